@@ -1,0 +1,112 @@
+"""What the engine says while it works: frozen values, produced on the engine thread, safe to share.
+
+`Engine.generate` yields `Prefill`* then (`Token` | `Round`)* and ends with exactly one `Finished`; a request that
+does not fit yields `ContextOverflow` right before its `Finished`. Times are seconds, counts are tokens.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Source(Enum):
+    """Who proposed a token. The target alone decides whether it stands."""
+
+    TARGET = "target"
+    DFLASH = "dflash"
+    SUFFIX = "suffix"
+    FILE = "file"
+
+
+class FinishReason(Enum):
+    """Why a generation ended."""
+
+    STOP_TOKEN = "stop_token"
+    STOP_TEXT = "stop_text"
+    MAX_TOKENS = "max_tokens"
+    CONTEXT_FULL = "context_full"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """How far opening the engine has come; `fraction` is of the named stage, 0 to 1."""
+
+    stage: str
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    """How much of the prompt is in the KV cache: `cached` was there already, `done` of `total` is there now."""
+
+    done: int
+    total: int
+    cached: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One committed token.
+
+    `text` is what this token completes: empty while a multi-byte character is still open, and never a
+    half character. `index` counts from 0 within the generation.
+    """
+
+    id: int
+    text: str
+    source: Source
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One draft-verify round. With plain decoding the drafter is None and no rounds are reported."""
+
+    drafter: Source | None
+    drafted: int
+    accepted: int
+    draft_s: float
+    verify_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOverflow:
+    """The prompt (`needed` tokens, with room for at least one more) does not fit in `capacity`."""
+
+    needed: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What one generation cost. Rates are derived, so that they cannot disagree with the counts."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    prefill_s: float
+    generated_tokens: int
+    decode_s: float
+
+    @property
+    def prefill_rate(self) -> float | None:
+        """Prompt tokens computed per second, or None when everything was cached."""
+        new = self.prompt_tokens - self.cached_tokens
+        return new / self.prefill_s if new > 0 and self.prefill_s > 0 else None
+
+    @property
+    def decode_rate(self) -> float | None:
+        """Generated tokens per second after the first, or None when fewer than two were generated."""
+        later = self.generated_tokens - 1
+        return later / self.decode_s if later > 0 and self.decode_s > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last event of every generation."""
+
+    reason: FinishReason
+    stats: Stats
+
+
+Event = Prefill | Token | Round | ContextOverflow | Finished
