@@ -1,0 +1,41 @@
+# A fresh machine needs Python 3.11+, a C/C++ compiler and git. Everything else is made here, inside .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# A question about this very repository; `make demo QUESTION="who calls sanitize_line?"` asks another.
+QUESTION ?= where is StreamParser defined?
+FOLDER ?= .
+
+.PHONY: demo run test lint bench clean
+
+demo: $(READY)
+	@echo "asking the bundled model about $(FOLDER): $(QUESTION)"
+	@$(BIN)/laguna-tui ask --stats --folder "$(FOLDER)" "$(QUESTION)"
+
+run: $(READY)
+	@$(BIN)/laguna-tui --folder "$(FOLDER)"
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python -m tests.bench
+
+# llama.cpp is compiled here unless a wheel is at hand: several minutes, so the build's own output is shown.
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "laguna-tui needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing; compiling llama.cpp takes 5 to 15 minutes the first time"
+	$(BIN)/python -m pip install --disable-pip-version-check --config-settings=cmake.verbose=true --verbose -e '.[dev]' 2>&1 \
+	  | $(PYTHON) packaging/build_progress.py
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,165 @@
+"""The command line: arguments only. Everything heavy is imported after they were understood."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from laguna_tui import __version__
+
+EXIT_CODES = """\
+exit codes of `ask`:
+  0  answered
+  1  the engine failed while answering
+  2  wrong usage or settings
+  3  the model could not be opened
+  4  no complete answer (context full, token limit, too many steps)
+  130 interrupted
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command given; returns the exit code."""
+    arguments = _parser().parse_args(argv)
+    run: Callable[[argparse.Namespace], int] = arguments.run
+    return _guarded(run, arguments)
+
+
+def _guarded(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    from laguna_tui.errors import UserError
+
+    try:
+        return run(arguments)
+    except UserError as error:
+        sys.stderr.write(f"laguna-tui: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader went away (`| head`): nothing to say, and the interpreter must not say it either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="laguna-tui",
+        description="A terminal coding assistant with the model inside it. Without a command: the TUI.",
+    )
+    parser.add_argument("--version", action="version", version=f"laguna-tui {__version__}")
+    _session_options(parser)
+    parser.set_defaults(run=_tui)
+    commands = parser.add_subparsers(title="commands", metavar="")
+    ask = commands.add_parser(
+        "ask",
+        help="answer one question and exit",
+        description="Answer one question about the folder and exit. Without a question it is read from stdin.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    ask.add_argument("question", nargs="*", help="the question; - or nothing reads it from stdin")
+    shape = ask.add_mutually_exclusive_group()
+    shape.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON object at the end")
+    shape.add_argument(
+        "--stream-json",
+        dest="form",
+        action="store_const",
+        const="stream-json",
+        help="one JSON object per event",
+    )
+    ask.add_argument("--stats", action="store_true", help="print the measured rates to stderr")
+    _session_options(ask, nested=True)
+    ask.set_defaults(run=_ask)
+    return parser
+
+
+def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -> None:
+    # A sub-command's own default would overwrite what stood before the command's name.
+    default = argparse.SUPPRESS if nested else None
+    group = parser.add_argument_group("session")
+
+    def add(flag: str, kind: Callable[[str], object], meta: str, text: str) -> None:
+        group.add_argument(flag, type=kind, metavar=meta, help=text, default=default)
+
+    add("--folder", Path, "DIR", "the code to ask about (default: the current folder)")
+    add("--model", str, "NAME|FILE", "a model of the catalogue, or a GGUF file (default: nano)")
+    add("--context", int, "N", "context size in tokens")
+    add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0")
+    add("--gpu-layers", int, "N", "layers on the GPU, -1 for all")
+    add("--threads", int, "N", "CPU threads, 0 for one per core")
+    add("--temperature", float, "T", "0 is greedy")
+    add("--top-k", int, "K", "keep the K likeliest tokens, 0 for all")
+    add("--top-p", float, "P", "keep the likeliest tokens up to this probability")
+    add("--min-p", float, "P", "drop tokens below this share of the likeliest")
+    add("--repeat-penalty", float, "R", "above 1 makes repetition less likely")
+    add("--seed", int, "N", "the same seed gives the same sampled answer")
+    add("--max-tokens", int, "N", "end every generation after so many tokens")
+    add("--theme", str, "NAME", "auto, laguna-dark, laguna-light or any Textual theme")
+    group.add_argument(
+        "--thinking",
+        action=argparse.BooleanOptionalAction,
+        help="let the model think before it answers",
+        default=default,
+    )
+
+
+_SETTINGS = (
+    "model context kv gpu_layers threads temperature top_k top_p min_p repeat_penalty seed max_tokens theme thinking"
+).split()
+
+
+def _tui(arguments: argparse.Namespace) -> int:
+    from laguna_tui.supervise import run_supervised
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        sys.stderr.write('laguna-tui: the TUI needs a terminal; for pipes use: laguna-tui ask "QUESTION"\n')
+        return 2
+    return run_supervised(lambda: _guarded(_tui_here, arguments))
+
+
+def _tui_here(arguments: argparse.Namespace) -> int:
+    from laguna_tui.compose import run_tui
+    from laguna_tui.settings import load_settings
+
+    return run_tui(load_settings().merged(_chosen(arguments)), _folder(arguments))
+
+
+def _ask(arguments: argparse.Namespace) -> int:
+    from laguna_tui.compose import run_ask
+    from laguna_tui.headless import Format
+    from laguna_tui.settings import load_settings
+
+    settings = load_settings().merged(_chosen(arguments))
+    form = Format(arguments.form or "text")
+    return run_ask(settings, _folder(arguments), _question(arguments), form, stats=arguments.stats)
+
+
+def _chosen(arguments: argparse.Namespace) -> dict[str, object]:
+    return {name: getattr(arguments, name) for name in _SETTINGS}
+
+
+def _folder(arguments: argparse.Namespace) -> Path:
+    from laguna_tui.errors import UserError
+
+    folder = (arguments.folder or Path.cwd()).expanduser().resolve()
+    if not folder.is_dir():
+        raise UserError(f"--folder {arguments.folder}: not a folder; give the top folder of the code to ask about")
+    return Path(folder)
+
+
+def _question(arguments: argparse.Namespace) -> str:
+    from laguna_tui.errors import UserError
+
+    words = " ".join(arguments.question)
+    if words in ("", "-"):
+        if sys.stdin.isatty():
+            raise UserError('no question given; ask like this: laguna-tui ask "where is main defined?"')
+        words = sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    if not words.strip():
+        raise UserError("the question is empty")
+    return words.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""`laguna-tui ask`: the agent's events as plain text or JSON, for pipes, scripts and CI.
+
+The answer goes to stdout, everything about it to stderr. Nothing here writes an escape sequence: all text passes
+the sanitizer, and colour is not used.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from enum import Enum, IntEnum
+from typing import TextIO
+
+from laguna_engine.events import Stats
+from laguna_tui.events import (
+    AgentEvent,
+    CallRejected,
+    StepFinished,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+)
+from laguna_tui.text import sanitize, sanitize_line
+
+
+class ExitCode(IntEnum):
+    """What `laguna-tui` exits with; 128 + n after signal n."""
+
+    ANSWERED = 0
+    FAILED = 1
+    USAGE = 2
+    MODEL = 3
+    UNFINISHED = 4
+    INTERRUPTED = 130
+
+
+class Format(Enum):
+    """How an answer is written to stdout."""
+
+    TEXT = "text"
+    JSON = "json"
+    STREAM_JSON = "stream-json"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is known of one answered question when its turn is over."""
+
+    text: list[str] = field(default_factory=list)
+    tools: list[dict[str, object]] = field(default_factory=list)
+    steps: list[Stats] = field(default_factory=list)
+    end: TurnEnd = TurnEnd.EMPTY_ANSWER
+    detail: str = ""
+    context_used: int = 0
+    context_size: int = 0
+
+    def add(self, event: AgentEvent) -> None:
+        """Take one event into account."""
+        match event:
+            case TextDelta(text):
+                self.text.append(text)
+            case ToolStarted(call_id, name, arguments):
+                self.tools.append({"id": call_id, "name": name, "arguments": arguments})
+            case ToolFinished(call_id, _, output, ok, seconds):
+                self.tools[-1] |= {"output": output, "ok": ok, "seconds": round(seconds, 6)}
+            case StepFinished(stats, used, size):
+                self.steps.append(stats)
+                self.context_used, self.context_size = used, size
+            case TurnFinished(end, detail):
+                self.end, self.detail = end, detail
+            case _:
+                pass
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 only for an answer; an interrupted or unfinished turn says so."""
+        if self.end is TurnEnd.ANSWERED:
+            return ExitCode.ANSWERED
+        return ExitCode.INTERRUPTED if self.end is TurnEnd.CANCELLED else ExitCode.UNFINISHED
+
+    def rates(self) -> dict[str, object]:
+        """Token counts and measured rates over all steps of the turn (tokens per second, None if unmeasured)."""
+        new = sum(step.prompt_tokens - step.cached_tokens for step in self.steps)
+        later = sum(max(step.generated_tokens - 1, 0) for step in self.steps)
+        prefill_s = sum(step.prefill_s for step in self.steps)
+        decode_s = sum(step.decode_s for step in self.steps)
+        return {
+            "prefilled_tokens": new,
+            "cached_tokens": sum(step.cached_tokens for step in self.steps),
+            "generated_tokens": sum(step.generated_tokens for step in self.steps),
+            "prefill_tokens_per_second": round(new / prefill_s, 1) if new and prefill_s else None,
+            "decode_tokens_per_second": round(later / decode_s, 1) if later and decode_s else None,
+            "context_used": self.context_used,
+            "context_size": self.context_size,
+        }
+
+
+def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool) -> ExitCode:
+    """Write the events of one turn in the given format; returns the exit code.
+
+    Args:
+        events: one turn of the agent.
+        form: how stdout is written.
+        model: the model's title, recorded in JSON.
+        stats: also print the measured rates to stderr (text format).
+    """
+    outcome = Outcome()
+    show = _WRITERS[form](sys.stdout, sys.stderr)
+    for event in events:
+        outcome.add(event)
+        show(event)
+    if form is Format.JSON:
+        _line(sys.stdout, _summary(outcome, model))
+    if form is Format.TEXT:
+        _finish_text(outcome, stats=stats)
+    return outcome.exit_code
+
+
+def _summary(outcome: Outcome, model: str) -> dict[str, object]:
+    return {
+        "model": model,
+        "answer": "".join(outcome.text),
+        "end": outcome.end.value,
+        "detail": outcome.detail,
+        "tools": outcome.tools,
+        "stats": outcome.rates(),
+    }
+
+
+def _finish_text(outcome: Outcome, *, stats: bool) -> None:
+    if outcome.text and not outcome.text[-1].endswith("\n"):
+        sys.stdout.write("\n")
+    sys.stdout.flush()
+    if outcome.detail:
+        sys.stderr.write(f"laguna-tui: {sanitize_line(outcome.detail)}\n")
+    if stats:
+        sys.stderr.write(_stats_line(outcome.rates()) + "\n")
+
+
+def _stats_line(rates: dict[str, object]) -> str:
+    def rate(key: str) -> str:
+        value = rates[key]
+        return f"{value:,.0f} tok/s" if isinstance(value, float) else "not measured"
+
+    return (
+        f"prefill {rates['prefilled_tokens']:,} tokens at {rate('prefill_tokens_per_second')}"
+        f" ({rates['cached_tokens']:,} reused) · decode {rates['generated_tokens']:,} tokens at"
+        f" {rate('decode_tokens_per_second')} · context {rates['context_used']:,} of {rates['context_size']:,}"
+    )
+
+
+def _text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
+    def show(event: AgentEvent) -> None:
+        match event:
+            case TextDelta(text):
+                out.write(sanitize(text))
+                out.flush()
+            case ToolStarted(_, name, arguments):
+                shown = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+                log.write(f"· {sanitize_line(f'{name}({shown})')}")
+                log.flush()
+            case ToolFinished(_, _, output, ok, seconds):
+                lines = output.count("\n") + 1
+                log.write(f"  {'' if ok else 'failed, '}{lines} line{'s'[: lines > 1]}, {seconds:.2f} s\n")
+            case CallRejected(_, problem):
+                log.write(f"· call rejected: {sanitize_line(problem)}\n")
+            case _:
+                pass
+
+    return show
+
+
+def _json_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
+    return lambda event: None
+
+
+def _stream_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
+    def show(event: AgentEvent) -> None:
+        _line(out, {"type": _snake(type(event).__name__), **_plain(asdict(event))})
+
+    return show
+
+
+def _plain(values: dict[str, object]) -> dict[str, object]:
+    return {key: value.value if isinstance(value, Enum) else value for key, value in values.items()}
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+def _line(out: TextIO, value: dict[str, object]) -> None:
+    # ASCII JSON escapes every control and bidi character, so that a terminal cannot be reached through it.
+    out.write(json.dumps(value) + "\n")
+    out.flush()
+
+
+_WRITERS = {Format.TEXT: _text_writer, Format.JSON: _json_writer, Format.STREAM_JSON: _stream_writer}

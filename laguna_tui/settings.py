@@ -1,0 +1,119 @@
+"""The user's settings: `config.toml` in the XDG config folder, then command-line flags over it.
+
+Deals in values only: reading, checking, merging. Nothing is ever read from the repository that is being asked about.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import platformdirs
+
+from laguna_tui.errors import UserError
+
+APP = "laguna-tui"
+KV_TYPES = ("f16", "q8_0", "q4_0")
+# Below this not even the system prompt and one tool result fit.
+MIN_CONTEXT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a session is run with. None means: what the model's catalogue entry says."""
+
+    model: str = "nano"
+    context: int | None = None
+    kv: str = "f16"
+    gpu_layers: int = -1
+    threads: int = 0
+    thinking: bool | None = None
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    repeat_penalty: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+    theme: str = "auto"
+
+    def merged(self, changes: Mapping[str, object]) -> "Settings":
+        """These settings with the given ones (those that are not None) over them, checked."""
+        known = {key: value for key, value in changes.items() if value is not None}
+        return checked(replace(self, **known), "the command line")  # type: ignore[arg-type]
+
+
+def config_path() -> Path:
+    """Where the user's `config.toml` is looked for."""
+    return platformdirs.user_config_path(APP) / "config.toml"
+
+
+def state_dir() -> Path:
+    """Where the app keeps what it remembers between runs (input history)."""
+    return platformdirs.user_state_path(APP)
+
+
+def load_settings(path: Path | None = None) -> Settings:
+    """The user's settings, or the defaults when there is no file.
+
+    Raises:
+        UserError: the file cannot be read, or a key in it is unknown or of the wrong kind.
+    """
+    source = path or config_path()
+    try:
+        table = tomllib.loads(source.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{source}: {error}; correct the file or move it away") from error
+    known = {field.name for field in fields(Settings)}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise UserError(f"{source}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    return checked(replace(Settings(), **table), str(source))
+
+
+def checked(settings: Settings, source: str) -> Settings:
+    """The same settings, when every value is of its kind and in its range.
+
+    Raises:
+        UserError: names the source, the key, the value and what it may be.
+    """
+    kinds: dict[str, tuple[type, ...]] = {
+        "model": (str,),
+        "kv": (str,),
+        "theme": (str,),
+        "thinking": (bool, type(None)),
+        **dict.fromkeys(("gpu_layers", "threads"), (int,)),
+        **dict.fromkeys(("context", "top_k", "seed", "max_tokens"), (int, type(None))),
+        **dict.fromkeys(("temperature", "top_p", "min_p", "repeat_penalty"), (int, float, type(None))),
+    }
+    for key, allowed in kinds.items():
+        value = getattr(settings, key)
+        wrong_bool = isinstance(value, bool) and bool not in allowed
+        if wrong_bool or not isinstance(value, allowed):
+            raise UserError(f"{source}: {key} = {value!r} is not a {allowed[0].__name__}")
+    _in_range(settings, source)
+    return settings
+
+
+def _in_range(settings: Settings, source: str) -> None:
+    rules: tuple[tuple[str, bool, str], ...] = (
+        ("kv", settings.kv in KV_TYPES, f"one of {', '.join(KV_TYPES)}"),
+        ("context", (settings.context or MIN_CONTEXT) >= MIN_CONTEXT, f"at least {MIN_CONTEXT}"),
+        ("gpu_layers", settings.gpu_layers >= -1, "-1 (all) or a number of layers"),
+        ("threads", settings.threads >= 0, "0 (one per core) or more"),
+        ("temperature", 0.0 <= (settings.temperature or 0.0) <= 5.0, "between 0 and 5"),
+        ("top_k", (settings.top_k or 0) >= 0, "0 (off) or more"),
+        ("top_p", 0.0 < (1.0 if settings.top_p is None else settings.top_p) <= 1.0, "above 0, at most 1"),
+        ("min_p", 0.0 <= (settings.min_p or 0.0) < 1.0, "at least 0, below 1"),
+        (
+            "repeat_penalty",
+            (1.0 if settings.repeat_penalty is None else settings.repeat_penalty) > 0,
+            "above 0",
+        ),
+        ("max_tokens", settings.max_tokens is None or settings.max_tokens > 0, "1 or more"),
+    )
+    for key, ok, rule in rules:
+        if not ok:
+            raise UserError(f"{source}: {key} = {getattr(settings, key)!r}; it must be {rule}")
