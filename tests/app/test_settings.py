@@ -1,0 +1,51 @@
+"""The user's settings: defaults, file, command line, and a sentence for everything that is wrong."""
+
+import pytest
+
+from laguna_tui.errors import UserError
+from laguna_tui.settings import Settings, load_settings
+
+
+def test_without_a_file_the_defaults_hold(tmp_path):
+    assert load_settings(tmp_path / "config.toml") == Settings()
+
+
+def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text('model = "xs-2.1"\ncontext = 32768\nthinking = false\n')
+    settings = load_settings(file).merged({"context": 16384, "kv": None})
+    assert (settings.model, settings.context, settings.thinking, settings.kv) == ("xs-2.1", 16384, False, "f16")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("contxt = 5", "unknown setting contxt"),
+        ("context = 12", "at least 1024"),
+        ('context = "big"', "is not a int"),
+        ("threads = true", "threads = True is not a int"),
+        ('kv = "q2_k"', "one of f16, q8_0, q4_0"),
+        ("top_p = 0", "above 0, at most 1"),
+        ("top_p = nan", "above 0, at most 1"),
+        ("repeat_penalty = 0", "above 0"),
+        ("this is not toml", "correct the file"),
+    ],
+)
+def test_a_mistake_is_named_with_the_file_and_the_rule(tmp_path, text, part):
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(UserError, match="config.toml") as error:
+        load_settings(file)
+    assert part in str(error.value)
+
+
+def test_a_file_that_is_not_utf8_is_refused_with_a_sentence(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_bytes(b'model = "\xff\xfe"')
+    with pytest.raises(UserError, match="correct the file"):
+        load_settings(file)
+
+
+def test_a_wrong_flag_is_blamed_on_the_command_line():
+    with pytest.raises(UserError, match="the command line: min_p"):
+        Settings().merged({"min_p": 1.5})
