@@ -34,7 +34,7 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
 def test_a_mistake_is_named_with_the_file_and_the_rule(tmp_path, text, part):
     file = tmp_path / "config.toml"
     file.write_text(text)
-    with pytest.raises(UserError, match="config.toml") as error:
+    with pytest.raises(UserError, match=r"config\.toml") as error:
         load_settings(file)
     assert part in str(error.value)
 
