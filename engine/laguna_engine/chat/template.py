@@ -1,0 +1,192 @@
+"""Laguna's turns as tokens, in the wording of the model's own template; append-only.
+
+Each method returns the tokens of one piece of conversation, to be appended to what came before; nothing ever
+re-renders an earlier piece, so the KV cache of a session stays valid. The wording is that of poolside's published
+templates (llama.cpp `models/templates/poolside-Laguna-*.jinja`): XS.2 and XS-2.1 share their layout and differ in the
+default system message, S-2.1 is written without line breaks and without a description of the call format. A template
+inside a model file is never executed. Contents (prompts, tool schemas, files, results) are untrusted throughout.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+from laguna_engine.chat.messages import AssistantMessage, ToolSpec
+from laguna_engine.chat.vocabulary import END_OF_TURN, EOS_TEXT, Content, Markup, SafeEncoder
+from laguna_engine.errors import ModelFileError
+
+_POOLSIDE = (
+    "You are a helpful, conversationally-fluent assistant made by Poolside. "
+    "You are here to be helpful to users through natural language conversations."
+)
+_TOOLS_HEAD = (
+    "### Tools\n\nYou may call functions to assist with the user query.\n"
+    "All available function signatures are listed below:\n<available_tools>\n"
+)
+_CALL_FORMAT = (
+    "or each function call, return an unescaped XML-like object with function name and arguments within "
+    "'<tool_call>' and '</tool_call>' tags, like here:\n"
+)
+_CALL_EXAMPLE = (
+    "<tool_call>function-name\n<arg_key>argument-key</arg_key>\n"
+    "<arg_value>value-of-argument-key</arg_value>\n</tool_call>"
+)
+_THINK_FIRST = "Wrap your thinking in '<think>', '</think>' tags, followed by a function call. F"
+_THINK_EXAMPLE = "<think> your thoughts here </think>\n"
+
+
+class Family(Enum):
+    """Which published template a model was trained on."""
+
+    XS_2 = "xs.2"
+    XS_2_1 = "xs-2.1"
+    S_2_1 = "s-2.1"
+
+
+_BY_TEMPLATE = (
+    ("laguna_glm_thinking_v5", Family.XS_2),
+    ("laguna_glm_thinking_v4", Family.XS_2_1),
+    ("laguna_glm_thinking_v8", Family.S_2_1),
+)
+_BY_NAME = (
+    (re.compile(r"xs[-_. ]?2[-_. ]?1(?!\d)"), Family.XS_2_1),
+    (re.compile(r"xs[-_. ]?2"), Family.XS_2),
+    (re.compile(r"\bs[-_. ]?2[-_. ]?1(?!\d)"), Family.S_2_1),
+)
+
+
+def family_for(name: str, template: str = "") -> Family:
+    """The family of a model file, by its template's own comment (read, never run), else by its name, else XS-2.1.
+
+    Args:
+        name: `general.name` or the file's name.
+        template: `tokenizer.chat_template`, empty when the file has none or only an include.
+    """
+    for comment, family in _BY_TEMPLATE:
+        if comment in template:
+            return family
+    return next((family for pattern, family in _BY_NAME if pattern.search(name.lower())), Family.XS_2_1)
+
+
+def to_json(value: object) -> str:
+    """JSON as transformers' `tojson` prints it in chat templates: blanks after separators, keys as given."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+class Renderer:
+    """Pieces of conversation to tokens, for one model and one choice of thinking.
+
+    `thinking` is fixed because S-2.1 renders old turns differently with it: changing it means a new transcript.
+    """
+
+    def __init__(self, encoder: SafeEncoder, family: Family, thinking: bool) -> None:
+        self._encoder = encoder
+        self._compact = family is Family.S_2_1
+        self._break = "" if self._compact else "\n"
+        self._default_prompt = "" if family is Family.XS_2_1 else _POOLSIDE
+        self._thinking = thinking
+        if encoder.id_of(EOS_TEXT) is None:
+            raise ModelFileError(f"the vocabulary has no {EOS_TEXT} token, so this is not a Laguna model; choose one")
+
+    @property
+    def stop_tokens(self) -> frozenset[int]:
+        """The tokens that end a turn, resolved by their text because some files' metadata leaves one out."""
+        return frozenset(token for text in (EOS_TEXT, END_OF_TURN) if (token := self._encoder.id_of(text)) is not None)
+
+    def system(self, prompt: str | None, tools: Sequence[ToolSpec] = ()) -> list[int]:
+        """What opens a transcript: 〈|EOS|〉, which is also BOS (add no other), and the system block.
+
+        None takes the family's default prompt, an empty prompt asks for none. Without prompt and tools there is no
+        block, except in S-2.1 with thinking, which announces itself by an empty one.
+        """
+        prompt = self._default_prompt if prompt is None else prompt
+        body: list[Markup | Content] = []
+        if prompt.strip():
+            body += [Markup(self._break), Content(prompt.rstrip())]
+        if tools:
+            body += self._tool_list(tools, after_prompt=bool(prompt.strip()))
+        opening = Markup(EOS_TEXT)
+        if not body and not (self._compact and self._thinking):
+            return self._encoder.encode([opening])
+        return self._encoder.encode([opening, *self._wrapped("system", *body)])
+
+    def user(self, text: str) -> list[int]:
+        """A user's message."""
+        return self._encoder.encode(self._wrapped("user", Content(text)))
+
+    def tool_response(self, text: str) -> list[int]:
+        """What a tool answered."""
+        return self._encoder.encode(self._wrapped("tool_response", Content(text)))
+
+    def generation_prompt(self) -> list[int]:
+        """Opens the assistant's turn, and its reasoning if thinking is on."""
+        return self._encoder.encode_markup(f"<assistant>{self._break}{'<think>' if self._thinking else '</think>'}")
+
+    def close_assistant(self, generated: Sequence[int]) -> list[int]:
+        """What to append to the model's own tokens so that the next piece can follow.
+
+        A turn that was cut short gets its reasoning, tool call and turn closed; a whole one only its line break.
+
+        Args:
+            generated: all tokens since the generation prompt, the stop token included if the model gave one.
+        """
+        text = self._encoder.decode(generated)
+        if text.endswith(END_OF_TURN):
+            return self._encoder.encode_markup("\n")
+        closing = ""
+        if self._thinking and self._last(generated, text, "</think>") < 0:
+            closing += "</think>" + self._break
+        if self._last(generated, text, "<tool_call>") > self._last(generated, text, "</tool_call>"):
+            closing += "</tool_call>" + self._break
+        missing_break = "" if text.endswith("\n") else self._break
+        return self._encoder.encode_markup(f"{missing_break}{closing}{END_OF_TURN}\n")
+
+    def assistant(self, message: AssistantMessage) -> list[int]:
+        """A past turn in canonical form, for history that was not generated in this transcript."""
+        parts = self._compact_turn(message) if self._compact else self._turn(message)
+        return self._encoder.encode([Markup("<assistant>" + self._break), *parts, Markup(END_OF_TURN + "\n")])
+
+    def _last(self, generated: Sequence[int], text: str, marker: str) -> int:
+        """Where the marker was last written, or -1; one that has a token is not seen in text that only quotes it."""
+        token = self._encoder.id_of(marker)
+        if token is None:
+            return text.rfind(marker)
+        return max((index for index, each in enumerate(generated) if each == token), default=-1)
+
+    def _wrapped(self, name: str, *parts: Markup | Content) -> list[Markup | Content]:
+        return [Markup(f"<{name}>{self._break}"), *parts, Markup(f"{self._break}</{name}>\n")]
+
+    def _tool_list(self, tools: Sequence[ToolSpec], after_prompt: bool) -> Iterable[Markup | Content]:
+        yield Markup("\n\n" if after_prompt or not self._compact else "")
+        yield Markup(_TOOLS_HEAD)
+        for tool in tools:
+            yield from (Content(to_json(tool.as_openai())), Markup("\n"))
+        yield Markup("</available_tools>")
+        if not self._compact:
+            yield Markup("\n\n" + (_THINK_FIRST if self._thinking else "F") + _CALL_FORMAT)
+            yield Markup((_THINK_EXAMPLE if self._thinking else "") + _CALL_EXAMPLE)
+
+    def _turn(self, message: AssistantMessage) -> Iterable[Markup | Content]:
+        reasoning, text = message.reasoning, message.text.strip()
+        if reasoning:
+            yield from (Markup("<think>\n"), Content(reasoning.strip()), Markup("\n"))
+        yield Markup("</think>\n")
+        if text:
+            yield from (Content(text), Markup("\n"))
+        yield from self._calls(message, "\n")
+
+    def _compact_turn(self, message: AssistantMessage) -> Iterable[Markup | Content]:
+        if self._thinking:
+            yield from (Markup("<think>"), Content(message.reasoning))
+        yield from (Markup("</think>"), Content(message.text))
+        yield from self._calls(message, "")
+
+    def _calls(self, message: AssistantMessage, line_break: str) -> Iterable[Markup | Content]:
+        for call in message.calls:
+            yield from (Markup("<tool_call>"), Content(call.name), Markup(line_break))
+            for key, value in call.arguments.items():
+                yield from (Markup("<arg_key>"), Content(key), Markup("</arg_key>" + line_break))
+                yield from (Markup("<arg_value>"), Content(value if isinstance(value, str) else to_json(value)))
+                yield Markup("</arg_value>" + line_break)
+            yield Markup("</tool_call>" + line_break)

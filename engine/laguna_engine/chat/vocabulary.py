@@ -1,0 +1,127 @@
+"""Safe encoding: special tokens come only from our own markup, and untrusted text can never look like markup.
+
+Two layers, because Laguna's turn markers are of two kinds:
+- markers with a token of their own (`<think>`, `</assistant>`, ...): untrusted text is tokenised with special tokens
+  off, and what a tokenizer lets through all the same is spelled out again in ordinary tokens;
+- markers that are ordinary text (`<user>`, `<system>`, ...): `escape` makes them unwritable for untrusted text.
+
+What stands between two special tokens is tokenised as ONE text, markup and contents together. That gives exactly the
+tokens of tokenising the whole rendered turn (as Hugging Face does, and as Laguna was trained); cutting at the border of
+markup and contents would not, as soon as contents begin or end with a line break or, in S-2.1, at all. It costs no
+safety: the markup in question is ordinary text on either side of the cut, and only the escape keeps it unforgeable.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from laguna_engine.chat.escape import MARKER_NAMES, escape
+
+EOS_TEXT = "〈|EOS|〉"
+END_OF_TURN = "</assistant>"
+_MARKERS = (EOS_TEXT, *(f"<{slash}{name}>" for name in MARKER_NAMES for slash in ("", "/")))
+_SPLIT = re.compile("(" + "|".join(map(re.escape, _MARKERS)) + ")")
+
+
+class Tokenizer(Protocol):
+    """What encoding needs of a vocabulary: llama.cpp's at run time, Hugging Face's while a model is trained."""
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """Tokens of `text`, never with a BOS in front; no special token's text is recognised when `special` is off."""
+        ...
+
+    def id_of(self, text: str) -> int | None:
+        """The special token spelled exactly `text`, or None when the vocabulary has no such token."""
+        ...
+
+    def is_control(self, token: int) -> bool:
+        """Whether the token is special: control or user-defined, not a piece of ordinary text."""
+        ...
+
+    def piece(self, token: int) -> bytes:
+        """The token's bytes; of a special token, its text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Markup:
+    """Our own text: turn markers in it become special tokens where the vocabulary has them."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Anybody else's text: never special tokens, never a turn marker."""
+
+    text: str
+
+
+def _valid(text: str) -> str:
+    """The text with lone surrogates (undecodable bytes of a file name, say) as `?`: they have no UTF-8."""
+    return text.encode("utf-8", errors="replace").decode("utf-8")
+
+
+class SafeEncoder:
+    """Text to tokens, keeping apart who wrote it. Stateless and cheap to share."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        found = ((text, tokenizer.id_of(text)) for text in _MARKERS)
+        self._special = {text: token for text, token in found if token is not None}
+        self.markers: dict[int, str] = {token: text for text, token in self._special.items()}
+        """The markers that are tokens of their own in this vocabulary: id to text."""
+
+    def id_of(self, marker: str) -> int | None:
+        """The token of a marker such as `</assistant>`, or None where the vocabulary spells it as ordinary text."""
+        return self._special.get(marker)
+
+    def encode(self, parts: Iterable[Markup | Content]) -> list[int]:
+        """Tokens of the parts in order. Decoded, they are the parts' texts joined, contents escaped."""
+        tokens: list[int] = []
+        plain = ""
+        for text in self._pieces(parts):
+            special = self._special.get(text.text) if isinstance(text, Markup) else None
+            if special is None:
+                plain += text.text
+                continue
+            tokens += [*self._ordinary(plain), special]
+            plain = ""
+        return tokens + self._ordinary(plain)
+
+    def encode_text(self, text: str) -> list[int]:
+        """Tokens of untrusted text, escaped; never a special token."""
+        return self.encode([Content(text)])
+
+    def encode_markup(self, text: str) -> list[int]:
+        """Tokens of trusted text, its markers as special tokens."""
+        return self.encode([Markup(text)])
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of the tokens, special ones included; a broken character at either end is replaced."""
+        return b"".join(map(self._tokenizer.piece, tokens)).decode("utf-8", errors="replace")
+
+    def _pieces(self, parts: Iterable[Markup | Content]) -> Iterable[Markup | Content]:
+        """The parts with markup cut at its markers and contents escaped."""
+        for part in parts:
+            if isinstance(part, Markup):
+                yield from map(Markup, _SPLIT.split(part.text))
+            else:
+                yield Content(escape(_valid(part.text)))
+
+    def _ordinary(self, text: str) -> list[int]:
+        """Tokens of text with special tokens off, and off for certain."""
+        tokens = self._tokenizer.tokenize(text, special=False) if text else []
+        if not any(map(self._tokenizer.is_control, tokens)):
+            return tokens
+        return [token for each in tokens for token in self._spelled_out(each)]
+
+    def _spelled_out(self, token: int) -> list[int]:
+        """An ordinary token as it is; a special one (user-defined tokens slip through) as its text, in two halves."""
+        if not self._tokenizer.is_control(token):
+            return [token]
+        text = self._tokenizer.piece(token).decode("utf-8")
+        if len(text) < 2:  # a single character is no marker and cannot be spelled otherwise
+            return [token]
+        return [*self._ordinary(text[:1]), *self._ordinary(text[1:])]

@@ -1,0 +1,45 @@
+"""A FAKE vocabulary for the chat room's tests: one token a byte, plus chosen special tokens.
+
+It stands in where a test needs a vocabulary of a certain make (no specials at all, markers user-defined) that no model
+file at hand has. Tests on a real vocabulary run on the tiny model.
+"""
+
+import re
+
+LAGUNA_SPECIALS = (
+    "〈|EOS|〉",
+    "<think>",
+    "</think>",
+    "<assistant>",
+    "</assistant>",
+    "<tool_call>",
+    "</tool_call>",
+)
+
+
+class FakeVocabulary:
+    """Bytes are tokens 0 to 255, specials follow. `leaky` specials come out of untrusted text too, as llama.cpp's
+    user-defined tokens do."""
+
+    def __init__(self, specials: tuple[str, ...] = LAGUNA_SPECIALS, leaky: tuple[str, ...] = ()) -> None:
+        self.ids = {text: 256 + index for index, text in enumerate(specials)}
+        self._texts = {token: text for text, token in self.ids.items()}
+        self._leaky = leaky
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        known = tuple(self.ids) if special else self._leaky
+        pieces = re.split("(" + "|".join(map(re.escape, known)) + ")", text) if known else [text]
+        return [
+            token
+            for piece in pieces
+            for token in ([self.ids[piece]] if piece in known else list(piece.encode("utf-8")))
+        ]
+
+    def id_of(self, text: str) -> int | None:
+        return self.ids.get(text)
+
+    def is_control(self, token: int) -> bool:
+        return token > 255
+
+    def piece(self, token: int) -> bytes:
+        return self._texts[token].encode() if token > 255 else bytes([token])
