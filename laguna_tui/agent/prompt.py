@@ -1,0 +1,41 @@
+"""What the model is told before the user's first words: a fixed system prompt, and one line about the folder.
+
+The system prompt never changes in a session, so that its place in the KV cache stays good. What moves (the folder,
+the date, git's state) stands in the first user message instead.
+"""
+
+from datetime import date
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from laguna_tui.repo import git
+from laguna_tui.text import sanitize_line
+
+# Longer names would only push the question away.
+_NAME_LIMIT = 80
+
+
+@cache
+def system_prompt() -> str:
+    """The system prompt, without a newline at its end."""
+    return (resources.files(__package__) / "prompts" / "system.md").read_text(encoding="utf-8").rstrip()
+
+
+def first_message(question: str, folder: str, today: date, state: git.GitState | None) -> str:
+    """The first user message: `[folder NAME · DATE · git BRANCH, N changed]`, an empty line and the question."""
+    facts = [f"folder {_name(folder)}", today.isoformat()]
+    if state is not None:
+        facts.append(f"git {_name(state.branch)}, {state.changed} changed")
+    return f"[{' · '.join(facts)}]\n\n{question}"
+
+
+def opening_message(question: str, root: Path) -> str:
+    """The first user message about a folder as it is now."""
+    return first_message(question, root.name or str(root), date.today(), git.state(root))
+
+
+def _name(text: str) -> str:
+    """A folder's or branch's name on one line; it comes from the repository and may be anything."""
+    shown = sanitize_line(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+    return shown if len(shown) <= _NAME_LIMIT else shown[: _NAME_LIMIT - 1] + "…"

@@ -1,0 +1,50 @@
+"""Reading a tool call's arguments, which a model wrote: each is checked, and a wrong one says what is expected."""
+
+from collections.abc import Mapping
+
+
+class ArgumentError(Exception):
+    """An argument is missing or wrong; the message is a sentence for the model."""
+
+
+def check_names(arguments: Mapping[str, object], known: tuple[str, ...]) -> None:
+    """Refuse arguments the tool does not have.
+
+    Raises:
+        ArgumentError: names the unknown ones and lists the known.
+    """
+    unknown = sorted(set(arguments) - set(known))
+    if unknown:
+        raise ArgumentError(f"unknown argument {', '.join(unknown)}; use {', '.join(known)}")
+
+
+def text(arguments: Mapping[str, object], name: str, default: str | None = None) -> str:
+    """A text argument; without a default it is required and may not be blank.
+
+    Raises:
+        ArgumentError: it is missing, blank or no text.
+    """
+    value = arguments.get(name, default)
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} is missing; call again with {name} as text")
+    if default is None and not value.strip():
+        raise ArgumentError(f"{name} is empty; call again with {name} as text")
+    return value
+
+
+def line_number(arguments: Mapping[str, object], name: str) -> int | None:
+    """A line number from 1, or None when it was not given. Digits in a text are taken as a number.
+
+    Raises:
+        ArgumentError: it is no whole number from 1.
+    """
+    value = arguments.get(name)
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ArgumentError(f"{name} is not a line number; call again with a whole number from 1")
+    return value

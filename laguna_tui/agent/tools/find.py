@@ -1,0 +1,74 @@
+"""`find`: paths by a part of them or by a glob; few matches come with their outlines."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+
+import pathspec
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tools.arguments import check_names, text
+from laguna_tui.agent.tools.result import Answer
+from laguna_tui.agent.tools.source import read_lines
+from laguna_tui.agent.tools.symbol_lines import symbol_line
+from laguna_tui.agent.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.outline import outline
+
+# A listing longer than this is not read; a narrower pattern is the better answer.
+MAX_PATHS = 100
+# So few files are worth showing from the inside.
+OUTLINED_FILES = 3
+OUTLINE_LINES = 12
+_GLOB_CHARACTERS = frozenset("*?[")
+
+SPEC = ToolSpec(
+    name="find",
+    description="List files by a part of their path or a glob. Few matches come with their outlines.",
+    parameters={
+        "type": "object",
+        "properties": {"pattern": {"type": "string"}},
+        "required": ["pattern"],
+    },
+)
+
+
+def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+    """The matching paths, one a line, sorted.
+
+    Raises:
+        ArgumentError: the pattern is missing.
+    """
+    check_names(arguments, ("pattern",))
+    pattern = text(arguments, "pattern").strip()
+    paths = _matching(pattern.removeprefix("./"), [entry.path for entry in workspace.files()])
+    if not paths:
+        return Answer(f"no files match {pattern}")
+    if len(paths) <= OUTLINED_FILES:
+        return Answer("\n".join(line for path in paths for line in (path, *_outlined(workspace, path))))
+    whole = "\n".join(paths)
+    if len(paths) <= MAX_PATHS:
+        return Answer(whole)
+    more = f"… {len(paths) - MAX_PATHS} more files; use a longer pattern"
+    return Answer("\n".join([*paths[:MAX_PATHS], more]), whole)
+
+
+def _matching(pattern: str, paths: Sequence[str]) -> list[str]:
+    """Paths that contain the text (in either case, unless it has capitals) or that the glob matches."""
+    plain = pattern if pattern != pattern.lower() else None
+    contained = {path for path in paths if (plain in path if plain else pattern in path.lower())}
+    if _GLOB_CHARACTERS & set(pattern):
+        spec = pathspec.GitIgnoreSpec.from_lines(["\\" + pattern if pattern[0] in "!#" else pattern])
+        contained.update(spec.match_files(paths))
+    return sorted(contained)
+
+
+def _outlined(workspace: Workspace, path: str) -> list[str]:
+    """The file's top-level definitions as result lines; none when it cannot be read."""
+    try:
+        lines = read_lines(workspace, path, SEARCH_LIMIT_BYTES)
+    except WorkspaceError:
+        return []
+    definitions = outline(path, lines).top_level()
+    shown = [symbol_line(d.name, path, d.line, lines[d.line - 1]) for d in islice(definitions, OUTLINE_LINES)]
+    more = len(definitions) - len(shown)
+    return [*shown, f"… {more} more definition{'s' * (more > 1)}"] if more else shown

@@ -1,0 +1,88 @@
+"""A search pattern, judged before it runs: what text every match must contain, and whether it can take for ever.
+
+Python's `re` backtracks and cannot be interrupted, so a pattern that may explode is left to a process of its own.
+The judgement reads the pattern's text and errs on the side of caution.
+"""
+
+import re
+from dataclasses import dataclass
+
+# No program text needs more; compiling and judging stay instant.
+PATTERN_LIMIT_CHARS = 500
+# One open repeat costs at most the square of a line's length; a second one would cost the cube.
+_TAME_REPEATS = 1
+# Each optional or alternative part can double the work.
+_TAME_CHOICES = 6
+_SET = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
+_PIECE = re.compile(rf"\\.|{_SET}|\{{[\d,]*\}}|[\s\S]")
+# Escapes of letters and digits are classes, anchors and references; of anything else, the character itself.
+_PLAIN_ESCAPE = re.compile(r"\\[^\w\s]", re.ASCII)
+_QUANTIFIERS = "*+?{"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPattern:
+    """A compiled pattern.
+
+    Attributes:
+        needle: bytes that a file in an ASCII-compatible encoding must contain to match at all; may be empty.
+        tame: whether matching one line surely ends soon.
+    """
+
+    compiled: re.Pattern[str]
+    needle: bytes
+    tame: bool
+
+
+def prepare(pattern: str) -> SearchPattern:
+    """Compile a pattern; one that is no valid regular expression is taken literally."""
+    source = pattern
+    try:
+        compiled = re.compile(source)
+    except (re.error, OverflowError, RecursionError):
+        source = re.escape(pattern)
+        compiled = re.compile(source)
+    pieces: list[str] = _PIECE.findall(source)
+    return SearchPattern(compiled, _needle(pieces).encode("ascii"), _is_tame(pieces))
+
+
+def _needle(pieces: list[str]) -> str:
+    """The longest run of characters that every match contains; empty when there are groups or alternatives."""
+    if "|" in pieces or "(" in pieces:
+        return ""
+    runs = [""]
+    for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
+        character = _character(piece)
+        if character is None or following[:1] in ("*", "?", "{"):
+            runs.append("")
+        else:
+            runs[-1] += character
+    return max(runs, key=len)
+
+
+def _character(piece: str) -> str | None:
+    """The ASCII character that a piece of a pattern stands for, or None when it is not just one."""
+    if _PLAIN_ESCAPE.fullmatch(piece):
+        piece = piece[1]
+    elif len(piece) > 1 or piece in ".^$*+?{}[]\\|()":
+        return None
+    return piece if piece.isascii() else None
+
+
+def _is_tame(pieces: list[str]) -> bool:
+    """Whether there are few repeats and choices, no repeated group and no reference to a group."""
+    repeats = choices = depth = 0
+    previous = ""
+    for piece in pieces:
+        depth += (piece == "(") - (piece == ")")
+        quantified = piece[0] in _QUANTIFIERS and previous not in ("", "(", "|") and previous[0] not in "*+{"
+        if quantified and piece != "?":
+            repeats += 1
+        if quantified and piece != "?" and previous == ")":
+            return False
+        choices += (quantified and piece == "?") or (piece == "|" and depth > 0)
+        if re.fullmatch(r"\\[1-9]", piece):
+            return False
+        previous = piece
+    has_reference = "(?P=" in "".join(pieces) or "(?(" in "".join(pieces)
+    return repeats <= _TAME_REPEATS and choices <= _TAME_CHOICES and not has_reference

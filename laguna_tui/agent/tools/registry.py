@@ -1,0 +1,65 @@
+"""All tools together: what the model is told about them, and the one way to run them.
+
+Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tools import find, read, search
+from laguna_tui.agent.tools.arguments import ArgumentError
+from laguna_tui.agent.tools.result import Answer, ResultStore, ToolResult, failure
+from laguna_tui.agent.workspace import Workspace, WorkspaceError
+
+
+class Run(Protocol):
+    """A tool's work on checked or unchecked arguments; raises ArgumentError or WorkspaceError."""
+
+    def __call__(
+        self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
+    ) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What the model is told about a tool, and what it does."""
+
+    spec: ToolSpec
+    run: Run
+
+
+_TOOLS = (Tool(find.SPEC, find.run), Tool(search.SPEC, search.run), Tool(read.SPEC, read.run))
+TOOL_SPECS = tuple(tool.spec for tool in _TOOLS)
+
+
+class Toolbox:
+    """The tools, for one workspace."""
+
+    def __init__(self, workspace: Workspace, store: ResultStore | None = None) -> None:
+        self.workspace = workspace
+        self._store = store or ResultStore()
+        self._tools = {tool.spec.name: tool for tool in _TOOLS}
+
+    def run(
+        self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False
+    ) -> ToolResult:
+        """Run a tool; an unknown name, wrong arguments or a bad path give a result that begins with `error: `.
+
+        Args:
+            name: the tool's name as the model wrote it.
+            arguments: as the model wrote them.
+            should_stop: asked now and then; once true, the tool returns early with what it has.
+        """
+        tool = self._tools.get(name)
+        if tool is None:
+            return failure(f"there is no tool {name}; the tools are {', '.join(self._tools)}")
+        try:
+            return self._store.result(tool.run(self.workspace, arguments, should_stop))
+        except (ArgumentError, WorkspaceError) as error:
+            return failure(str(error))
+
+    def close(self) -> None:
+        """Remove the results that were kept on disk."""
+        self._store.close()

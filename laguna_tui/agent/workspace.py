@@ -1,0 +1,139 @@
+"""The folder that the agent may look at, and cannot leave.
+
+Deals in relative paths from a model, which are hostile: `..`, absolute paths, links that lead out, `/proc`, NUL,
+pipes and devices all end in an `OutsideError` or `UnreadableError` whose message is the tool's answer.
+A file is opened part by part from the folder's own descriptor and never through a link, so that nothing swapped
+in between the check and the opening can lead elsewhere.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+
+from laguna_tui.repo.files import Entry, walk
+
+# More than this is no source file; reading it would take seconds and memory.
+READ_LIMIT_BYTES = 32 * 1024 * 1024
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Non-blocking, because opening a pipe would otherwise wait for a writer for ever.
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_GIT_FOLDER = ".git"
+
+
+class WorkspaceError(Exception):
+    """A path cannot be used; the message is a sentence for the model that ends in what to do."""
+
+
+class OutsideError(WorkspaceError):
+    """A path leads out of the workspace, or to what is kept from the model inside it."""
+
+
+class UnreadableError(WorkspaceError):
+    """A path in the workspace is missing, or is no readable file."""
+
+
+class Workspace:
+    """One folder, opened for looking only."""
+
+    def __init__(self, root: Path) -> None:
+        """Take a folder as the workspace.
+
+        Raises:
+            UnreadableError: there is no such folder.
+        """
+        self.root = Path(os.path.realpath(root))
+        if not self.root.is_dir():
+            raise UnreadableError(f"{root} is not a folder; start in the folder with the code")
+
+    @property
+    def name(self) -> str:
+        """The folder's own name."""
+        return self.root.name or str(self.root)
+
+    def files(self) -> list[Entry]:
+        """The files worth looking at, sorted by path."""
+        return walk(self.root)
+
+    def locate(self, path: str) -> str:
+        """The relative path, without links, that a path given by the model means; "" is the workspace itself.
+
+        Raises:
+            OutsideError: it leads out of the workspace or into `.git`.
+        """
+        if "\0" in path:
+            raise OutsideError("the path contains a NUL character; use a path as find lists it")
+        given = PurePosixPath(path.strip() or ".")
+        if given.is_absolute() or ".." in given.parts:
+            raise OutsideError(f"{path} is outside the folder; use a path inside it, as find lists it")
+        try:
+            real = Path(os.path.realpath(self.root / given))
+        except (OSError, ValueError) as error:
+            raise UnreadableError(f"{path} cannot be looked up ({error}); use a path as find lists it") from error
+        if not real.is_relative_to(self.root):
+            raise OutsideError(f"{path} is a link out of the folder; only files inside it can be read")
+        inside = real.relative_to(self.root).as_posix()
+        if any(part.lower() == _GIT_FOLDER for part in (*given.parts, *inside.split("/"))):
+            raise OutsideError(f"{path} belongs to git itself; only the working files can be read")
+        return "" if inside == "." else inside
+
+    def is_folder(self, inside: str) -> bool:
+        """Whether a located path is a folder.
+
+        Raises:
+            UnreadableError: nothing is there.
+        """
+        try:
+            return stat.S_ISDIR(os.lstat(self.root / inside).st_mode)
+        except (OSError, ValueError) as error:
+            raise _missing(inside) from error
+
+    def read(self, inside: str, limit: int = READ_LIMIT_BYTES) -> bytes:
+        """All bytes of a located file.
+
+        Raises:
+            UnreadableError: it is missing, no regular file, not permitted, or larger than `limit` bytes.
+        """
+        with self._opened(inside) as file:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                raise UnreadableError(_not_a_file(inside, status.st_mode))
+            if status.st_size > limit:
+                raise UnreadableError(
+                    f"{inside} has {status.st_size:,} bytes, more than the {limit:,} that can be read"
+                )
+            with os.fdopen(os.dup(file), "rb") as stream:
+                return stream.read(limit)
+
+    @contextmanager
+    def _opened(self, inside: str) -> Iterator[int]:
+        """A descriptor of a located file, reached from the root without following any link."""
+        *folders, name = inside.split("/")
+        held: list[int] = []
+        try:
+            held.append(os.open(self.root, _FOLDER_FLAGS))
+            for folder in folders:
+                held.append(os.open(folder, _FOLDER_FLAGS, dir_fd=held[-1]))
+            held.append(os.open(name or ".", _FILE_FLAGS, dir_fd=held[-1]))
+            yield held[-1]
+        except FileNotFoundError as error:
+            raise _missing(inside) from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UnreadableError(f"{inside} cannot be read ({reason.lower()}); try another file") from error
+        finally:
+            for descriptor in reversed(held):
+                with suppress(OSError):
+                    os.close(descriptor)
+
+
+def _missing(inside: str) -> UnreadableError:
+    return UnreadableError(f"there is no file {inside}; use find to see which files there are")
+
+
+def _not_a_file(inside: str, mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return f"{inside or 'this'} is a folder; use find to list its files"
+    return f"{inside} is not a regular file; try another file"
