@@ -122,6 +122,6 @@ class SafeEncoder:
         if not self._tokenizer.is_control(token):
             return [token]
         text = self._tokenizer.piece(token).decode("utf-8")
-        if len(text) < 2:  # a single character is no marker and cannot be spelled otherwise
+        if len(text) < 2 or text.isspace():  # no marker: a character, or an indentation with a token of its own
             return [token]
         return [*self._ordinary(text[:1]), *self._ordinary(text[1:])]

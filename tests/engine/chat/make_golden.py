@@ -1,6 +1,6 @@
 """Renders conversations through poolside's real templates and stores the results in golden.json.
 
-    python tests/engine/chat/make_golden.py FOLDER
+    python -m tests.engine.chat.make_golden FOLDER
 
 FOLDER holds `poolside-Laguna-{XS.2,XS-2.1,S-2.1}.jinja`, as in `vendor/llama.cpp/models/templates` of the
 llama-cpp-python source distribution (`pip download --no-binary llama-cpp-python --no-deps llama-cpp-python==0.3.36`).
@@ -15,10 +15,11 @@ from typing import Any
 
 import jinja2
 import jinja2.ext
-from conversations import CONVERSATIONS
 from jinja2 import nodes
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from tests.engine.chat.conversations import CONVERSATIONS
 
 TEMPLATES = {"xs.2": "XS.2", "xs-2.1": "XS-2.1", "s-2.1": "S-2.1"}
 

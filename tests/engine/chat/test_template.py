@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversations import CONVERSATIONS
-from fake_vocabulary import LAGUNA_SPECIALS, FakeVocabulary
 
 from laguna_engine.chat.messages import AssistantMessage, ToolCall, ToolSpec
 from laguna_engine.chat.template import Family, Renderer, family_for
 from laguna_engine.chat.vocabulary import SafeEncoder
 from laguna_engine.errors import ModelFileError
+from tests.engine.chat.conversations import CONVERSATIONS
+from tests.engine.chat.fake_vocabulary import LAGUNA_SPECIALS, FakeVocabulary
 
 GOLDEN = json.loads(Path(__file__).with_name("golden.json").read_text("utf-8"))
 
@@ -33,9 +33,9 @@ def past_turn(message: dict[str, Any]) -> AssistantMessage:
     return AssistantMessage(message["content"], message["reasoning"], calls)
 
 
-def render(family: Family, thinking: bool, given: dict[str, Any]) -> list[int]:
+def render(family: Family, thinking: bool, given: dict[str, Any], encoder: SafeEncoder) -> list[int]:
     """The conversation the way the application builds it: piece after piece."""
-    ours, messages = renderer(family, thinking), list(given["messages"])
+    ours, messages = Renderer(encoder, family, thinking), list(given["messages"])
     prompt = messages.pop(0)["content"] if messages[0]["role"] == "system" else None
     tokens = ours.system(prompt, [spec(tool) for tool in given["tools"]])
     for message in messages:
@@ -50,7 +50,9 @@ def render(family: Family, thinking: bool, given: dict[str, Any]) -> list[int]:
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"{case['family']}-{case['thinking']}-{case['name']}")
 def test_renders_what_the_published_template_renders(case):
-    tokens = render(Family(case["family"]), case["thinking"], CONVERSATIONS[case["name"]])
+    tokens = render(
+        Family(case["family"]), case["thinking"], CONVERSATIONS[case["name"]], SafeEncoder(FakeVocabulary())
+    )
     assert text(tokens) == case["text"]
 
 

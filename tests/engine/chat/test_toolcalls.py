@@ -1,7 +1,6 @@
 """What the model writes becomes typed events, however it is cut into tokens."""
 
 import pytest
-from fake_vocabulary import LAGUNA_SPECIALS, FakeVocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from laguna_engine.chat.toolcalls import (
     Text,
 )
 from laguna_engine.chat.vocabulary import SafeEncoder
+from tests.engine.chat.fake_vocabulary import LAGUNA_SPECIALS, FakeVocabulary
 
 SEARCH = ToolSpec(
     "search",

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from fake_vocabulary import LAGUNA_SPECIALS, FakeVocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_engine.chat.escape import MARKER_NAMES, StreamUnescaper, escape, unescape
 from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.chat.vocabulary import Content, Markup, SafeEncoder
+from tests.engine.chat.fake_vocabulary import LAGUNA_SPECIALS, FakeVocabulary
 
 FRAGMENTS = [
     *(f"<{slash}{name}>" for name in MARKER_NAMES for slash in ("", "/")),
@@ -94,6 +94,11 @@ def test_markup_and_contents_between_specials_are_one_text():
     seen: list[str] = []
     SafeEncoder(Recorder()).encode([Markup("<think>\n"), Content("\nwhy"), Markup("\n</think>\n")])
     assert seen == ["\n\nwhy\n", "\n"]
+
+
+def test_an_indentation_with_a_token_of_its_own_keeps_it():
+    vocabulary = FakeVocabulary((*LAGUNA_SPECIALS, "    "), leaky=("    ",))
+    assert SafeEncoder(vocabulary).encode_text("    x") == [vocabulary.ids["    "], ord("x")]
 
 
 def test_a_marker_without_a_token_is_written_as_text():
