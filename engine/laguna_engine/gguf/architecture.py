@@ -1,0 +1,57 @@
+"""Is this a target the engine can run, and do its dimensions agree with one another?
+
+Each rule here stands for an assertion in llama.cpp's `load_hparams` or in a model's graph: broken, it ends the process
+instead of returning an error.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from laguna_engine.gguf import laguna, vocabulary
+from laguna_engine.gguf.dimensions import Dimensions
+from laguna_engine.gguf.reader import Damaged, Value
+from laguna_engine.gguf.tensors import TensorInfo
+from laguna_engine.gguf.unsuitable import Unsuitable
+
+LAGUNA = "laguna"
+
+GENERIC_TARGETS = frozenset(
+    "llama qwen2 qwen2moe qwen3 qwen3moe gemma2 gemma3 phi3 granite granitemoe smollm3 starcoder2 olmo2 glm4".split()
+)
+"""Text generation models that need nothing of their own from the engine; they get the general rules only."""
+
+DRAFTERS = frozenset("dflash eagle3 dspark qwen35-dflash-draft".split())
+"""Architectures of models that only propose tokens to another one."""
+
+
+def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo]) -> None:
+    """Raise Unsuitable if this is no target, Damaged if its numbers contradict one another."""
+    _check_role(name, metadata)
+    dimensions = Dimensions(name, metadata)
+    dimensions.check()
+    shapes = {tensor.name: tensor.shape for tensor in tensors}
+    size = vocabulary.check(metadata)
+    _check_embedding(dimensions, shapes, size)
+    if name == LAGUNA:
+        laguna.check(dimensions, shapes, size)
+
+
+def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
+    if name in DRAFTERS:
+        raise Unsuitable("is a drafter, which only speeds up another model; choose its target model instead")
+    if metadata.get("general.type", "model") != "model":
+        raise Unsuitable(f"is a {metadata['general.type']}, not a model; choose the model it belongs to")
+    if name != LAGUNA and name not in GENERIC_TARGETS:
+        raise Unsuitable(f"has the architecture {name!r}, which this engine does not run; choose a Laguna model")
+    parts = metadata.get("split.count", 0)
+    if parts not in (0, 1):
+        raise Unsuitable(f"is one of {parts} parts; join them with llama-gguf-split --merge and open the result")
+
+
+def _check_embedding(dimensions: Dimensions, shapes: Mapping[str, tuple[int, ...]], tokens: int) -> None:
+    expected = (dimensions.n_embd, tokens)
+    found = shapes.get("token_embd.weight")
+    if found != expected:
+        raise Damaged(f"token_embd.weight has the shape {found}, its vocabulary and hidden size need {expected}")
+    declared = dimensions.optional("vocab_size", tokens)
+    if declared != tokens:
+        raise Damaged(f"it declares {declared} tokens and lists {tokens}")

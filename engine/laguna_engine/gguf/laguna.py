@@ -1,0 +1,100 @@
+"""The tensors a `laguna` file must have, and their shapes, as `src/models/laguna.cpp` creates them.
+
+llama.cpp reports a missing or misshapen tensor by itself, except for the attention gate, whose width it aborts on;
+checking all of them here names the tensor before gigabytes are mapped.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from laguna_engine.gguf.dimensions import Dimensions
+from laguna_engine.gguf.reader import Damaged
+from laguna_engine.gguf.tensors import trimmed
+
+Shape = tuple[int, ...]
+
+_FULL_LENGTH_KEYS = ("attention.key_length_swa", "attention.value_length_swa")
+
+
+def check(dimensions: Dimensions, shapes: Mapping[str, Shape], tokens: int) -> None:
+    """Raise Damaged for the first tensor that is missing or misshapen."""
+    _check_heads(dimensions)
+    for name, expected in _expected(dimensions, shapes):
+        _check_tensor(name, shapes.get(name), expected)
+    if "output.weight" in shapes:
+        _check_tensor("output.weight", shapes["output.weight"], (dimensions.n_embd, tokens))
+    for layer, heads in enumerate(dimensions.heads):
+        _check_gate(f"blk.{layer}.attn_gate.weight", shapes, dimensions, heads)
+
+
+def _check_heads(dimensions: Dimensions) -> None:
+    sizes = {dimensions.optional(key, dimensions.head_size) for key in _FULL_LENGTH_KEYS}
+    if sizes | {dimensions.value_size} != {dimensions.head_size}:
+        raise Damaged(f"its keys of {dimensions.head_size} and values of {dimensions.value_size} differ in size")
+    if dimensions.experts == 0 and dimensions.size("leading_dense_block_count") < dimensions.n_layer:
+        raise Damaged("it has layers of experts and no experts")
+    dimensions.optional("attention.sliding_window", 0)
+
+
+def _check_tensor(name: str, found: Shape | None, expected: Shape) -> None:
+    if found is None:
+        raise Damaged(f"the tensor {name} is missing")
+    if found != trimmed(expected):
+        raise Damaged(f"{name} has the shape {found}, expected {expected}")
+
+
+def _check_gate(name: str, shapes: Mapping[str, Shape], dimensions: Dimensions, heads: int) -> None:
+    """One gate a head (XS) or one an element (M): any other width makes llama.cpp abort."""
+    found = shapes.get(name)
+    widths = (heads, heads * dimensions.head_size)
+    if found not in {trimmed((dimensions.n_embd, width)) for width in widths}:
+        raise Damaged(f"{name} has the shape {found}, expected {dimensions.n_embd} by {widths[0]} or {widths[1]}")
+
+
+def _expected(dimensions: Dimensions, shapes: Mapping[str, Shape]) -> Iterator[tuple[str, Shape]]:
+    yield "output_norm.weight", (dimensions.n_embd,)
+    dense = dimensions.size("leading_dense_block_count")
+    for layer in range(dimensions.n_layer):
+        yield from _attention(dimensions, layer, fused=f"blk.{layer}.attn_qkv.weight" in shapes)
+        if layer < dense:
+            yield from _dense(dimensions, layer)
+        else:
+            yield from _experts(dimensions, layer)
+
+
+def _attention(dimensions: Dimensions, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
+    embd, head = dimensions.n_embd, dimensions.head_size
+    queries, keys = dimensions.heads[layer] * head, dimensions.kv_heads[layer] * head
+    prefix = f"blk.{layer}."
+    yield prefix + "attn_norm.weight", (embd,)
+    if fused:
+        yield prefix + "attn_qkv.weight", (embd, queries + 2 * keys)
+    else:
+        yield prefix + "attn_q.weight", (embd, queries)
+        yield prefix + "attn_k.weight", (embd, keys)
+        yield prefix + "attn_v.weight", (embd, keys)
+    yield prefix + "attn_output.weight", (queries, embd)
+    yield prefix + "attn_q_norm.weight", (head,)
+    yield prefix + "attn_k_norm.weight", (head,)
+    yield prefix + "ffn_norm.weight", (embd,)
+
+
+def _dense(dimensions: Dimensions, layer: int) -> Iterator[tuple[str, Shape]]:
+    embd, width = dimensions.n_embd, dimensions.per_layer("feed_forward_length", 1)[layer]
+    yield f"blk.{layer}.ffn_gate.weight", (embd, width)
+    yield f"blk.{layer}.ffn_up.weight", (embd, width)
+    yield f"blk.{layer}.ffn_down.weight", (width, embd)
+
+
+def _experts(dimensions: Dimensions, layer: int) -> Iterator[tuple[str, Shape]]:
+    embd, count = dimensions.n_embd, dimensions.experts
+    width = dimensions.per_layer("expert_feed_forward_length", 1)[0]
+    shared = dimensions.optional("expert_shared_feed_forward_length", 0)
+    shared = shared or width * dimensions.optional("expert_shared_count", 1)
+    prefix = f"blk.{layer}.ffn_"
+    yield prefix + "gate_inp.weight", (embd, count)
+    yield f"blk.{layer}.exp_probs_b.bias", (count,)
+    for name in ("gate", "up"):
+        yield f"{prefix}{name}_exps.weight", (embd, width, count)
+        yield f"{prefix}{name}_shexp.weight", (embd, shared)
+    yield prefix + "down_exps.weight", (width, embd, count)
+    yield prefix + "down_shexp.weight", (shared, embd)

@@ -1,0 +1,168 @@
+"""Reads GGUF values from an untrusted file, a window at a time.
+
+Every length is compared with what is left of the file before anything is allocated or skipped, so a hostile header can
+make it slow neither in time nor in memory. The file is read, not mapped: a file that shrinks meanwhile is an error
+here and would be a SIGBUS there. Raises `Damaged`, whose text says what is wrong; the caller adds which file.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from laguna_engine.gguf.formats import STRUCT_CODES, ValueType
+
+WINDOW_BYTES = 1 << 20
+"""Read at a time: a large vocabulary's header takes about ten reads."""
+
+MAX_STRING_BYTES = 1 << 20
+"""Longest single string; chat templates are the longest that occur, at some 20 KB."""
+
+MAX_TOKEN_BYTES = 1 << 16
+"""Longest string inside an array; tokens and merges stay below 1 KB."""
+
+SHORT_ARRAY = 1024
+"""Longest array kept as values: per-layer settings stop at 512 layers, vocabularies are only counted."""
+
+
+class Damaged(Exception):
+    """The file does not say what a GGUF must say."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongArray:
+    """An array that was checked and counted but not kept."""
+
+    kind: ValueType
+    length: int
+
+
+Scalar = int | float | bool | str
+Value = Scalar | tuple[Scalar, ...] | LongArray
+
+
+class Reader:
+    """A cursor over the file; `position` is in bytes from its start."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+        self._window = b""
+        self._base = 0
+        self._at = 0
+
+    @property
+    def position(self) -> int:
+        """Where the next value starts."""
+        return self._base + self._at
+
+    def _require(self, count: int, what: str) -> None:
+        """Have `count` bytes of the window ready at `_at`, or raise Damaged."""
+        if self._at + count <= len(self._window):
+            return
+        if count > self._size - self.position:
+            raise Damaged(f"it ends in the middle of {what}")
+        self._base, self._at = self.position, 0
+        self._file.seek(self._base)
+        self._window = self._file.read(max(count, WINDOW_BYTES))
+        if len(self._window) < count:
+            raise Damaged("it became shorter while it was read")
+
+    def take(self, count: int, what: str) -> bytes:
+        """The next `count` bytes; `what` names them in errors."""
+        self._require(count, what)
+        start, self._at = self._at, self._at + count
+        return self._window[start : self._at]
+
+    def number(self, code: str, what: str) -> int:
+        """One integer of `struct` code `code`."""
+        (value,) = struct.unpack("<" + code, self.take(struct.calcsize(code), what))
+        return int(value)
+
+    def kind(self, what: str) -> ValueType:
+        """The type of a value."""
+        number = self.number("I", what)
+        if number not in ValueType.__members__.values():
+            raise Damaged(f"{what} has the unknown type {number}")
+        return ValueType(number)
+
+    def string(self, what: str, limit: int = MAX_STRING_BYTES) -> str:
+        """One string: its length in eight bytes, then UTF-8."""
+        return _text(self.take(self._length(what, limit), what), what)
+
+    def _length(self, what: str, limit: int) -> int:
+        length = self.number("Q", what)
+        if length > limit:
+            raise Damaged(f"{what} is a text of {length} bytes, more than {limit}")
+        return length
+
+    def value(self, kind: ValueType, what: str, inspect: Callable[[bytes], None] | None = None) -> Value:
+        """One metadata value of type `kind`; `inspect` sees every text of an array of texts, in order."""
+        if kind is ValueType.STRING:
+            return self.string(what)
+        if kind is ValueType.ARRAY:
+            return self._array(what, inspect)
+        return self._scalars(kind, 1, what)[0]
+
+    def _scalars(self, kind: ValueType, count: int, what: str) -> tuple[Scalar, ...]:
+        layout = f"<{count}{STRUCT_CODES[kind]}"
+        data = self.take(struct.calcsize(layout), what)
+        if kind is ValueType.BOOL and data.strip(b"\x00\x01"):
+            raise Damaged(f"{what} is neither true nor false")
+        return struct.unpack(layout, data)
+
+    def _array(self, what: str, inspect: Callable[[bytes], None] | None) -> Value:
+        kind, length = self.kind(what), self.number("Q", what)
+        if kind is ValueType.ARRAY:
+            raise Damaged(f"{what} is an array of arrays")
+        if kind is ValueType.STRING:
+            return self._strings(length, what, inspect)
+        if length <= SHORT_ARRAY:
+            return self._scalars(kind, length, what)
+        self._skip(length * struct.calcsize(STRUCT_CODES[kind]), what)
+        return LongArray(kind, length)
+
+    def _strings(self, length: int, what: str, inspect: Callable[[bytes], None] | None) -> Value:
+        if length * _LENGTH_BYTES > self._size - self.position:
+            raise Damaged(f"{what} claims {length} texts, more than the file has room for")
+        kept: list[str] = []
+        for text in self._texts(length, what):
+            if inspect is not None:
+                inspect(text)
+            if length <= SHORT_ARRAY:
+                kept.append(_text(text, what))
+        return tuple(kept) if length <= SHORT_ARRAY else LongArray(ValueType.STRING, length)
+
+    def _texts(self, length: int, what: str) -> Iterator[bytes]:
+        """The `length` strings of an array, each checked to be UTF-8."""
+        for _ in range(length):
+            if self._at + _LENGTH_BYTES > len(self._window):
+                self._require(_LENGTH_BYTES, what)
+            (size,) = _unpack_length(self._window, self._at)
+            if size > MAX_TOKEN_BYTES:
+                raise Damaged(f"{what} holds a text of {size} bytes, more than {MAX_TOKEN_BYTES}")
+            end = self._at + _LENGTH_BYTES + size
+            if end > len(self._window):
+                self._require(_LENGTH_BYTES + size, what)
+                end = self._at + _LENGTH_BYTES + size
+            text = self._window[self._at + _LENGTH_BYTES : end]
+            if not text.isascii():
+                _text(text, what)
+            self._at = end
+            yield text
+
+    def _skip(self, count: int, what: str) -> None:
+        if count > self._size - self.position:
+            raise Damaged(f"it ends in the middle of {what}")
+        self._base, self._at, self._window = self.position + count, 0, b""
+
+
+_LENGTH_BYTES = 8
+_unpack_length = struct.Struct("<Q").unpack_from
+
+
+def _text(data: bytes, what: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{what} is not valid UTF-8") from error

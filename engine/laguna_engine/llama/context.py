@@ -1,0 +1,232 @@
+"""A KV cache and the computation that fills it: one sequence of tokens, appended and cut, never anything else.
+
+Not thread-safe: every method belongs to the engine thread, except `request_abort` and `clear_abort`. Arguments are
+checked here because llama.cpp answers a wrong one with `abort()`. One `decode` of one token costs about 3 µs of
+Python: the batch and its arrays are made once and reused.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from laguna_engine.errors import ContextError, EngineClosed, RequestError
+from laguna_engine.llama.model import Model
+from laguna_engine.llama.options import ContextOptions, DecodeStatus, KvType, Outputs, physical_cores
+from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.native.library import lib, log, recent_log
+from laguna_engine.native.stop import StopFlag
+from laguna_engine.native.structs import Batch, ContextHandle, ContextParams, MemoryHandle
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+__all__ = ["Context", "ContextOptions", "DecodeStatus", "KvType", "Outputs"]
+
+_SEQUENCE = 0
+"""The engine uses one sequence."""
+
+_INVALID_BATCH = -1
+"""`llama_decode`: the batch was refused and nothing was changed."""
+
+_FLASH_ATTENTION = {None: -1, False: 0, True: 1}
+"""`llama_flash_attn_type`."""
+
+_MAX_TOKENS = 2**31 - 1
+"""Sizes and positions are 32-bit signed in llama.cpp."""
+
+
+class Context:
+    """A `llama_context` of one sequence.
+
+    `n_ctx`, `n_batch` and `n_ubatch` are what llama.cpp made of the options (it rounds `n_ctx` up to 256).
+    """
+
+    def __init__(self, model: Model, options: ContextOptions) -> None:
+        """Allocate cache and compute buffers; ContextError with llama.cpp's reason when that fails."""
+        _check_options(options)
+        self._stop = StopFlag()
+        self._model = model
+        self._handle = _create(model, options, self._stop)
+        self._memory: MemoryHandle = lib.llama_get_memory(self._handle)
+        if not self._memory:
+            lib.llama_free(self._handle)
+            raise ContextError(f"{model.description} keeps no KV cache; choose a text generation model")
+        self.n_ctx: int = lib.llama_n_ctx(self._handle)
+        self.n_batch: int = lib.llama_n_batch(self._handle)
+        self.n_ubatch: int = lib.llama_n_ubatch(self._handle)
+        self._n_vocab = model.vocab.size
+        self._rows = range(0)
+        self._make_batch()
+
+    def _make_batch(self) -> None:
+        size = self.n_batch
+        self._tokens = (ctypes.c_int32 * size)()
+        self._positions = (ctypes.c_int32 * size)()
+        self._flags = (ctypes.c_int8 * size)()
+        self._counts = (ctypes.c_int32 * size)(*[1] * size)
+        self._sequence = ctypes.c_int32(_SEQUENCE)
+        pointer = ctypes.pointer(self._sequence)
+        self._sequences = (ctypes.POINTER(ctypes.c_int32) * size)(*[pointer] * size)
+        self._batch = Batch(0, self._tokens, None, self._positions, self._counts, self._sequences, self._flags)
+        self._all_flags = b"\x01" * size
+
+    def decode(self, tokens: Sequence[int], start: int, outputs: Outputs = Outputs.LAST) -> DecodeStatus:
+        """Compute `tokens` at positions `start`, `start + 1`, … and add them to the cache.
+
+        Returns FULL when the cache has no room (nothing was added) and ABORTED after `request_abort` (whole
+        micro-batches before the stop are kept: ask `positions`). RequestError for tokens outside the vocabulary, an
+        empty or too long list, or a `start` that does not continue the cache; ContextError when the computation fails.
+        """
+        count = len(tokens)
+        if not 0 < count <= self.n_batch or min(tokens) < 0 or max(tokens) >= self._n_vocab:
+            raise self._refusal(tokens)
+        if start != lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1:
+            raise RequestError(f"position {start} does not continue the cache, which ends at {self.positions()[1]}")
+        self._fill(tokens, start, count, outputs)
+        code = lib.llama_decode(self._handle, self._batch)
+        if code == 0:
+            self._rows = _output_rows(count, outputs)
+            return DecodeStatus.OK
+        return self._failed(code)
+
+    def _fill(self, tokens: Sequence[int], start: int, count: int, outputs: Outputs) -> None:
+        self._batch.n_tokens = count
+        flags = self._flags
+        if count == 1:
+            self._tokens[0] = tokens[0]
+            self._positions[0] = start
+            flags[0] = outputs is not Outputs.NONE
+            return
+        self._tokens[:count] = list(tokens)
+        self._positions[:count] = list(range(start, start + count))
+        if outputs is Outputs.ALL:
+            ctypes.memmove(flags, self._all_flags, count)
+        else:
+            ctypes.memset(flags, 0, count)
+            flags[count - 1] = outputs is Outputs.LAST
+
+    def _failed(self, code: int) -> DecodeStatus:
+        self._rows = range(0)
+        if code in (DecodeStatus.FULL, DecodeStatus.ABORTED):
+            return DecodeStatus(code)
+        if code == _INVALID_BATCH:
+            raise RequestError(f"llama.cpp refused the batch: {recent_log()}")
+        raise ContextError(
+            f"the computation failed ({code}: {recent_log()}); "
+            "try a smaller context or fewer layers on the GPU, then open the model again"
+        )
+
+    def _refusal(self, tokens: Sequence[int]) -> Exception:
+        if not self._handle:
+            return EngineClosed("the context is closed; open the model again")
+        if not tokens:
+            return RequestError("there is nothing to decode; give at least one token")
+        if len(tokens) > self.n_batch:
+            return RequestError(f"{len(tokens)} tokens in one batch of at most {self.n_batch}; send them in pieces")
+        wrong = next(token for token in tokens if not 0 <= token < self._n_vocab)
+        return RequestError(f"token {wrong} is outside the vocabulary of {self._n_vocab}; tokenize with this model")
+
+    def remove(self, start: int, end: int | None = None) -> None:
+        """Cut positions `start` to `end` (exclusive; None means to the end) out of the cache."""
+        if start < 0 or (end is not None and end < start):
+            raise RequestError(f"cannot remove positions {start} to {end}; start must be 0 or more and end after it")
+        lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end)
+        self._rows = range(0)
+
+    def clear(self) -> None:
+        """Empty the cache."""
+        lib.llama_memory_clear(self._live_memory(), True)
+        self._rows = range(0)
+
+    def positions(self) -> tuple[int, int]:
+        """The lowest and the highest position in the cache; (-1, -1) when it is empty.
+
+        With a sliding window that is not `swa_full` the lowest is that of the window's cells.
+        """
+        memory = self._live_memory()
+        return lib.llama_memory_seq_pos_min(memory, _SEQUENCE), lib.llama_memory_seq_pos_max(memory, _SEQUENCE)
+
+    def sample(self, chain: SamplerChain, row: int = -1) -> int:
+        """Let `chain` pick a token from the logits of `row` of the last batch and remember it.
+
+        A negative `row` counts back from the last row that has logits. RequestError for a row without logits.
+        """
+        token: int = lib.llama_sampler_sample(chain.handle, self._handle, self._checked(row))
+        return token
+
+    def logits(self, row: int = -1) -> NDArray[numpy.float32]:
+        """A copy of the logits of `row` of the last batch, float32 [vocabulary]; RequestError as for `sample`."""
+        # numpy takes 80 ms to import and plain generation never needs it.
+        import numpy
+
+        pointer = lib.llama_get_logits_ith(self._handle, self._checked(row))
+        return numpy.ctypeslib.as_array(pointer, (self._n_vocab,)).copy()
+
+    def _checked(self, row: int) -> int:
+        rows = self._rows
+        if row in rows or -len(rows) <= row < 0:
+            return row
+        if not self._handle:
+            raise EngineClosed("the context is closed; open the model again")
+        raise RequestError(f"row {row} of the last batch has no logits; decode it with outputs first")
+
+    def request_abort(self) -> None:
+        """Stop the running decode, and every later one until `clear_abort`. Safe from any thread.
+
+        On the CPU it takes effect within a graph node; on other devices between micro-batches.
+        """
+        self._stop.set()
+
+    def clear_abort(self) -> None:
+        """Allow decoding again. Safe from any thread."""
+        self._stop.clear()
+
+    def _live_memory(self) -> MemoryHandle:
+        if not self._handle:
+            raise EngineClosed("the context is closed; open the model again")
+        return self._memory
+
+    def close(self) -> None:
+        """Free the context; harmless when repeated."""
+        if self._handle:
+            lib.llama_free(self._handle)
+            self._handle.value = None
+            self._rows = range(0)
+            self.n_batch = 0
+
+
+def _output_rows(count: int, outputs: Outputs) -> range:
+    if outputs is Outputs.NONE:
+        return range(0)
+    return range(count) if outputs is Outputs.ALL else range(count - 1, count)
+
+
+def _check_options(options: ContextOptions) -> None:
+    sizes = (options.n_ctx, options.n_batch, options.n_ubatch, options.threads, options.threads_batch)
+    if not all(0 <= size <= _MAX_TOKENS for size in sizes) or not (options.n_batch and options.n_ubatch):
+        raise ContextError(f"{options} has a size out of range; use positive sizes")
+    if options.flash_attention is False and options.type_v is not KvType.F16:
+        raise ContextError(f"a {options.type_v.value} V cache needs flash attention; turn it on or use an f16 cache")
+
+
+def _create(model: Model, options: ContextOptions, stop: StopFlag) -> ContextHandle:
+    params: ContextParams = lib.llama_context_default_params()
+    params.n_ctx, params.n_batch = options.n_ctx, options.n_batch
+    params.n_ubatch = min(options.n_ubatch, options.n_batch)
+    params.n_threads = options.threads or physical_cores()
+    params.n_threads_batch = options.threads_batch or options.threads or physical_cores()
+    params.type_k, params.type_v = options.type_k.ggml, options.type_v.ggml
+    params.flash_attn_type = _FLASH_ATTENTION[options.flash_attention]
+    params.swa_full = options.swa_full
+    params.abort_callback, params.abort_callback_data = stop.callback, stop.data
+    log.clear()
+    handle: ContextHandle = lib.llama_init_from_model(model.handle, params)
+    if not handle:
+        raise ContextError(
+            f"a context of {options.n_ctx} tokens could not be made ({recent_log()}); "
+            "try a smaller context, a q8_0 cache, or fewer layers on the GPU"
+        )
+    return handle

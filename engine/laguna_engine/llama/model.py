@@ -1,0 +1,162 @@
+"""The weights, opened after their file has been checked.
+
+A `Model` is shared by every context made from it and must outlive them. Opening takes seconds to minutes and happens
+on the engine thread; the facts are plain attributes, readable from anywhere.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from laguna_engine.errors import EngineClosed, ModelFileError
+from laguna_engine.gguf import header as gguf_header
+from laguna_engine.llama.vocab import Vocab
+from laguna_engine.native.library import lib, log, recent_log
+from laguna_engine.native.structs import KvOverride, ModelHandle, ModelParams, ProgressCallback
+
+OverrideValue = int | float | bool | str
+
+_LOAD_INTO_MEMORY, _LOAD_MAPPED = 0, 1
+"""`llama_load_mode`."""
+
+_TAG_INT, _TAG_FLOAT, _TAG_BOOL, _TAG_STR = range(4)
+"""`llama_model_kv_override_type`."""
+
+_OVERRIDE_BYTES = 127
+"""Longest key or text of an override: 128 bytes with the end mark."""
+
+_DESCRIPTION_BYTES = 256
+
+
+class Model:
+    """An open model. `header` is what the check of the file found, `vocab` its vocabulary.
+
+    n_embd: hidden size. n_layer: blocks. n_ctx_train: tokens it was trained for. n_swa: sliding window, 0 without one.
+    n_params: weights. size_bytes: of all tensors. description: llama.cpp's one-line summary.
+    """
+
+    def __init__(self, handle: ModelHandle, header: gguf_header.Header) -> None:
+        self._handle = handle
+        self.header = header
+        self.vocab = Vocab(lib.llama_model_get_vocab(handle))
+        self.n_embd: int = lib.llama_model_n_embd(handle)
+        self.n_layer: int = lib.llama_model_n_layer(handle)
+        self.n_ctx_train: int = lib.llama_model_n_ctx_train(handle)
+        self.n_swa: int = lib.llama_model_n_swa(handle)
+        self.n_params: int = lib.llama_model_n_params(handle)
+        self.size_bytes: int = lib.llama_model_size(handle)
+        buffer = ctypes.create_string_buffer(_DESCRIPTION_BYTES)
+        lib.llama_model_desc(handle, buffer, _DESCRIPTION_BYTES)
+        self.description = buffer.value.decode("utf-8", "replace")
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        gpu_layers: int = 0,
+        use_mmap: bool = True,
+        check_tensors: bool = False,
+        extra_bufts: bool = True,
+        progress: Callable[[float], bool] | None = None,
+        overrides: Mapping[str, OverrideValue] | None = None,
+    ) -> Self:
+        """Check the file and load it.
+
+        gpu_layers: layers to offload, -1 for all. check_tensors: look for NaN and infinity in every weight, which
+        reads the whole file. extra_bufts: allow repacked CPU weights (faster, not bit-identical).
+        progress: called with 0 to 1; returning False cancels, an exception cancels and is raised from here.
+        overrides: metadata to replace. ModelFileError if the file is refused, by the check or by llama.cpp.
+        """
+        header = gguf_header.check(path)
+        watcher = _Progress(progress)
+        params: ModelParams = lib.llama_model_default_params()
+        params.n_gpu_layers = gpu_layers
+        params.load_mode = _LOAD_MAPPED if use_mmap else _LOAD_INTO_MEMORY
+        params.check_tensors, params.use_extra_bufts = check_tensors, extra_bufts
+        params.progress_callback = watcher.callback
+        params.kv_overrides = _native_overrides(overrides or {})
+        log.clear()
+        handle: ModelHandle = lib.llama_model_load_from_file(os.fsencode(path), params)
+        watcher.raise_stored()
+        if not handle:
+            raise ModelFileError(_refusal(path, watcher.cancelled))
+        return cls(handle, header)
+
+    @property
+    def handle(self) -> ModelHandle:
+        """The native model, for `Context`; EngineClosed after `close`."""
+        if not self._handle:
+            raise EngineClosed("the model is closed; open it again")
+        return self._handle
+
+    def close(self) -> None:
+        """Free the weights; harmless when repeated. Close every context first."""
+        if self._handle:
+            self.vocab.close()
+            lib.llama_model_free(self._handle)
+            self._handle.value = None
+
+
+class _Progress:
+    """Adapts a Python progress function to the native callback, which must never let an exception out."""
+
+    def __init__(self, report: Callable[[float], bool] | None) -> None:
+        self._report = report
+        self._error: BaseException | None = None
+        self.cancelled = False
+        # Always set: without a callback llama.cpp prints dots.
+        self.callback = ProgressCallback(self._on_progress)
+
+    def _on_progress(self, fraction: float, _data: Any) -> bool:
+        if self._report is None:
+            return True
+        try:
+            self.cancelled = not self._report(fraction)
+        except BaseException as error:
+            self._error, self.cancelled = error, True
+        return not self.cancelled
+
+    def raise_stored(self) -> None:
+        """Raise what the progress function raised."""
+        if self._error is not None:
+            raise self._error
+
+
+def _refusal(path: Path, cancelled: bool) -> str:
+    if cancelled:
+        return f"{path}: loading was cancelled; open it again when wanted"
+    return f"{path}: llama.cpp cannot load it ({recent_log()}); download it again, or choose another model"
+
+
+def _native_overrides(overrides: Mapping[str, OverrideValue]) -> Any:
+    if not overrides:
+        return None
+    # The list ends at an empty key, which is what an untouched last element has.
+    array = (KvOverride * (len(overrides) + 1))()
+    for entry, (key, value) in zip(array, overrides.items(), strict=False):
+        entry.key = _short(key)
+        _set_override(entry, value)
+    return array
+
+
+def _set_override(entry: KvOverride, value: OverrideValue) -> None:
+    # bool before int: True is an int in Python and a type of its own in GGUF.
+    match value:
+        case bool():
+            entry.tag, entry.value.val_bool = _TAG_BOOL, value
+        case int():
+            entry.tag, entry.value.val_i64 = _TAG_INT, value
+        case float():
+            entry.tag, entry.value.val_f64 = _TAG_FLOAT, value
+        case str():
+            entry.tag, entry.value.val_str = _TAG_STR, _short(value)
+
+
+def _short(text: str) -> bytes:
+    data = text.encode()
+    if len(data) > _OVERRIDE_BYTES:
+        raise ModelFileError(f"the override {text[:40]!r}… is longer than {_OVERRIDE_BYTES} bytes; shorten it")
+    return data

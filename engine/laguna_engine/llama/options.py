@@ -1,0 +1,68 @@
+"""How a context is made: sizes, cache types, threads. Plain values; nothing native is touched here."""
+
+import os
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+import psutil
+
+
+class KvType(Enum):
+    """Number format of the KV cache. q8_0 halves f16 at next to no loss; q4_0 halves it again and costs accuracy."""
+
+    F16 = "f16"
+    Q8_0 = "q8_0"
+    Q4_0 = "q4_0"
+
+    @property
+    def ggml(self) -> int:
+        """The `ggml_type` number."""
+        return _GGML_TYPES[self]
+
+
+_GGML_TYPES = {KvType.F16: 1, KvType.Q8_0: 8, KvType.Q4_0: 2}
+
+
+class Outputs(Enum):
+    """For which rows of a batch logits are computed."""
+
+    NONE = "none"
+    LAST = "last"
+    ALL = "all"
+
+
+class DecodeStatus(IntEnum):
+    """How a decode ended; the values are `llama_decode`'s return codes."""
+
+    OK = 0
+    FULL = 1
+    ABORTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """What a context is asked to be; the context tells what it became.
+
+    n_ctx: tokens the cache holds; 0 means the model's training length.
+    n_batch: most tokens one `decode` may take. n_ubatch: tokens computed at once, so also how long a stop may take.
+    flash_attention: None lets llama.cpp decide; a quantized V cache needs it.
+    swa_full: keep sliding-window layers at full length, which costs memory and allows any rewind.
+    threads, threads_batch: for one token and for many; 0 means the machine's physical cores.
+    """
+
+    n_ctx: int
+    n_batch: int = 512
+    n_ubatch: int = 512
+    type_k: KvType = KvType.F16
+    type_v: KvType = KvType.F16
+    flash_attention: bool | None = None
+    swa_full: bool = False
+    threads: int = 0
+    threads_batch: int = 0
+
+
+def physical_cores() -> int:
+    """Cores this process may use, not counting hyper-threads: more threads than that make llama.cpp slower."""
+    physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
+    return max(1, min(physical, allowed))

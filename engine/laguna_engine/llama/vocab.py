@@ -1,0 +1,139 @@
+"""Text to tokens and back.
+
+Deals in token ids, `str` going in and `bytes` coming out (a token may end in the middle of a character). Never adds a
+BOS token: Laguna's template writes it, and some files ask for a second one.
+"""
+
+import ctypes
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from laguna_engine.errors import EngineClosed, RequestError
+from laguna_engine.native.library import lib
+from laguna_engine.native.structs import VocabHandle
+
+END_OF_TURN_TEXTS = ("</assistant>", "〈|EOS|〉")
+"""Tokens that end Laguna's answer whatever a file's metadata says: some conversions name only one of them."""
+
+_ATTR_CONTROL, _ATTR_USER_DEFINED = 1 << 3, 1 << 4
+"""`llama_token_attr`: a marker that is parsed on request, and one that is parsed in any text."""
+
+_PIECE_BYTES = 256
+"""First guess at a piece's length; llama.cpp tells the right one if it does not fit."""
+
+_INT32_MAX = 2**31 - 1
+
+
+class Vocab:
+    """The vocabulary of one open model; usable until the model is closed.
+
+    size: number of tokens. bos: the beginning-of-text token, if there is one. add_bos: whether the file asks for it to
+    be added (nobody does; the transcript starts with it).
+    """
+
+    def __init__(self, handle: VocabHandle) -> None:
+        self._handle = handle
+        self.size: int = lib.llama_vocab_n_tokens(handle)
+        bos: int = lib.llama_vocab_bos(handle)
+        self.bos = bos if bos >= 0 else None
+        self.add_bos: bool = lib.llama_vocab_get_add_bos(handle)
+        self._pieces: dict[int, bytes] = {}
+
+    @cached_property
+    def eog(self) -> frozenset[int]:
+        """Every token that ends an answer: the file's own, and `END_OF_TURN_TEXTS` found by their text."""
+        is_end, handle = lib.llama_vocab_is_eog, self._handle
+        own = {token for token in range(self.size) if is_end(handle, token)}
+        return frozenset(own | {token for text in END_OF_TURN_TEXTS if (token := self.id_of(text)) is not None})
+
+    @cached_property
+    def _attributes(self) -> dict[int, int]:
+        """Attributes of the tokens that stand for a marker, not for text."""
+        attribute, handle, special = lib.llama_vocab_get_attr, self._handle, _ATTR_CONTROL | _ATTR_USER_DEFINED
+        return {token: attr for token in range(self.size) if (attr := attribute(handle, token)) & special}
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        # Backwards, so that of two tokens with one text the first wins, as in llama.cpp.
+        return {self.piece(token).decode("utf-8", "replace"): token for token in reversed(self._attributes)}
+
+    @cached_property
+    def _parsed_anywhere(self) -> re.Pattern[str] | None:
+        """Matches the markers that llama.cpp's tokenizer makes of plain text, even when told not to."""
+        texts = [text for text, token in self._ids.items() if self._attributes[token] & _ATTR_USER_DEFINED]
+        # A single character cannot be cut apart, and runs of blanks are text by another name.
+        markers = [re.escape(text) for text in texts if len(text) > 1 and not text.isspace()]
+        return re.compile("|".join(markers)) if markers else None
+
+    def piece(self, token: int) -> bytes:
+        """The bytes a token stands for; a special token gives its text. RequestError outside the vocabulary."""
+        known = self._pieces.get(token)
+        if known is None:
+            known = self._pieces[token] = self._render(token)
+        return known
+
+    def _render(self, token: int) -> bytes:
+        self._require_open()
+        if not 0 <= token < self.size:
+            raise RequestError(f"token {token} is outside the vocabulary of {self.size}; use the model's own tokens")
+        size = _PIECE_BYTES
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            length: int = lib.llama_token_to_piece(self._handle, token, buffer, size, 0, True)
+            if length >= 0:
+                return buffer.raw[:length]
+            size = -length
+
+    def is_control(self, token: int) -> bool:
+        """Whether `token` is a marker (control or user-defined): not text to show."""
+        return token in self._attributes
+
+    def id_of(self, text: str) -> int | None:
+        """The marker whose text is exactly `text`, or None."""
+        return self._ids.get(text)
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """The tokens of `text`, without BOS.
+
+        special: whether markers in the text become their tokens. Without it none can come out: texts of user-defined
+        tokens, which llama.cpp would parse all the same, are cut apart first. Lone surrogates become "?".
+        """
+        if special:
+            return self._encode(text, True)
+        return [token for fragment in self._fragments(text) for token in self._encode(fragment, False)]
+
+    def _fragments(self, text: str) -> Iterator[str]:
+        """`text` in pieces that join to it, none of which holds a whole marker."""
+        start = 0
+        while self._parsed_anywhere and (found := self._parsed_anywhere.search(text, start)):
+            yield text[start : found.start() + 1]
+            start = found.start() + 1
+        yield text[start:]
+
+    def _encode(self, text: str, special: bool) -> list[int]:
+        self._require_open()
+        # llama.cpp throws through the C interface on bytes that are not UTF-8, which would end the process.
+        data = text.encode("utf-8", "replace")
+        if len(data) > _INT32_MAX:
+            raise RequestError(f"a text of {len(data)} bytes is too long to tokenize; send it in pieces")
+        room = len(data) + 1
+        tokens = (ctypes.c_int32 * room)()
+        count = lib.llama_tokenize(self._handle, data, len(data), tokens, room, False, special)
+        if count < 0:
+            raise RequestError(
+                f"{len(data)} bytes gave more than {room} tokens; the model file's vocabulary is damaged"
+            )
+        return tokens[:count]
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        """The bytes of `tokens` in a row, markers as their text."""
+        return b"".join(map(self.piece, tokens))
+
+    def close(self) -> None:
+        """Forget the native vocabulary; its model calls this before it frees it."""
+        self._handle.value = None
+
+    def _require_open(self) -> None:
+        if not self._handle:
+            raise EngineClosed("the model is closed; open it again")

@@ -1,0 +1,23 @@
+"""Tiny real models for the engine's tests, made once a run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tiny
+
+from laguna_engine.llama.model import Model
+
+
+@pytest.fixture(scope="session")
+def tiny_model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole tiny Laguna with random weights."""
+    return tiny.laguna().write(tmp_path_factory.mktemp("models") / "tiny-laguna.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tiny_model_path: Path) -> Iterator[Model]:
+    """The tiny Laguna, opened; shared by the run, so close contexts and leave the model alone."""
+    model = Model.open(tiny_model_path)
+    yield model
+    model.close()
