@@ -1,0 +1,1 @@
+"""What the KV cache holds, and what a change of the prompt would cost."""

@@ -1,0 +1,150 @@
+"""One request, from its prompt to its last token: prefill, then rounds of decoding, every event told as it happens.
+
+A round decodes what is committed but not yet in the KV cache, and commits what the target picks there. Plain decoding
+commits one token a round; drafts make a round longer without changing its shape.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+from laguna_engine.cancel import Cancellation
+from laguna_engine.channel import Channel
+from laguna_engine.commit import Committer
+from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats
+from laguna_engine.llama.context import DecodeStatus, Outputs
+from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.outlet import Outlet
+from laguna_engine.request import Request
+from laguna_engine.target import Target
+
+_CHANNEL_CAPACITY = 4096
+"""Unread events before the engine waits: seconds of the fastest stream, under 1 MB."""
+
+_INTERRUPTED = {DecodeStatus.FULL: FinishReason.CONTEXT_FULL, DecodeStatus.ABORTED: FinishReason.CANCELLED}
+
+Leave = Callable[["Generation"], None]
+
+
+class Generation:
+    """Runs one request on the engine thread. `channel` carries its events; `cancelled` may be read from any thread."""
+
+    def __init__(
+        self, target: Target, request: Request, prompt: list[int], leave: "Callable[[Generation], None]"
+    ) -> None:
+        """`prompt` is the request's, checked. `leave` is told just before the last event can be read."""
+        self.channel: Channel[Event] = Channel(_CHANNEL_CAPACITY)
+        self._target = target
+        self._sampling = request.sampling
+        self._prompt = prompt
+        self._leave = leave
+        self._cancellation = Cancellation(target.context)
+        self._outlet = Outlet(self.channel)
+        self._committer = Committer(target.model.vocab, request, self._outlet.put)
+        self._cached = self._read = 0
+        self._began = time.perf_counter()
+        self._first_token: float | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked it to stop; it may still be winding up."""
+        return self._cancellation.requested
+
+    def cancel(self) -> None:
+        """Stop within one micro-batch, from any thread; harmless after the end."""
+        self._cancellation.request()
+        self.channel.hurry()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End the channel after what was told, with an error or without; harmless when repeated."""
+        self._leave(self)
+        self.channel.end(self._outlet.batch, error)
+
+    def run(self) -> None:
+        """Generate. Never raises: errors go to the reader."""
+        try:
+            with self._cancellation.armed():
+                reason = self._generate()
+            self._target.settle()
+            self._committer.finish()
+            self._outlet.put(Finished(reason, self._stats()))
+        except BaseException as error:
+            self.end(error)
+        else:
+            self.end()
+
+    def _generate(self) -> FinishReason:
+        # Room for one token more, because a prompt is only read to be continued.
+        needed, capacity = len(self._prompt) + 1, self._target.capacity
+        if needed > capacity:
+            self._outlet.put(ContextOverflow(needed, capacity))
+            return FinishReason.CONTEXT_FULL
+        self._began = time.perf_counter()
+        with closing(SamplerChain(self._sampling.stages(), self._target.model.vocab.size)) as chain:
+            return self._prefill() or self._decode(chain)
+
+    def _prefill(self) -> FinishReason | None:
+        """Compute what of the prompt is not cached, one micro-batch at a time so that it can be stopped."""
+        self._read = self._cached = self._target.rewind(self._prompt).keep
+        self._tell_prefill()
+        size, total = self._target.context.n_ubatch, len(self._prompt)
+        while self._read < total:
+            if self.cancelled:
+                return FinishReason.CANCELLED
+            part = self._prompt[self._read : self._read + size]
+            is_last = self._read + len(part) == total
+            status = self._target.decode(part, Outputs.LAST if is_last else Outputs.NONE)
+            if status is not DecodeStatus.OK:
+                return _INTERRUPTED[status]
+            self._read += len(part)
+            self._tell_prefill()
+        return None
+
+    def _decode(self, chain: SamplerChain) -> FinishReason:
+        for token in self._prompt[max(0, len(self._prompt) - self._sampling.remembered) :]:
+            chain.accept(token)
+        committed = [self._target.context.sample(chain)]
+        self._note_first_token()
+        while True:
+            for token in committed:
+                reason = self._committer.commit(token, Source.TARGET)
+                if reason is not None:
+                    return reason
+            if self._outlet.publish_if_due():
+                # The sliding window moved on meanwhile, and `preview` should know.
+                self._target.settle()
+            outcome = self._round(committed[-1], chain)
+            if isinstance(outcome, FinishReason):
+                return outcome
+            committed = outcome
+
+    def _round(self, last: int, chain: SamplerChain) -> list[int] | FinishReason:
+        """Decode `last`: the tokens that are committed after it, or why there are none."""
+        if self.cancelled:
+            return FinishReason.CANCELLED
+        if self._target.full:
+            return FinishReason.CONTEXT_FULL
+        status = self._target.decode((last,))
+        if status is not DecodeStatus.OK:
+            return _INTERRUPTED[status]
+        return [self._target.context.sample(chain)]
+
+    def _tell_prefill(self) -> None:
+        elapsed = time.perf_counter() - self._began
+        self._outlet.tell(Prefill(self._read, len(self._prompt), self._cached, elapsed))
+
+    def _note_first_token(self) -> None:
+        # Only now: devices compute in the background, and picking a token waits for them.
+        self._first_token = time.perf_counter()
+        self._target.rate.record(len(self._prompt) - self._cached, self._first_token - self._began)
+
+    def _stats(self) -> Stats:
+        now = time.perf_counter()
+        first = self._first_token or now
+        return Stats(
+            prompt_tokens=self._read,
+            cached_tokens=self._cached,
+            prefill_s=first - self._began,
+            generated_tokens=self._committer.count,
+            decode_s=now - first,
+        )

@@ -1,0 +1,44 @@
+"""What an engine is opened with, and what it then says about itself: plain values."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from laguna_engine.llama.options import KvType
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """What to open and how.
+
+    n_ctx: tokens the context holds; more than the model can use is cut, with a warning. n_batch, n_ubatch: prompt
+    tokens a call and a computation; a stop takes one `n_ubatch`. gpu_layers: layers to offload, -1 for all.
+    threads: 0 means the physical cores. swa_full: keep sliding-window layers at full length, which allows any edit of
+    the prompt to reuse the cache and costs the memory of a full-attention model. check_tensors: look for damaged
+    weights, which reads the whole file.
+    """
+
+    model: Path
+    n_ctx: int = 8192
+    n_batch: int = 512
+    n_ubatch: int = 512
+    kv_type: KvType = KvType.F16
+    gpu_layers: int = 0
+    threads: int = 0
+    swa_full: bool = False
+    check_tensors: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """An open engine: sizes in bytes, lengths in tokens; `warnings` are sentences for the user."""
+
+    name: str
+    architecture: str
+    description: str
+    n_params: int
+    size_bytes: int
+    n_ctx: int
+    n_ctx_train: int
+    devices: tuple[str, ...]
+    kv_type: KvType
+    warnings: tuple[str, ...]
