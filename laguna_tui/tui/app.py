@@ -1,0 +1,174 @@
+"""The TUI with a session behind it: events are polled at drawing speed and applied to the conversation.
+
+The screen is drawn at once; the model loads behind it, and what is typed meanwhile waits its turn.
+"""
+
+import time
+from dataclasses import replace
+
+from textual import on
+from textual.timer import Timer
+
+from laguna_engine.events import LoadProgress
+from laguna_tui.text import sanitize, sanitize_line
+from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress
+from laguna_tui.tui.commands import find, is_slash
+from laguna_tui.tui.conversation import Conversation
+from laguna_tui.tui.session import ChatSession, TuiSettings
+from laguna_tui.tui.shell import Shell
+from laguna_tui.tui.signals import on_ending_signals
+from laguna_tui.tui.status import Status
+from laguna_tui.tui.transcript.welcome import Welcome
+from laguna_tui.tui.turns import Cleared, Failed, Idle, Opened, State, Turns
+from laguna_tui.tui.widgets.prompt import Prompt
+
+# Fast enough to look continuous, slow enough to leave the processor to the model.
+DRAWS_PER_SECOND = 20
+# The second ctrl+c must follow this soon to mean: quit.
+TWICE_S = 1.5
+
+
+class LagunaApp(Shell):
+    """Chat with the session on a screen. `run()` it; `return_code` is 128 + n when signal n ended it."""
+
+    def __init__(self, session: ChatSession, settings: TuiSettings) -> None:
+        self._model = sanitize_line(session.title)
+        self._folder = safe_path(session.folder)
+        super().__init__(settings, placeholder=f"Ask about {self._folder}")
+        self._session = session
+        self._turns = Turns(session)
+        self.conversation = Conversation(self.document)
+        self._poller: Timer | None = None
+        self._interrupted_at = -TWICE_S
+
+    @property
+    def state(self) -> State:
+        """What the session is doing."""
+        return self._turns.state
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        on_ending_signals(self._leave)
+        self.status_bar.status = Status(model=self._model, folder=self._folder)
+        self._poller = self.set_interval(1 / DRAWS_PER_SECOND, self._poll)
+        self.document.append(Welcome(self._model, self._folder))
+        self.transcript.update_rows()
+        self._turns.open()
+
+    # -- from the session
+
+    def _poll(self) -> None:
+        """Apply what happened since the last drawing, and draw it once."""
+        for item in self._turns.poll():
+            self._apply(item)
+        queued = self._turns.next_queued()
+        if queued is not None:
+            self._send(queued)
+        self._show()
+
+    def _show(self) -> None:
+        self.status_bar.status = replace(self.status_bar.status, state=self._turns.state)
+        self.rail.queued = tuple(self._turns.queued)
+        self.transcript.update_rows()
+        if self._poller is not None and not self._turns.busy:
+            self._poller.pause()
+
+    def _apply(self, item: object) -> None:
+        if isinstance(item, LoadProgress):
+            item = safe_progress(item)
+        elif is_event(item):
+            item = safe_event(item)
+            self.conversation.apply(item)
+        self.status_bar.status = self.status_bar.status.told(item)
+        match item:
+            case Opened(info):
+                self.status_bar.status = replace(self.status_bar.status, size=info.context_size, load=None)
+                for warning in info.warnings:
+                    self.conversation.say(sanitize(warning), "warning")
+            case Failed(sentence):
+                self.conversation.fail(sentence)
+            case Idle():
+                self.conversation.settle()
+            case Cleared():
+                self.status_bar.status = replace(self.status_bar.status, used=0, rate=None, prefill=None)
+
+    # -- from the user
+
+    @on(Prompt.Sent)
+    def _sent(self, event: Prompt.Sent) -> None:
+        if is_slash(event.text):
+            self._command(event.text)
+        else:
+            self._send(sanitize(event.text))
+
+    async def _run(self, action: str) -> None:
+        await self.run_action(action)
+
+    def _command(self, text: str) -> None:
+        command = find(text)
+        if command is None:
+            self.tell(f"There is no command {text}. F1 lists them.", "warning")
+        else:
+            self.run_worker(self._run(command.action))
+
+    def _send(self, message: str) -> None:
+        if self._turns.state is State.FAILED:
+            self.tell("No model is loaded, so nobody can answer. The message above says what to do.", "warning")
+            self.prompt.replace_text(message)
+            return
+        if self._turns.send(message):
+            self.conversation.ask(message)
+            self.transcript.follow()
+        if self._poller is not None:
+            self._poller.resume()
+        self._show()
+
+    def action_stop(self) -> None:
+        """Stop the answer; messages that waited go back into the input."""
+        if self._turns.state is not State.BUSY:
+            return
+        self._turns.stop()
+        waiting = self._turns.unqueue()
+        if waiting:
+            self.prompt.replace_text("\n".join(part for part in (self.prompt.text, waiting) if part))
+        self._show()
+
+    def action_new_chat(self) -> None:
+        """Forget the conversation."""
+        self._turns.new_chat()
+        self.conversation.clear()
+        self.document.append(Welcome(self._model, self._folder))
+        self.transcript.follow()
+        if self._poller is not None:
+            self._poller.resume()
+        self._show()
+
+    def action_interrupt(self) -> None:
+        """Ctrl+C: copy a selection, else clear the input, else stop, else (again, soon) quit."""
+        selected = self.screen.get_selected_text()
+        if selected:
+            self._copy(selected)
+            self.screen.clear_selection()
+            return
+        if self.prompt.selected_text:
+            self._copy(self.prompt.selected_text)
+            return
+        now = time.monotonic()
+        if now - self._interrupted_at < TWICE_S:
+            self._leave(0)
+            return
+        self._interrupted_at = now
+        if self.prompt.text:
+            self.prompt.load_text("")
+        elif self._turns.state is State.BUSY:
+            self.action_stop()
+        self.tell("Press Ctrl+C again to quit.")
+
+    async def action_quit(self) -> None:
+        """Leave."""
+        self._leave(0)
+
+    def _leave(self, code: int) -> None:
+        """Stop the engine's work and leave with this exit code; textual restores the terminal."""
+        self._session.cancel()
+        self.exit(return_code=code)

@@ -1,0 +1,64 @@
+"""The border: everything that comes in from the model, the files and the tools is made safe to draw, once, here."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeGuard, get_args
+
+from laguna_engine.events import LoadProgress
+from laguna_tui.events import (
+    AgentEvent,
+    CallRejected,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from laguna_tui.text import sanitize, sanitize_line
+
+_KINDS = get_args(AgentEvent)
+
+
+def is_event(item: object) -> TypeGuard[AgentEvent]:
+    """Whether this is something the agent said."""
+    return isinstance(item, _KINDS)
+
+
+def safe_event(event: AgentEvent) -> AgentEvent:
+    """The same event with every text in it sanitised; arguments become one-line texts."""
+    match event:
+        case TextDelta(text) | ReasoningDelta(text):
+            return replace(event, text=sanitize(text))
+        case ToolStarted():
+            return replace(event, name=sanitize_line(event.name), arguments=_safe_arguments(event.arguments))
+        case ToolFinished():
+            return replace(event, name=sanitize_line(event.name), output=sanitize(event.output))
+        case CallRejected(raw, problem):
+            return CallRejected(sanitize(raw), sanitize_line(problem))
+        case TurnFinished(end, detail):
+            return TurnFinished(end, sanitize(detail))
+        case _:
+            return event
+
+
+def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:
+    return {sanitize_line(key): _safe_value(value) for key, value in arguments.items()}
+
+
+def _safe_value(value: object) -> str:
+    text = sanitize_line(str(value))
+    return f'"{text}"' if isinstance(value, str) else text
+
+
+def safe_progress(progress: LoadProgress) -> LoadProgress:
+    """The same progress, with a stage that can be drawn."""
+    return LoadProgress(sanitize_line(progress.stage), progress.fraction)
+
+
+def safe_path(path: Path) -> str:
+    """The path as one line, with the home folder as `~`."""
+    try:
+        shown = Path("~") / path.relative_to(Path.home())
+    except (ValueError, RuntimeError):
+        shown = path
+    return sanitize_line(str(shown))

@@ -1,0 +1,47 @@
+"""The app's commands: one table that feeds the slash commands, the command palette and the help screen."""
+
+import re
+from dataclasses import dataclass
+
+_SLASH = re.compile(r"/[a-z]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something the user can ask the app to do. `action` is the app's; `slash` is what to type, if anything."""
+
+    title: str
+    summary: str
+    action: str
+    slash: str = ""
+
+
+COMMANDS = (
+    Command("Help", "All keys and commands", "help", "/help"),
+    Command("New chat", "Forget this conversation and start again", "new_chat", "/new"),
+    Command("Copy answer", "Put the last answer into the clipboard", "copy_answer", "/copy"),
+    Command("Theme", "Choose the colours", "change_theme", "/theme"),
+    Command("Export chat", "Write the conversation to a Markdown file", "export", "/export"),
+    Command("Open or close thinking", "Show what the model thought", "toggle_thinking"),
+    Command("Open or close tool calls", "Show what the tools gave back", "toggle_tools"),
+    Command("Quit", "Leave laguna-tui", "quit", "/quit"),
+)
+
+
+def is_slash(text: str) -> bool:
+    """Whether the input is a slash command and not a message, such as one about `/etc/hosts`."""
+    return _SLASH.fullmatch(text.strip()) is not None
+
+
+def matching(text: str) -> list[Command]:
+    """The commands that start with what was typed."""
+    return [command for command in COMMANDS if command.slash and command.slash.startswith(text.strip())]
+
+
+def find(text: str) -> Command | None:
+    """The command that was typed: its full name, or the only one that starts so."""
+    found = matching(text)
+    exact = [command for command in found if command.slash == text.strip()]
+    if exact:
+        return exact[0]
+    return found[0] if len(found) == 1 and len(text.strip()) > 1 else None

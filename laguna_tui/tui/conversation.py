@@ -1,0 +1,215 @@
+"""What happens in a chat, as pieces of a document: the one place that turns the agent's events into something to show.
+
+Deals in sanitised events and pieces; knows no widget and no colour. Markdown is split as it streams, and each block
+is converted once, when it closes.
+"""
+
+import time
+from collections.abc import Callable
+
+from laguna_engine.events import Prefill
+from laguna_tui.events import (
+    AgentEvent,
+    CallRejected,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+    TurnStarted,
+)
+from laguna_tui.tui.markdown.convert import convert
+from laguna_tui.tui.markdown.flow import Flows
+from laguna_tui.tui.markdown.split import Chunk, Splitter
+from laguna_tui.tui.markdown.tail import Tail
+from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.pieces import Answered, Answering, Asked, Called, Notice, Thought
+from laguna_tui.tui.transcript.working import Working
+
+_ENDS: dict[TurnEnd, tuple[str, str]] = {
+    TurnEnd.CANCELLED: ("info", "stopped"),
+    TurnEnd.CONTEXT_FULL: (
+        "error",
+        "The context is full. Start a new chat (ctrl+n), or start again with a larger --context.",
+    ),
+    TurnEnd.MAX_TOKENS: ("warning", "The answer reached its length limit. Say “go on” to hear the rest."),
+    TurnEnd.TOO_MANY_STEPS: ("warning", "It used its tools too often without an answer. Ask something narrower."),
+    TurnEnd.MALFORMED_CALL: ("warning", "It kept writing tool calls that cannot be run. Try other words."),
+    TurnEnd.EMPTY_ANSWER: ("warning", "The model ended without an answer. Try other words."),
+}
+
+
+class Conversation:
+    """Applies events to a document."""
+
+    def __init__(
+        self,
+        document: Document,
+        clock: Callable[[], float] = time.monotonic,
+        converter: Callable[[str], Flows] = convert,
+    ) -> None:
+        self.document = document
+        self._clock = clock
+        self._convert = converter
+        self._stream: _Stream | None = None
+        self._thought: Thought | None = None
+        self._thought_at = 0.0
+        self._calls: dict[int, Called] = {}
+        self._working: Working | None = None
+
+    def ask(self, text: str) -> None:
+        """The user's message was sent."""
+        self.document.append(Asked(text))
+        self._work()
+
+    def say(self, text: str, kind: str = "info") -> None:
+        """The app has something to tell."""
+        self._end_text()
+        self.document.append(Notice(text, kind))
+
+    def fail(self, text: str) -> None:
+        """Something raised; the chat goes on."""
+        self.settle()
+        self.say(text, "error")
+
+    def settle(self) -> None:
+        """Nothing runs any more: what still looks as if it did is closed."""
+        self._idle()
+        self._end_text()
+        for called in self._calls.values():
+            called.finish("", 0.0, ok=False)
+        self._calls.clear()
+
+    def clear(self) -> None:
+        """A new chat."""
+        self.document.clear()
+        self._stream = self._thought = self._working = None
+        self._calls.clear()
+
+    def apply(self, event: AgentEvent) -> None:
+        """Show what the event says."""
+        match event:
+            case TurnStarted(total, cached):
+                self._work(Prefill(cached, total, cached, 0.0))
+            case Prefill():
+                self._work(event)
+            case ReasoningDelta(text):
+                self._reason(text)
+            case TextDelta(text):
+                self._answer(text)
+            case ToolStarted():
+                self._call(event)
+            case ToolFinished():
+                self._result(event)
+            case CallRejected(_, problem):
+                self.say(f"The model wrote a call that cannot be run: {problem}", "warning")
+                self._work()
+            case TurnFinished():
+                self._finish(event)
+
+    def _work(self, prefill: Prefill | None = None) -> None:
+        """Show that something is going on before there is text."""
+        if self._working is None:
+            self._end_text()
+            self._working = Working(self._clock())
+            self.document.append(self._working)
+        self._working.tell(prefill, self._clock())
+
+    def _idle(self) -> None:
+        if self._working is not None:
+            self.document.remove(self._working)
+            self._working = None
+
+    def _reason(self, text: str) -> None:
+        if self._thought is None:
+            if not text.strip():
+                return
+            self._idle()
+            self._end_text()
+            self._thought, self._thought_at = Thought(), self._clock()
+            self.document.append(self._thought)
+        self._thought.extend(text)
+
+    def _answer(self, text: str) -> None:
+        if self._stream is None:
+            text = text.lstrip("\n")
+            if not text.strip():
+                return
+            self._idle()
+            self._end_text()
+            self._stream = _Stream(self.document, self._convert)
+        self._stream.feed(text)
+
+    def _end_text(self) -> None:
+        if self._thought is not None:
+            self._thought.finish(self._clock() - self._thought_at)
+            self._thought = None
+        if self._stream is not None:
+            self._stream.finish()
+            self._stream = None
+
+    def _call(self, event: ToolStarted) -> None:
+        self._idle()
+        self._end_text()
+        called = Called(call_text(event), gap=not isinstance(self.document.last, Called))
+        self._calls[event.call_id] = called
+        self.document.append(called)
+
+    def _result(self, event: ToolFinished) -> None:
+        called = self._calls.pop(event.call_id, None)
+        if called is not None:
+            called.finish(event.output, event.seconds, ok=event.ok)
+        self._work()
+
+    def _finish(self, event: TurnFinished) -> None:
+        self.settle()
+        kind, sentence = _ENDS.get(event.end, ("info", ""))
+        if event.detail or sentence:
+            self.say(event.detail or sentence, kind)
+
+
+class _Stream:
+    """The answer that streams: closed blocks are appended, the open one is drawn by its tail."""
+
+    def __init__(self, document: Document, converter: Callable[[str], Flows]) -> None:
+        self._document = document
+        self._convert = converter
+        self._splitter = Splitter()
+        self._tail = Tail(self._splitter)
+        self._open: Answering | None = None
+        self._first = True
+
+    def feed(self, text: str) -> None:
+        chunks = self._splitter.feed(text)
+        self._take(chunks)
+        if not self._splitter.tail.strip():
+            return
+        if self._open is None:
+            self._open = Answering(self._tail, gap=self._first or self._splitter.tail_gap)
+            self._document.append(self._open)
+        self._open.changed()
+
+    def finish(self) -> None:
+        self._take(self._splitter.finish())
+        self._drop()
+
+    def _take(self, chunks: list[Chunk]) -> None:
+        if chunks:
+            self._drop()
+        for chunk in chunks:
+            self._document.append(Answered(chunk.source, self._convert(chunk.source), gap=chunk.gap or self._first))
+            self._first = False
+
+    def _drop(self) -> None:
+        if self._open is not None:
+            self._document.remove(self._open)
+            self._open = None
+        self._tail.restart()
+
+
+def call_text(event: ToolStarted) -> str:
+    """The call as a line of code: `search("name", path="src")`. The first argument goes without its name."""
+    values = list(event.arguments.items())
+    first = [str(value) for _, value in values[:1]]
+    return f"{event.name}({', '.join([*first, *(f'{key}={value}' for key, value in values[1:])])})"

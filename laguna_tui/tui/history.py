@@ -1,0 +1,69 @@
+"""What the user typed before, kept over runs: one JSON string a line in a private file, the newest last.
+
+The history is a convenience: when the file cannot be read or written, the app goes on without it.
+"""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+# Enough to find last month's question; small enough to read at every start.
+MAX_ENTRIES = 1000
+FILE = "history.jsonl"
+
+
+class History:
+    """The past inputs and a place among them, for walking with the arrow keys."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = folder / FILE if folder is not None else None
+        self.entries = _read(self._path)[-MAX_ENTRIES:] if self._path else []
+        self._at = len(self.entries)
+        self._draft = ""
+
+    def add(self, text: str) -> None:
+        """Remember an input; the same twice in a row is kept once."""
+        if text.strip() and self.entries[-1:] != [text]:
+            self.entries = [*self.entries, text][-MAX_ENTRIES:]
+            self._save()
+        self._at, self._draft = len(self.entries), ""
+
+    def older(self, current: str) -> str | None:
+        """The input before, None at the oldest. What is being typed now is kept as the newest."""
+        if self._at == 0:
+            return None
+        if self._at == len(self.entries):
+            self._draft = current
+        self._at -= 1
+        return self.entries[self._at]
+
+    def newer(self) -> str | None:
+        """The input after, or what was being typed; None when there is nothing newer."""
+        if self._at >= len(self.entries):
+            return None
+        self._at += 1
+        return self._draft if self._at == len(self.entries) else self.entries[self._at]
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                file.writelines(json.dumps(entry) + "\n" for entry in self.entries)
+            temporary.replace(self._path)
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    entries: list[str] = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            entry = json.loads(line)
+            entries.extend([entry] if isinstance(entry, str) else [])
+    return entries

@@ -1,0 +1,116 @@
+"""Breaking toned text into rows of a width, measured in terminal cells."""
+
+import re
+
+from rich.cells import cell_len, set_cell_size
+
+from laguna_tui.tui.markdown.flow import Line, Run, Runs, plain
+
+# A word, or one ideograph: East Asian text may break between any two of them.
+_WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffdc\U00020000-\U0003fffd"
+_WORD = re.compile(rf"[{_WIDE}]|[^\s{_WIDE}]+")
+# A column narrower than this shows nothing readable; laying out is done as if it were this wide and is cropped.
+MIN_WIDTH = 4
+
+
+def cells(text: str) -> int:
+    """How many terminal cells the text takes."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def wrap(runs: Runs, width: int, first: Runs = (), rest: Runs = (), fill: str = "") -> list[Line]:
+    """Rows of at most `width` cells, broken at blanks; `first` and `rest` are put before the rows and count.
+
+    With `fill`, that tone paints each row up to `width`.
+    """
+    rows: list[Line] = []
+    for paragraph in split_lines(runs):
+        text = plain(paragraph)
+        before = 0
+        room = width - cells(plain(rest))
+        for start, end in break_words(text, max(MIN_WIDTH, room)):
+            lead = rest if rows else first
+            glue = text[before:start] if before else None
+            rows.append(Line(lead + cut(paragraph, start, end), glue, cells(plain(lead)), fill, width))
+            before = end
+    return rows
+
+
+def fold(runs: Runs, width: int) -> list[Runs]:
+    """Rows of at most `width` cells, broken anywhere, every blank kept: for code."""
+    text = plain(runs)
+    if cells(text) <= width:
+        return [runs]
+    return [cut(runs, start, end) for start, end in _folds(text, 0, len(text), max(MIN_WIDTH, width))]
+
+
+def split_lines(runs: Runs) -> list[Runs]:
+    """The runs, parted at each newline."""
+    lines: list[list[Run]] = [[]]
+    for text, tone in runs:
+        head, *more = text.split("\n")
+        if head:
+            lines[-1].append(Run(head, tone))
+        lines.extend([Run(part, tone)] if part else [] for part in more)
+    return [tuple(line) for line in lines]
+
+
+def break_words(text: str, width: int) -> list[tuple[int, int]]:
+    """Where each row starts and ends in the text; the blanks between two rows belong to neither."""
+    if cells(text) <= width:
+        return [(0, len(text))]
+    rows: list[tuple[int, int]] = []
+    start = end = used = 0
+    for word in _WORD.finditer(text):
+        more = cells(text[end : word.end()])
+        if used + more <= width:
+            end, used = word.end(), used + more
+            continue
+        if end > start:
+            rows.append((start, end))
+        *whole, (start, end) = _folds(text, word.start(), word.end(), width)
+        rows.extend(whole)
+        used = cells(text[start:end])
+    rows.append((start, end))
+    return rows
+
+
+def _folds(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:
+    rows: list[tuple[int, int]] = []
+    while cells(text[start:end]) > width:
+        stop = start + max(1, _fitting(text[start : min(end, start + width)], width))
+        rows.append((start, stop))
+        start = stop
+    return [*rows, (start, end)]
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many leading characters fit into `width` cells."""
+    if text.isascii():
+        return min(len(text), width)
+    # set_cell_size pads a halved wide character with a blank: that character does not fit.
+    fitted = set_cell_size(text, width)
+    same = len(fitted)
+    while same and not text.startswith(fitted[:same]):
+        same -= 1
+    return min(same, len(text))
+
+
+def cut(runs: Runs, start: int, end: int) -> Runs:
+    """The runs between two character offsets."""
+    if start == 0 and len(runs) == 1 and end >= len(runs[0].text):
+        return runs
+    out: list[Run] = []
+    at = 0
+    for text, tone in runs:
+        here, at = at, at + len(text)
+        if at > start and here < end:
+            out.append(Run(text[max(0, start - here) : end - here], tone))
+    return tuple(out)
+
+
+def crop(text: str, width: int) -> str:
+    """The text in at most `width` cells, with an ellipsis where it was cut."""
+    if cells(text) <= width:
+        return text
+    return text[: _fitting(text, max(0, width - 1))] + "…" if width > 0 else ""

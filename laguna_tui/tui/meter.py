@@ -1,0 +1,24 @@
+"""Numbers as people read them: counts, shares, rates and progress bars, as plain text."""
+
+FULL, HALF, EMPTY = "━", "╸", "─"
+
+
+def count(number: int) -> str:
+    """1234 -> "1,234"."""
+    return f"{number:,}"
+
+
+def share(used: int, size: int) -> str:
+    """How much of `size` is used, such as "15 %"."""
+    return f"{round(100 * used / size)} %" if size else "–"
+
+
+def rate(per_second: float) -> str:
+    """A speed in tokens per second: one decimal below ten, where it matters."""
+    return f"{per_second:.1f} tok/s" if per_second < 10 else f"{per_second:,.0f} tok/s"
+
+
+def progress(fraction: float, width: int) -> str:
+    """A bar of exactly `width` cells."""
+    halves = round(max(0.0, min(1.0, fraction)) * width * 2)
+    return (FULL * (halves // 2) + HALF * (halves % 2)).ljust(width, EMPTY)

@@ -1,0 +1,65 @@
+"""What the screen needs from the rest of the app: a chat to talk to, and a few settings. No textual in here."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from laguna_engine.events import LoadProgress
+from laguna_tui.events import AgentEvent
+
+AUTO_THEME = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """What is known once the model is loaded: `context_size` in tokens, and things the user should be told."""
+
+    context_size: int
+    details: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TuiSettings:
+    """How the screen behaves. `theme` is a textual theme's name or "auto"; `state_dir` keeps the input history."""
+
+    state_dir: Path | None = None
+    theme: str = AUTO_THEME
+
+
+class ChatSession(Protocol):
+    """One conversation with one model. Everything but `cancel` is called from one thread, which may block.
+
+    `open`, `ask` and `new_chat` raise `EngineError` or `UserError` with a sentence for the user.
+    """
+
+    @property
+    def title(self) -> str:
+        """The model's name, as it is shown."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is asked about."""
+        ...
+
+    def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        """Load the model, saying how far it has come."""
+        ...
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        """Send a message; iterate to make it go on. Ends after `TurnFinished`."""
+        ...
+
+    def cancel(self) -> None:
+        """Stop what runs now, soon. Called from any thread, at any time; harmless when nothing runs."""
+        ...
+
+    def new_chat(self) -> None:
+        """Forget the conversation."""
+        ...
+
+    def close(self) -> None:
+        """Free everything. Idempotent."""
+        ...

@@ -1,0 +1,204 @@
+"""The screen without the model: its widgets, its keys, and what the user can do with what is already there."""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+
+from laguna_tui.text import sanitize_line
+from laguna_tui.tui import themes
+from laguna_tui.tui.border import safe_path
+from laguna_tui.tui.commands import COMMANDS, is_slash, matching
+from laguna_tui.tui.export import write_chat
+from laguna_tui.tui.history import History
+from laguna_tui.tui.keys import Row, command_rows, key_rows
+from laguna_tui.tui.session import AUTO_THEME, TuiSettings
+from laguna_tui.tui.transcript import reading
+from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.pieces import Called, Folding, Thought
+from laguna_tui.tui.transcript.transcript import Transcript
+from laguna_tui.tui.widgets.bars import Rail, StatusBar
+from laguna_tui.tui.widgets.help import HelpScreen
+from laguna_tui.tui.widgets.prompt import Prompt
+from laguna_tui.tui.widgets.search import HistorySearch
+
+
+class Shell(App[None]):
+    """Transcript, rail, input and status bar."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "laguna"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "Stop the answer"),
+        Binding("ctrl+c", "interrupt", "Copy the selection, clear the input, stop; twice: quit", priority=True),
+        Binding("ctrl+q", "quit", "Quit", priority=True),
+        Binding("f1", "help", "This help", priority=True),
+        Binding("ctrl+p", "command_palette", "Command palette", priority=True),
+        Binding("ctrl+n", "new_chat", "New chat", priority=True),
+        Binding("ctrl+y", "copy_answer", "Copy the last answer", priority=True),
+        Binding("ctrl+t", "toggle_thinking", "Open or close the thinking", priority=True),
+        Binding("ctrl+o", "toggle_tools", "Open or close the tool calls", priority=True),
+        Binding("ctrl+r", "search_history", "Search what you typed before"),
+        Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
+        Binding("ctrl+down", "block(1)", "To the block below", priority=True),
+        Binding("pageup", "page(-1)", "Scroll up a page", priority=True),
+        Binding("pagedown", "page(1)", "Scroll down a page", priority=True),
+        Binding("ctrl+end", "follow", "Follow the end", priority=True),
+    ]
+
+    def __init__(self, settings: TuiSettings, placeholder: str) -> None:
+        super().__init__()
+        self.settings = settings
+        self.document = Document()
+        self.transcript = Transcript(self.document, id="transcript")
+        self.rail = Rail(id="rail")
+        self.prompt = Prompt(History(settings.state_dir), placeholder=placeholder, id="prompt")
+        self.status_bar = StatusBar(id="status")
+
+    def compose(self) -> ComposeResult:
+        yield self.transcript
+        yield self.rail
+        yield self.prompt
+        yield self.status_bar
+
+    def on_mount(self) -> None:
+        for theme in (themes.DARK, themes.LIGHT):
+            self.register_theme(theme)
+        wanted = self.settings.theme
+        known = wanted in self.available_themes
+        self.theme = wanted if known else themes.automatic()
+        if not known and wanted != AUTO_THEME:
+            self.tell(f"There is no theme “{wanted}”. Choose one with /theme.", "warning")
+        self.prompt.focus()
+
+    def tell(self, text: str, severity: SeverityLevel = "information") -> None:
+        """A short note over the screen. The text is made safe here and never parsed as markup."""
+        self.notify(sanitize_line(text), severity=severity, markup=False, timeout=4)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Our commands in textual's palette."""
+        del screen
+        for command in COMMANDS:
+            yield SystemCommand(command.title, command.summary, self._runner(command.action))
+
+    def _runner(self, action: str) -> Callable[[], object]:
+        return lambda: self.run_worker(self.run_action(action), exit_on_error=True)
+
+    # -- input and rail
+
+    @on(Prompt.Changed)
+    def _hint_commands(self) -> None:
+        text = self.prompt.text
+        self.rail.commands = tuple(matching(text)) if text.startswith("/") and is_slash(text) else ()
+
+    @on(Prompt.EndPressed)
+    @on(Rail.FollowClicked)
+    def _follow(self) -> None:
+        self.action_follow()
+
+    @on(Transcript.FollowChanged)
+    def _show_way_back(self, event: Transcript.FollowChanged) -> None:
+        self.rail.following = event.following
+
+    @on(Transcript.Left)
+    def _back_to_prompt(self, event: Transcript.Left) -> None:
+        self.prompt.focus()
+        if event.typed:
+            self.prompt.insert(event.typed)
+
+    # -- moving
+
+    def action_follow(self) -> None:
+        """Go to the end of the transcript and stay there."""
+        self.transcript.action_follow()
+
+    def action_page(self, step: int) -> None:
+        """Scroll the transcript by a page, wherever the focus is."""
+        if len(self.screen_stack) > 1:
+            self.screen.scroll_relative(y=step * self.size.height // 2)
+        elif step < 0:
+            self.transcript.scroll_page_up(animate=False)
+        else:
+            self.transcript.scroll_page_down(animate=False)
+
+    def action_block(self, step: int) -> None:
+        """Move the block cursor, giving the transcript the focus first."""
+        if self.focused is not self.transcript:
+            self.transcript.focus()
+        else:
+            self.transcript.action_cursor(step)
+
+    def action_toggle_thinking(self) -> None:
+        """Open all thinking, or close it."""
+        self._toggle(Thought)
+
+    def action_toggle_tools(self) -> None:
+        """Open all tool calls, or close them."""
+        self._toggle(Called)
+
+    def _toggle(self, kind: type[Folding]) -> None:
+        self.transcript.toggle_all(kind)
+
+    # -- taking things out
+
+    @on(Transcript.Copied)
+    def _copy_block(self, event: Transcript.Copied) -> None:
+        self._copy(event.text)
+
+    def action_copy_answer(self) -> None:
+        """Copy the block under the cursor, or else the last answer."""
+        if self.focused is self.transcript:
+            self.transcript.action_copy()
+            return
+        answer = reading.last_answer(self.document)
+        if answer:
+            self._copy(answer)
+        else:
+            self.tell("There is no answer to copy yet.", "warning")
+
+    def _copy(self, text: str) -> None:
+        self.copy_to_clipboard(text)
+        lines = text.count("\n") + 1
+        self.tell(f"Copied {lines} line{'' if lines == 1 else 's'}.")
+
+    def action_export(self) -> None:
+        """Write the conversation into the folder we were started in."""
+        try:
+            path = write_chat(self.document, Path.cwd(), time.localtime())
+        except OSError as error:
+            self.tell(f"The chat was not written: {error}. Start laguna-tui where you may write.", "error")
+        else:
+            self.tell(f"Wrote {safe_path(path)}")
+
+    # -- screens
+
+    def help_sections(self) -> dict[str, list[Row]]:
+        """What the help screen and the documentation of the keys are made from."""
+        return {
+            "Everywhere": key_rows(Shell.BINDINGS),
+            "In the input": key_rows(Prompt.BINDINGS),
+            "In the transcript": key_rows(Transcript.BINDINGS),
+            "Commands": command_rows(),
+        }
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self.help_sections()))
+
+    def action_search_history(self) -> None:
+        """Find an earlier input."""
+
+        def put(text: str | None) -> None:
+            if text is not None:
+                self.prompt.replace_text(text)
+
+        if len(self.screen_stack) == 1:
+            self.push_screen(HistorySearch(self.prompt.past.entries), put)

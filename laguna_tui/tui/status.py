@@ -1,0 +1,130 @@
+"""What the status bar knows and how it is said in a given width. Values and text only, no widget."""
+
+from dataclasses import dataclass, replace
+
+from laguna_engine.events import LoadProgress, Prefill
+from laguna_tui.events import Rate, ReasoningDelta, StepFinished, TextDelta, ToolStarted, TurnFinished, TurnStarted
+from laguna_tui.tui import meter
+from laguna_tui.tui.markdown.wrap import cells, crop
+from laguna_tui.tui.turns import State
+
+MAX_BAR = 20
+MIN_BAR = 6
+
+Part = tuple[str, str]
+"""Text and the textual style it is drawn in."""
+
+MUTED, BUSY, GOOD, BAD = "$foreground 62%", "$primary", "$success", "$error"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The numbers of the moment."""
+
+    state: State = State.LOADING
+    model: str = ""
+    folder: str = ""
+    used: int = 0
+    size: int = 0
+    rate: float | None = None
+    prefill: Prefill | None = None
+    load: LoadProgress | None = None
+
+    def told(self, event: object) -> "Status":
+        """The status after an event."""
+        match event:
+            case LoadProgress():
+                return replace(self, load=event)
+            case TurnStarted(total, cached):
+                return replace(self, used=total, rate=None, prefill=Prefill(cached, total, cached, 0.0))
+            case Prefill():
+                return replace(self, used=max(self.used, event.done), prefill=event)
+            case Rate():
+                return replace(self, used=event.context_used, rate=event.tokens_per_second, prefill=None)
+            case StepFinished():
+                rate = event.stats.decode_rate or self.rate
+                return replace(self, used=event.context_used, size=event.context_size, rate=rate, prefill=None)
+            case TurnFinished() | TextDelta() | ReasoningDelta() | ToolStarted():
+                return replace(self, prefill=None)
+            case _:
+                return self
+
+
+def status_parts(status: Status, width: int) -> list[Part]:
+    """The bar's parts for `width` cells, the right side pushed to the right. What does not fit is left out."""
+    room = width - 2
+    for right in _rights(status):
+        used = sum(cells(text) for text, _ in right)
+        left = _left(status, room - used - 2)
+        total = used + sum(cells(text) for text, _ in left)
+        if left and total + 2 <= room:
+            return [(" ", MUTED), *left, (" " * (room - total), MUTED), *right, (" ", MUTED)]
+    return [(crop(f" {_word(status)}", width), MUTED)]
+
+
+def _rights(status: Status) -> list[list[Part]]:
+    """The right side, from rich to poor."""
+    short = [(meter.share(status.used, status.size), MUTED)] if status.size else []
+    full = f"{meter.count(status.used)} / {meter.count(status.size)} ({meter.share(status.used, status.size)})"
+    long = [(full, MUTED)] if status.size else []
+    between: Part = ("  ·  ", "$foreground 35%")
+    model: list[Part] = [(status.model, MUTED)]
+    folder: list[Part] = [(status.folder, MUTED)]
+    joined = [*model, *([between, *long] if long else [])]
+    rich = [] if _progress(status) is not None else [[*folder, between, *joined]]
+    return [*rich, joined, long, short, []]
+
+
+def _left(status: Status, room: int) -> list[Part]:
+    """The left side: what goes on, with a bar where there is room for one. Empty when it does not fit."""
+    busy = _progress(status)
+    word: list[Part] = [(f"{_glyph(status)} ", _tone(status)), (_word(status), _tone(status))]
+    rate: list[Part] = [(f"  {_rate(status)}", MUTED)] if _rate(status) else []
+    if busy is not None:
+        percent = f" {round(100 * busy)} %"
+        spare = room - sum(cells(text) for text, _ in [*word, *rate]) - cells(percent) - 1
+        if spare >= MIN_BAR:
+            word.append((f" {meter.progress(busy, min(MAX_BAR, spare))}", BUSY))
+        word.append((percent, MUTED))
+    for parts in ([*word, *rate], word):
+        if sum(cells(text) for text, _ in parts) <= room:
+            return parts
+    return []
+
+
+def _progress(status: Status) -> float | None:
+    if status.state is State.LOADING and status.load is not None:
+        return status.load.fraction
+    prefill = status.prefill
+    if status.state is State.BUSY and prefill is not None and prefill.done < prefill.total:
+        return prefill.done / prefill.total
+    return None
+
+
+def _rate(status: Status) -> str:
+    prefill = status.prefill
+    if prefill is not None and prefill.seconds > 0 and prefill.done > prefill.cached:
+        return meter.rate((prefill.done - prefill.cached) / prefill.seconds)
+    return meter.rate(status.rate) if status.rate is not None else ""
+
+
+def _word(status: Status) -> str:
+    match status.state:
+        case State.LOADING:
+            return status.load.stage if status.load is not None else "loading"
+        case State.BUSY:
+            return "reading" if _progress(status) is not None else "answering"
+        case State.STOPPING:
+            return "stopping …"
+        case State.FAILED:
+            return "no model"
+        case State.READY:
+            return "ready"
+
+
+def _glyph(status: Status) -> str:
+    return {State.READY: "●", State.FAILED: "✕"}.get(status.state, "◌")
+
+
+def _tone(status: Status) -> str:
+    return {State.READY: GOOD, State.FAILED: BAD}.get(status.state, BUSY)

@@ -1,0 +1,60 @@
+"""Our two themes, named after the water: quiet backgrounds, one cool and one warm accent, text that stays readable."""
+
+import os
+from collections.abc import Mapping
+
+from textual.theme import Theme
+
+LIGHT_BACKGROUNDS = ("7", "15")  # white and bright white in COLORFGBG
+
+DARK = Theme(
+    name="laguna-dark",
+    primary="#6cc5c9",
+    secondary="#86aedb",
+    accent="#e8b873",
+    warning="#e5c07b",
+    error="#ec8080",
+    success="#98c68a",
+    foreground="#d7dee3",
+    background="#0f1519",
+    surface="#161e24",
+    panel="#1d272e",
+    dark=True,
+    variables={
+        "border": "#6cc5c9",
+        "border-blurred": "#34434c",
+        "input-selection-background": "#6cc5c9 30%",
+        "screen-selection-background": "#2f5558",
+        "block-cursor-background": "#6cc5c9",
+        "block-cursor-foreground": "#0f1519",
+    },
+)
+
+LIGHT = Theme(
+    name="laguna-light",
+    primary="#0b6e77",
+    secondary="#2c5a96",
+    accent="#96520c",
+    warning="#865400",
+    error="#b02a37",
+    success="#2d6a2f",
+    foreground="#22303a",
+    background="#fbfaf7",
+    surface="#f1efe9",
+    panel="#e8e5dc",
+    dark=False,
+    variables={
+        "border": "#0b6e77",
+        "border-blurred": "#c3beb1",
+        "input-selection-background": "#0b6e77 25%",
+        "screen-selection-background": "#bcdcdc",
+        "block-cursor-background": "#0b6e77",
+        "block-cursor-foreground": "#fbfaf7",
+    },
+)
+
+
+def automatic(environment: Mapping[str, str] = os.environ) -> str:
+    """The theme that suits the terminal, as far as it says (`COLORFGBG` is "foreground;background")."""
+    background = environment.get("COLORFGBG", "").rpartition(";")[2]
+    return LIGHT.name if background in LIGHT_BACKGROUNDS else DARK.name

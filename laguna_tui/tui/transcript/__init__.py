@@ -1,0 +1,1 @@
+"""The conversation on the screen: pieces that lay themselves out, a document that stacks them, a widget that draws."""

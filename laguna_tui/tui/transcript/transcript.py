@@ -1,0 +1,136 @@
+"""The transcript as the user handles it: a block cursor, folding, copying, and scrolling keys."""
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from laguna_tui.tui.transcript import reading
+from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.pieces import Folding
+from laguna_tui.tui.transcript.view import TranscriptView
+
+
+class Transcript(TranscriptView, can_focus=True):
+    """A transcript with a block cursor, which shows while the transcript has the focus."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "cursor(-1)", "Block above"),
+        Binding("down,j", "cursor(1)", "Block below"),
+        Binding("enter,space", "fold", "Open or close the block"),
+        Binding("y,c", "copy", "Copy the block"),
+        Binding("pageup", "page_up", "Scroll up a page", show=False),
+        Binding("pagedown", "page_down", "Scroll down a page", show=False),
+        Binding("home,g", "scroll_home", "To the top"),
+        Binding("end,G", "follow", "Follow the end"),
+        Binding("escape,i", "leave", "Back to the input"),
+    ]
+
+    class Copied(Message):
+        """The user wants this text in the clipboard."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Left(Message):
+        """The user is done here; `typed` is what was typed, if that is why."""
+
+        def __init__(self, typed: str = "") -> None:
+            super().__init__()
+            self.typed = typed
+
+    def __init__(self, document: Document, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(document, id=id)
+        self._at: int | None = None
+
+    def on_focus(self) -> None:
+        if self._at is None:
+            self.action_cursor(-1)
+        self._show_cursor()
+
+    def on_blur(self) -> None:
+        self.mark_focused(range(0))
+
+    def action_cursor(self, step: int) -> None:
+        """Move the block cursor; from nowhere, it comes in at the end."""
+        stops = reading.stops(self.document)
+        if not stops:
+            return
+        at = self._at
+        if at is None or at >= len(self.document):
+            self._at = stops[-1]
+        elif step < 0:
+            self._at = max((stop for stop in stops if stop < at), default=stops[0])
+        else:
+            self._at = min((stop for stop in stops if stop > at), default=stops[-1])
+        self._show_cursor()
+        self._reveal(self._at)
+
+    def _show_cursor(self) -> None:
+        if self._at is not None and self._at < len(self.document):
+            self.mark_focused(reading.span(self.document, self._at))
+
+    def _reveal(self, index: int) -> None:
+        """Scroll so that the block is on the screen, its top at least."""
+        span = reading.span(self.document, index)
+        top, bottom = self.document.top(span.start), self.document.top(span.stop)
+        view = self.size.height
+        if top < self.scroll_offset.y or bottom - top > view:
+            self.scroll_to(y=top, animate=False)
+        elif bottom > self.scroll_offset.y + view:
+            self.scroll_to(y=bottom - view, animate=False)
+
+    def action_fold(self) -> None:
+        """Open or close the block under the cursor."""
+        if self._at is not None and self._at < len(self.document):
+            self._toggle(self._at)
+
+    def _toggle(self, index: int) -> None:
+        piece = self.document.piece(index)
+        if isinstance(piece, Folding):
+            piece.toggle()
+            self.following = self.following and index == len(self.document) - 1
+            self.update_rows()
+
+    def toggle_all(self, kind: type[Folding]) -> None:
+        """Open all pieces of a kind, or close them when all are open."""
+        pieces = [piece for piece in self.document.pieces if isinstance(piece, kind)]
+        closed = [piece for piece in pieces if not piece.is_open]
+        for piece in closed or pieces:
+            piece.toggle()
+        self.update_rows()
+
+    def action_copy(self) -> None:
+        """Copy the block under the cursor."""
+        if self._at is not None and self._at < len(self.document):
+            self.post_message(self.Copied(reading.copied(self.document, self._at)))
+
+    def action_follow(self) -> None:
+        """Go to the end and stay there."""
+        self._at = None
+        self.mark_focused(range(0))
+        self.follow()
+
+    def action_leave(self) -> None:
+        """Give the focus back to the input."""
+        self._at = None
+        self.post_message(self.Left())
+
+    def on_key(self, event: events.Key) -> None:
+        """Typing goes to the input, wherever the focus is."""
+        bound = event.key in self._bindings.key_to_bindings
+        if event.is_printable and event.character and not bound:
+            event.stop()
+            self.post_message(self.Left(event.character))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a headline opens or closes it."""
+        row = self.scroll_offset.y + event.y
+        if self.text_selection is not None or row >= self.document.height:
+            return
+        index, inner = self.document.at(row)
+        piece = self.document.piece(index)
+        if isinstance(piece, Folding) and inner == piece.gap:
+            self._toggle(index)

@@ -1,0 +1,151 @@
+"""Who talks when: loading, asking, stopping, queueing. Knows the session and its thread, but nothing of the screen.
+
+The session's thread puts events into a feed; the screen polls it. After a stop or a new chat, what the old turn still
+says is dropped, so that stopping looks immediate even when the engine needs a moment.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from laguna_engine.errors import EngineError
+from laguna_tui.errors import UserError
+from laguna_tui.events import ReasoningDelta, TextDelta
+from laguna_tui.text import sanitize
+from laguna_tui.tui.feed import Feed, SessionThread
+from laguna_tui.tui.session import ChatSession, SessionInfo
+
+
+class State(Enum):
+    """What the session is doing."""
+
+    LOADING = "loading"
+    READY = "ready"
+    BUSY = "busy"
+    STOPPING = "stopping"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The model is loaded."""
+
+    info: SessionInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something raised; `sentence` is safe to show."""
+
+    sentence: str
+    loading: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """The session has forgotten the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """The session is free for the next message."""
+
+
+class Turns:
+    """The state of the session as the screen sees it, and the messages that wait."""
+
+    def __init__(self, session: ChatSession) -> None:
+        self.state = State.LOADING
+        self.queued: list[str] = []
+        self._session = session
+        self._feed = Feed()
+        self._thread = SessionThread()
+        self._clearing = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to poll for."""
+        return self.state in (State.LOADING, State.BUSY, State.STOPPING) or self._clearing
+
+    def open(self) -> None:
+        """Start to load the model."""
+        self._thread.submit(self._open)
+
+    def send(self, message: str) -> bool:
+        """Ask, or keep the message for later; whether it was sent now."""
+        if self.state is not State.READY or self._clearing:
+            self.queued.append(message)
+            return False
+        self.state = State.BUSY
+        self._thread.submit(lambda: self._ask(message))
+        return True
+
+    def stop(self) -> None:
+        """Stop the turn that runs."""
+        if self.state is State.BUSY:
+            self.state = State.STOPPING
+            self._session.cancel()
+
+    def new_chat(self) -> None:
+        """Forget the conversation, after stopping it."""
+        self.stop()
+        self.queued.clear()
+        if self.state is not State.FAILED:
+            self._clearing = True
+            self._thread.submit(lambda: self._guard(self._session.new_chat, Cleared()))
+
+    def next_queued(self) -> str | None:
+        """The message whose turn it is now, if the session is free."""
+        return self.queued.pop(0) if self.queued and self.state is State.READY and not self._clearing else None
+
+    def unqueue(self) -> str:
+        """Take the waiting messages back, as one text."""
+        text, self.queued = "\n".join(self.queued), []
+        return text
+
+    def poll(self) -> list[object]:
+        """What happened since the last poll, the state already brought up to date."""
+        return [item for item in self._feed.drain() if self._wanted(item)]
+
+    def _wanted(self, item: object) -> bool:
+        match item:
+            case Opened():
+                self.state = State.READY
+            case Failed(loading=True):
+                self.state = State.FAILED
+            case Cleared():
+                self._clearing = False
+            case Idle():
+                self.state = State.READY
+                return not self._clearing
+            case TextDelta() | ReasoningDelta():
+                return not self._clearing and self.state is not State.STOPPING
+        return not self._clearing or isinstance(item, Opened | Failed)
+
+    def _open(self) -> None:
+        try:
+            self._feed.put(Opened(self._session.open(self._feed.put)))
+        except Exception as error:
+            self._feed.put(Failed(sentence(error), loading=True))
+
+    def _ask(self, message: str) -> None:
+        def iterate() -> None:
+            for event in self._session.ask(message):
+                self._feed.put(event)
+
+        self._guard(iterate, Idle())
+
+    def _guard(self, job: Callable[[], None], after: object) -> None:
+        """Run a job of the session's thread: an error is told and the thread lives on."""
+        try:
+            job()
+        except Exception as error:
+            self._feed.put(Failed(sentence(error)))
+        self._feed.put(after)
+
+
+def sentence(error: Exception) -> str:
+    """The error as a sentence for the user, safe to show. Only our own errors are written for users."""
+    if isinstance(error, EngineError | UserError):
+        return sanitize(str(error))
+    return sanitize(f"Something unexpected went wrong ({type(error).__name__}: {error}). Please report it.")

@@ -1,0 +1,71 @@
+"""The two one-row widgets around the input: the rail above it and the status bar below it."""
+
+from pathlib import Path
+
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from laguna_tui.tui.commands import Command
+from laguna_tui.tui.markdown.wrap import cells, crop
+from laguna_tui.tui.status import MUTED, Part, Status, status_parts
+
+FOLLOW = "↓ follow (End)"
+
+
+class Bar(Widget):
+    """One row over the whole width."""
+
+    DEFAULT_CSS = Path(__file__).with_name("bars.tcss").read_text(encoding="utf-8")
+
+
+class StatusBar(Bar):
+    """State, speed, context and model in one row."""
+
+    status: reactive[Status] = reactive(Status())
+
+    def render(self) -> Content:
+        return assembled(status_parts(self.status, self.size.width))
+
+
+class Rail(Bar):
+    """One row between transcript and input: what waits or can be typed on the left, the way back on the right."""
+
+    following: reactive[bool] = reactive(True)
+    queued: reactive[tuple[str, ...]] = reactive(())
+    commands: reactive[tuple[Command, ...]] = reactive(())
+
+    class FollowClicked(Message):
+        """The user clicked on the way back to the end."""
+
+    def render(self) -> Content:
+        right = "" if self.following else FOLLOW
+        left = self._left(self.size.width - cells(right) - 4)
+        used = sum(cells(text) for text, _ in left)
+        spare = " " * max(0, self.size.width - used - cells(right) - 2)
+        return assembled([(" ", MUTED), *left, (spare, MUTED), (right, "$accent"), (" ", MUTED)])
+
+    def _left(self, room: int) -> list[Part]:
+        if self.commands:
+            return self._command_parts(room)
+        if self.queued:
+            more = f"  (+{len(self.queued) - 1})" if len(self.queued) > 1 else ""
+            text = " ".join(self.queued[0].split())
+            return [("queued ", "$accent"), (crop(text, room - 7 - cells(more)) + more, MUTED)]
+        return []
+
+    def _command_parts(self, room: int) -> list[Part]:
+        first = self.commands[0]
+        if len(self.commands) == 1:
+            return [(first.slash, "$primary"), (crop(f"  {first.summary}", room - cells(first.slash)), MUTED)]
+        return [(crop("  ".join(command.slash for command in self.commands), room), "$primary")]
+
+    def on_click(self) -> None:
+        if not self.following:
+            self.post_message(self.FollowClicked())
+
+
+def assembled(parts: list[Part]) -> Content:
+    """The parts as content. The texts are never parsed as markup."""
+    return Content.assemble(*parts)

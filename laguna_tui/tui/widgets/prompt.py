@@ -1,0 +1,116 @@
+"""The input: several lines, history on the arrow keys, slash commands completed with Tab."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+from laguna_tui.text import sanitize
+from laguna_tui.tui.commands import is_slash, matching
+from laguna_tui.tui.history import History
+
+
+class Prompt(TextArea):
+    """Where the user types. What is pasted is sanitised: it is shown here before it is sent anywhere."""
+
+    DEFAULT_CSS = Path(__file__).with_name("prompt.tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Send"),
+        Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
+        Binding("up", "up", "Line above, at the top the message before"),
+        Binding("down", "down", "Line below, at the bottom the message after"),
+        Binding("tab", "complete", "Complete a command, else to the transcript"),
+        Binding("end", "end", "End of the line, then follow the answer"),
+    ]
+
+    class Sent(Message):
+        """The user pressed Enter on this text."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self, history: History, *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, soft_wrap=True, compact=True, placeholder=placeholder, highlight_cursor_line=False)
+        self.past = history
+        self._own_keys = {
+            key: binding.action
+            for binding in self.BINDINGS
+            if isinstance(binding, Binding)
+            for key in binding.key.split(",")
+        }
+        self.cursor_blink = False
+
+    def replace_text(self, text: str) -> None:
+        """Put this text in, the cursor at its end."""
+        self.load_text(text)
+        self.move_cursor(self.document.end)
+
+    def action_send(self) -> None:
+        """Hand the text over and start anew."""
+        text = self.text.strip()
+        if not text:
+            return
+        self.past.add(text)
+        self.load_text("")
+        self.post_message(self.Sent(text))
+
+    def action_newline(self) -> None:
+        """A line break at the cursor."""
+        self._replace_via_keyboard("\n", *self.selection)
+
+    def action_up(self) -> None:
+        """Up a row; from the first row, back in history."""
+        if self.wrapped_document.location_to_offset(self.cursor_location).y > 0:
+            self.action_cursor_up()
+        elif (older := self.past.older(self.text)) is not None:
+            self.replace_text(older)
+
+    def action_down(self) -> None:
+        """Down a row; from the last row, forward in history."""
+        if self.wrapped_document.location_to_offset(self.cursor_location).y < self.wrapped_document.height - 1:
+            self.action_cursor_down()
+        elif (newer := self.past.newer()) is not None:
+            self.replace_text(newer)
+
+    def action_complete(self) -> None:
+        """Complete a slash command; when there is none, move the focus on."""
+        found = matching(self.text) if is_slash(self.text) else []
+        if found:
+            self.replace_text(found[0].slash)
+        else:
+            self.screen.focus_next()
+
+    def action_end(self) -> None:
+        """To the end of the line; when already there, follow the answer."""
+        if self.cursor_at_end_of_line:
+            self.post_message(self.EndPressed())
+        else:
+            self.action_cursor_line_end()
+
+    class EndPressed(Message):
+        """End was pressed at the end of a line."""
+
+    def update_suggestion(self) -> None:
+        """Show the rest of a slash command as a ghost."""
+        text = self.text
+        found = matching(text) if len(text) > 1 and is_slash(text) else []
+        self.suggestion = found[0].slash[len(text) :] if found else ""
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Bindings run in the app's queue, ahead of letters that still wait in ours: text that is typed by a program
+        # or a fast hand would be sent without its end. So our own keys are taken here, in order.
+        action = self._own_keys.get(event.key)
+        if action is not None:
+            event.stop()
+            event.prevent_default()
+            getattr(self, f"action_{action}")()
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        text = sanitize(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        self._replace_via_keyboard(text, *self.selection)
