@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from laguna_tui.repo.files import Entry, walk
+from laguna_tui.repo.names import meant, shown
 
 # More than this is no source file; reading it would take seconds and memory.
 READ_LIMIT_BYTES = 32 * 1024 * 1024
@@ -63,21 +64,30 @@ class Workspace:
         Raises:
             OutsideError: it leads out of the workspace or into `.git`.
         """
-        if "\0" in path:
-            raise OutsideError("the path contains a NUL character; use a path as find lists it")
-        given = PurePosixPath(path.strip() or ".")
+        given = self._given(path)
         if given.is_absolute() or ".." in given.parts:
-            raise OutsideError(f"{path} is outside the folder; use a path inside it, as find lists it")
+            raise OutsideError(f"{shown(path)} is outside the folder; use a path inside it, as find lists it")
         try:
             real = Path(os.path.realpath(self.root / given))
         except (OSError, ValueError) as error:
-            raise UnreadableError(f"{path} cannot be looked up ({error}); use a path as find lists it") from error
+            raise UnreadableError(f"{shown(path)} cannot be looked up; use a path as find lists it") from error
         if not real.is_relative_to(self.root):
-            raise OutsideError(f"{path} is a link out of the folder; only files inside it can be read")
+            raise OutsideError(f"{shown(path)} is a link out of the folder; only files inside it can be read")
         inside = real.relative_to(self.root).as_posix()
         if any(part.lower() == _GIT_FOLDER for part in (*given.parts, *inside.split("/"))):
-            raise OutsideError(f"{path} belongs to git itself; only the working files can be read")
+            raise OutsideError(f"{shown(path)} belongs to git itself; only the working files can be read")
         return "" if inside == "." else inside
+
+    def _given(self, path: str) -> PurePosixPath:
+        """The path as it was meant; names that cannot be written as they are come back as `find` shows them."""
+        try:
+            there = os.path.lexists(self.root / path)
+            path = path.strip() if there or "\\x" not in path else meant(path)
+        except ValueError as error:
+            raise UnreadableError(f"{shown(path)} is no path; use a path as find lists it") from error
+        if "\0" in path:
+            raise OutsideError("the path contains a NUL character; use a path as find lists it")
+        return PurePosixPath(path or ".")
 
     def is_folder(self, inside: str) -> bool:
         """Whether a located path is a folder.
@@ -102,7 +112,7 @@ class Workspace:
                 raise UnreadableError(_not_a_file(inside, status.st_mode))
             if status.st_size > limit:
                 raise UnreadableError(
-                    f"{inside} has {status.st_size:,} bytes, more than the {limit:,} that can be read"
+                    f"{shown(inside)} has {status.st_size:,} bytes, more than the {limit:,} that can be read"
                 )
             with os.fdopen(os.dup(file), "rb") as stream:
                 return stream.read(limit)
@@ -122,7 +132,7 @@ class Workspace:
             raise _missing(inside) from error
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise UnreadableError(f"{inside} cannot be read ({reason.lower()}); try another file") from error
+            raise UnreadableError(f"{shown(inside)} cannot be read ({reason.lower()}); try another file") from error
         finally:
             for descriptor in reversed(held):
                 with suppress(OSError):
@@ -130,10 +140,10 @@ class Workspace:
 
 
 def _missing(inside: str) -> UnreadableError:
-    return UnreadableError(f"there is no file {inside}; use find to see which files there are")
+    return UnreadableError(f"there is no file {shown(inside)}; use find to see which files there are")
 
 
 def _not_a_file(inside: str, mode: int) -> str:
     if stat.S_ISDIR(mode):
-        return f"{inside or 'this'} is a folder; use find to list its files"
-    return f"{inside} is not a regular file; try another file"
+        return f"{shown(inside) or 'this'} is a folder; use find to list its files"
+    return f"{shown(inside)} is not a regular file; try another file"

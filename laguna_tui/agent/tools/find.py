@@ -12,6 +12,7 @@ from laguna_tui.agent.tools.source import read_lines
 from laguna_tui.agent.tools.symbol_lines import symbol_line
 from laguna_tui.agent.workspace import Workspace, WorkspaceError
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.names import shown
 from laguna_tui.repo.outline import outline
 
 # A listing longer than this is not read; a narrower pattern is the better answer.
@@ -44,12 +45,12 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     if not paths:
         return Answer(f"no files match {pattern}")
     if len(paths) <= OUTLINED_FILES:
-        return Answer("\n".join(line for path in paths for line in (path, *_outlined(workspace, path))))
-    whole = "\n".join(paths)
+        return Answer("\n".join(line for path in paths for line in (shown(path), *_outlined(workspace, path))))
+    whole = "\n".join(map(shown, paths))
     if len(paths) <= MAX_PATHS:
         return Answer(whole)
     more = f"… {len(paths) - MAX_PATHS} more files; use a longer pattern"
-    return Answer("\n".join([*paths[:MAX_PATHS], more]), whole)
+    return Answer("\n".join([*map(shown, paths[:MAX_PATHS]), more]), whole)
 
 
 def _matching(pattern: str, paths: Sequence[str]) -> list[str]:
@@ -69,6 +70,6 @@ def _outlined(workspace: Workspace, path: str) -> list[str]:
     except WorkspaceError:
         return []
     definitions = outline(path, lines).top_level()
-    shown = [symbol_line(d.name, path, d.line, lines[d.line - 1]) for d in islice(definitions, OUTLINE_LINES)]
-    more = len(definitions) - len(shown)
-    return [*shown, f"… {more} more definition{'s' * (more > 1)}"] if more else shown
+    first = [symbol_line(d.name, path, d.line, lines[d.line - 1]) for d in islice(definitions, OUTLINE_LINES)]
+    more = len(definitions) - len(first)
+    return [*first, f"… {more} more definition{'s' * (more > 1)}"] if more else first

@@ -7,6 +7,7 @@ from laguna_tui.agent.tools.arguments import ArgumentError, check_names, line_nu
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
 from laguna_tui.agent.workspace import Workspace
+from laguna_tui.repo.names import shown
 
 # A screen or four of code: enough for a function and what is around it.
 LINES_A_CALL = 200
@@ -38,9 +39,9 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     start, end = line_number(arguments, "start") or 1, line_number(arguments, "end")
     lines = read_lines(workspace, inside)
     if not lines:
-        return Answer(f"{inside} is empty")
+        return Answer(f"{shown(inside)} is empty")
     if start > len(lines):
-        raise ArgumentError(f"{inside} has {len(lines)} lines; call again with a start in them")
+        raise ArgumentError(f"{shown(inside)} has {len(lines)} lines; call again with a start in them")
     if end is not None and end < start:
         raise ArgumentError(f"end {end} is before start {start}; call again with end at or after start")
     return Answer("\n".join(_numbered(lines, start, len(lines) if end is None else min(end, len(lines)))))

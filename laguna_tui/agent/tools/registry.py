@@ -60,6 +60,10 @@ class Toolbox:
         except (ArgumentError, WorkspaceError) as error:
             return failure(str(error))
 
+    def keep(self, text: str) -> str | None:
+        """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""
+        return self._store.keep(text)
+
     def close(self) -> None:
         """Remove the results that were kept on disk."""
         self._store.close()

@@ -52,15 +52,10 @@ class ResultStore:
         shown = _head_and_tail(answer.output)
         if answer.whole is None and shown == answer.output:
             return ToolResult(shown)
-        return ToolResult(shown, full_output=self._keep(answer.whole or answer.output))
+        return ToolResult(shown, full_output=self.keep(answer.whole or answer.output))
 
-    def close(self) -> None:
-        """Remove what was kept."""
-        while self._paths:
-            self._paths.pop().unlink(missing_ok=True)
-
-    def _keep(self, text: str) -> str | None:
-        """The path of a new private file with the text, or None when the disk refuses: the answer still stands."""
+    def keep(self, text: str) -> str | None:
+        """The path of a new private file (mode 0600) with the text, or None when the disk refuses."""
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             # mkstemp creates the file with mode 0600.
@@ -70,6 +65,11 @@ class ResultStore:
                 file.write(text)
             return name
         return None
+
+    def close(self) -> None:
+        """Remove what was kept."""
+        while self._paths:
+            self._paths.pop().unlink(missing_ok=True)
 
 
 def _head_and_tail(text: str) -> str:

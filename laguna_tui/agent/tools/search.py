@@ -13,6 +13,7 @@ from laguna_tui.agent.tools.symbol_lines import symbol_at, symbol_line
 from laguna_tui.agent.workspace import UnreadableError, Workspace, WorkspaceError
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, Entry
 from laguna_tui.repo.languages import language_of
+from laguna_tui.repo.names import shown
 from laguna_tui.repo.outline import Outline, defined, outline
 from laguna_tui.repo.text_files import decode, has_wide_bom, is_binary, split_lines
 
@@ -63,7 +64,7 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
         return Answer("\n".join([f"no matches for {pattern}", *notes]))
     hits.sort(key=lambda hit: not hit.defines)  # stable: both groups stay in path order
     lines = [*_shown(workspace, hits[:LINES_SHOWN]), *_rest(hits[LINES_SHOWN:]), *notes]
-    whole = "\n".join(f"{hit.path}:{hit.line}: {hit.code}" for hit in hits)
+    whole = "\n".join(f"{shown(hit.path)}:{hit.line}: {hit.code}" for hit in hits)
     return Answer("\n".join(lines), whole if len(hits) > LINES_SHOWN else None)
 
 

@@ -1,6 +1,7 @@
 """A file of the workspace as lines of text, if it is text at all."""
 
 from laguna_tui.agent.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace
+from laguna_tui.repo.names import shown
 from laguna_tui.repo.text_files import decode, is_binary, split_lines
 
 
@@ -12,5 +13,5 @@ def read_lines(workspace: Workspace, inside: str, limit: int = READ_LIMIT_BYTES)
     """
     data = workspace.read(inside, limit)
     if is_binary(data):
-        raise UnreadableError(f"{inside} is a binary file; try another file")
+        raise UnreadableError(f"{shown(inside)} is a binary file; try another file")
     return split_lines(decode(data).text)

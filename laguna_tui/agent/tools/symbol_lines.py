@@ -3,6 +3,7 @@
 A model picks the right line far more often when the name stands before the path than after it.
 """
 
+from laguna_tui.repo.names import shown
 from laguna_tui.repo.outline import Outline
 
 # Enough for any signature's first line.
@@ -12,10 +13,10 @@ NO_SYMBOL = "-"
 
 def symbol_line(symbol: str, path: str, line: int, code: str) -> str:
     """One result line; the code is stripped and cut."""
-    shown = code[: CODE_CHARS * 4].strip()
-    if len(shown) > CODE_CHARS:
-        shown = shown[: CODE_CHARS - 1] + "…"
-    return f"{symbol} {path}:{line}: {shown}"
+    stripped = code.strip()
+    if len(stripped) > CODE_CHARS:
+        stripped = stripped[: CODE_CHARS - 1] + "…"
+    return f"{symbol} {shown(path)}:{line}: {stripped}"
 
 
 def symbol_at(outline: Outline, line: int) -> str:

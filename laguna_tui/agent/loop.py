@@ -1,0 +1,98 @@
+"""The agent loop: a user's message in, typed events out, until there is an answer or a reason why not.
+
+A generator that any front end can iterate; it draws nothing and starts no thread. The transcript only ever grows, so
+that what the engine has cached stays a prefix of what it is given next.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+
+from laguna_engine.chat.template import Family
+from laguna_engine.chat.vocabulary import Tokenizer
+from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.ports import Engine
+from laguna_tui.agent.prompt import opening_message, system_prompt
+from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
+from laguna_tui.agent.turn import AgentOptions, Parts, Turn, finished
+from laguna_tui.events import AgentEvent, TurnEnd, TurnStarted
+
+
+class Agent:
+    """One conversation with a model about one folder."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        vocabulary: Tokenizer,
+        family: Family,
+        toolbox: Toolbox,
+        options: AgentOptions | None = None,
+        opening: Callable[[str], str] | None = None,
+    ) -> None:
+        """Prepare a conversation; nothing is computed yet.
+
+        Args:
+            engine: what continues the tokens.
+            vocabulary: that of the engine's model.
+            family: which template the model was trained on.
+            toolbox: the tools, for the folder that is asked about.
+            options: sampling and limits.
+            opening: makes the first message of the first question; None states folder, date and git's state.
+        """
+        self._engine = engine
+        self._vocabulary = vocabulary
+        self._family = family
+        self._toolbox = toolbox
+        self._options = options or AgentOptions()
+        self._opening = opening or (lambda question: opening_message(question, toolbox.workspace.root))
+        self._cancelled = threading.Event()
+        self._call_ids = count(1)
+        self.conversation = self._new_conversation()
+
+    def new_chat(self) -> None:
+        """Forget the conversation; the system prompt stays, and so does its place in the engine's cache."""
+        self.conversation = self._new_conversation()
+
+    def cancel(self) -> None:
+        """End the running turn soon. Any thread, at any time; harmless when none runs."""
+        self._cancelled.set()
+        self._engine.cancel()
+
+    def run(self, message: str) -> Iterator[AgentEvent]:
+        """Answer a message; iterate to make it go on. The last event is `TurnFinished`.
+
+        Raises:
+            EngineError: while iterating, when the engine fails. The conversation stays whole.
+        """
+        # Not in the generator: a cancel between this call and the first event counts.
+        self._cancelled.clear()
+        return self._turn(message)
+
+    def _turn(self, message: str) -> Iterator[AgentEvent]:
+        text = message if self.conversation.started else self._opening(message)
+        tokens = self.conversation.with_message(text)
+        preview = self._engine.preview(tokens)
+        yield TurnStarted(len(tokens), preview.cached)
+        if not preview.fits:
+            # Not added, so that a shorter message can still be sent.
+            yield finished(TurnEnd.CONTEXT_FULL)
+            return
+        self.conversation.add_message(text)
+        yield from Turn(self._parts()).run()
+
+    def _parts(self) -> Parts:
+        return Parts(
+            engine=self._engine,
+            vocabulary=self._vocabulary,
+            toolbox=self._toolbox,
+            conversation=self.conversation,
+            options=self._options,
+            cancelled=self._cancelled.is_set,
+            call_ids=self._call_ids,
+        )
+
+    def _new_conversation(self) -> Conversation:
+        return Conversation(
+            self._vocabulary, self._family, thinking=self._options.thinking, prompt=system_prompt(), tools=TOOL_SPECS
+        )

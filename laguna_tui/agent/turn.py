@@ -1,0 +1,189 @@
+"""One turn: generations and tool rounds, from a message that was just added to the answer or a reason why not.
+
+However a turn ends (also by an error, or because nobody iterates any more), the conversation is left whole: the
+model's turn is closed and every call in it has an answer.
+"""
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+from laguna_engine.chat.messages import ToolCall
+from laguna_engine.chat.parsed import Malformed
+from laguna_engine.chat.vocabulary import Tokenizer
+from laguna_engine.events import FinishReason
+from laguna_engine.request import Request
+from laguna_engine.sampling import GREEDY, Sampling
+from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.fitting import ANSWER_ROOM, fitted
+from laguna_tui.agent.loopguard import LoopGuard
+from laguna_tui.agent.ports import Engine
+from laguna_tui.agent.step import Step
+from laguna_tui.agent.tools import Toolbox, ToolResult
+from laguna_tui.agent.tools.result import failure
+from laguna_tui.events import AgentEvent, CallRejected, ToolFinished, ToolStarted, TurnEnd, TurnFinished
+
+# A question about code that needs more rounds than this has gone astray.
+MAX_STEPS = 25
+# A model that writes this many calls that cannot be run does not recover.
+MAX_REJECTED = 3
+# A model that writes more calls than this at once is looping.
+MAX_CALLS_A_STEP = 8
+
+_NUDGE = "You wrote no answer. Answer now, or call a tool."
+_NOT_RUN = "error: the tool did not run, because the turn was stopped"
+_TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
+_DETAILS = {
+    TurnEnd.ANSWERED: "",
+    TurnEnd.CANCELLED: "",
+    TurnEnd.CONTEXT_FULL: "The context is full; start a new chat, or start again with a larger context.",
+    TurnEnd.MAX_TOKENS: "The answer reached the limit of tokens; ask it to go on, or raise the limit.",
+    TurnEnd.TOO_MANY_STEPS: f"No answer after {MAX_STEPS} steps; ask something narrower, or ask it to go on.",
+    TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run; ask in other words.",
+    TurnEnd.EMPTY_ANSWER: "The model wrote no answer; ask in other words.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """How answers are generated. `max_tokens` is per generation; None means until the context is full."""
+
+    sampling: Sampling = GREEDY
+    thinking: bool = False
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a turn works with; `cancelled` may be set from any thread."""
+
+    engine: Engine
+    vocabulary: Tokenizer
+    toolbox: Toolbox
+    conversation: Conversation
+    options: AgentOptions
+    cancelled: Callable[[], bool]
+    call_ids: count[int]
+
+
+def finished(end: TurnEnd) -> TurnFinished:
+    """The last event of a turn, with its sentence for the user."""
+    return TurnFinished(end, _DETAILS[end])
+
+
+class Turn:
+    """Runs one turn; use once."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._conversation = parts.conversation
+        self._guard = LoopGuard()
+        self._rejected = 0
+        self._nudged = False
+        self._unanswered: list[ToolCall | Malformed] = []
+
+    def run(self) -> Iterator[AgentEvent]:
+        """Everything from the first generation to `TurnFinished`."""
+        try:
+            end = yield from self._steps()
+        finally:
+            self._answer_the_rest()
+        yield finished(end)
+
+    def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:
+        for _ in range(MAX_STEPS):
+            end = yield from self._step()
+            if end is TurnEnd.EMPTY_ANSWER and not self._nudged:
+                self._nudged = True
+                self._conversation.add_message(_NUDGE, "reminder")
+            elif end is not None:
+                return end
+            end = yield from self._answer_calls()
+            if end is not None:
+                return end
+        return TurnEnd.TOO_MANY_STEPS
+
+    def _step(self) -> Generator[AgentEvent, None, TurnEnd | None]:
+        """One generation; how it ends the turn, or None when there are calls to answer."""
+        if self._parts.cancelled():
+            return TurnEnd.CANCELLED
+        parser = self._conversation.open_turn()
+        step = Step(self._parts.engine, parser, self._parts.vocabulary.piece)
+        try:
+            yield from step.run(self._request(), self._parts.cancelled)
+        finally:
+            self._conversation.close_turn(step.generated)
+            self._unanswered = list(step.calls)
+        return _end_of(step)
+
+    def _request(self) -> Request:
+        options = self._parts.options
+        return Request(
+            self._conversation.tokens,
+            sampling=options.sampling,
+            stop_tokens=self._conversation.stop_tokens,
+            max_tokens=options.max_tokens,
+        )
+
+    def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:
+        """Answer the calls in the order they were written; how that ends the turn, or None to go on."""
+        done = 0
+        while self._unanswered and not self._parts.cancelled():
+            call = self._unanswered[0]
+            if isinstance(call, Malformed):
+                yield self._reject(call)
+            else:
+                yield from self._run(call, too_many=done >= MAX_CALLS_A_STEP)
+            done += 1
+        if self._parts.cancelled():
+            return TurnEnd.CANCELLED
+        return TurnEnd.MALFORMED_CALL if self._rejected >= MAX_REJECTED else None
+
+    def _reject(self, call: Malformed) -> CallRejected:
+        self._rejected += 1
+        self._answer(f"error: {call.problem}", "rejected call")
+        return CallRejected(call.raw, call.problem)
+
+    def _run(self, call: ToolCall, *, too_many: bool) -> Iterator[AgentEvent]:
+        call_id = next(self._parts.call_ids)
+        yield ToolStarted(call_id, call.name, call.arguments)
+        begun = time.perf_counter()
+        objection = _TOO_MANY if too_many else self._guard.objection(call)
+        result = failure(objection) if objection else self._result(call)
+        self._answer(result.output, call.name)
+        seconds = time.perf_counter() - begun
+        yield ToolFinished(call_id, call.name, result.output, result.ok, seconds, result.full_output)
+
+    def _result(self, call: ToolCall) -> ToolResult:
+        """What the tool says, cut to the room there is."""
+        toolbox, conversation = self._parts.toolbox, self._conversation
+        result = toolbox.run(call.name, call.arguments, self._parts.cancelled)
+        room = self._parts.engine.n_ctx - len(conversation.tokens) - ANSWER_ROOM
+        output = fitted(result.output, conversation.result_size, room)
+        if output == result.output:
+            return result
+        return ToolResult(output, result.ok, result.full_output or toolbox.keep(result.output))
+
+    def _answer(self, text: str, label: str) -> None:
+        self._conversation.add_result(text, label)
+        self._unanswered.pop(0)
+
+    def _answer_the_rest(self) -> None:
+        while self._unanswered:
+            self._answer(_NOT_RUN, "call that was not run")
+
+
+def _end_of(step: Step) -> TurnEnd | None:
+    """How a generation ends the turn; None when it asks for tools."""
+    match step.reason:
+        case FinishReason.CANCELLED:
+            return TurnEnd.CANCELLED
+        case FinishReason.CONTEXT_FULL:
+            return TurnEnd.CONTEXT_FULL
+        case FinishReason.MAX_TOKENS:
+            return TurnEnd.MAX_TOKENS
+        case _ if step.calls:
+            return None
+        case _:
+            return TurnEnd.ANSWERED if step.answered else TurnEnd.EMPTY_ANSWER

@@ -1,0 +1,142 @@
+"""The workspace cannot be left, whatever path a model writes."""
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from laguna_tui.agent.workspace import OutsideError, UnreadableError, Workspace, WorkspaceError
+
+
+@pytest.fixture
+def outside(tmp_path):
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "secret.txt").write_text("secret")
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path, outside):
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src/main.py").write_text("x = 1\n")
+    (root / ".git").mkdir()
+    (root / ".git/config").write_text("[core]")
+    (root / "file_link").symlink_to(outside / "secret.txt")
+    (root / "folder_link").symlink_to(outside)
+    (root / "inner_link").symlink_to("src/main.py")
+    (root / "git_link").symlink_to(".git")
+    return Workspace(root)
+
+
+def read(workspace, path):
+    return workspace.read(workspace.locate(path))
+
+
+@pytest.mark.parametrize("path", ["src/main.py", "./src/main.py", "src//main.py", " src/main.py ", "inner_link"])
+def test_files_inside_are_read(workspace, path):
+    assert read(workspace, path) == b"x = 1\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../outside/secret.txt",
+        "src/../../outside/secret.txt",
+        "/etc/passwd",
+        "//etc/passwd",
+        "file_link",
+        "folder_link/secret.txt",
+        "/proc/self/cwd/src/main.py",
+        "/proc/self/root/etc/passwd",
+        "src/main.py\0.txt",
+        ".git/config",
+        ".GIT/config",
+        "git_link/config",
+        "src/../.git/config",
+        "..",
+    ],
+)
+def test_every_way_out_is_refused_with_what_to_do(workspace, path):
+    with pytest.raises(OutsideError, match=r"; (use a path|only)"):
+        read(workspace, path)
+
+
+@pytest.mark.parametrize("path", ["missing.py", "src/missing.py", "src/main.py/x", "src", "", "x" * 5000, "\udcff"])
+def test_what_is_no_file_is_said_to_be_none(workspace, path):
+    with pytest.raises(UnreadableError, match=r"; (use find|try another|use a path)"):
+        read(workspace, path)
+
+
+@pytest.mark.timeout(10)
+def test_pipes_devices_and_sockets_neither_open_nor_hang(workspace):
+    os.mkfifo(workspace.root / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(workspace.root / "socket"))
+        for path in ("pipe", "socket"):
+            with pytest.raises(UnreadableError):
+                read(workspace, path)
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_read(workspace):
+    with (workspace.root / "huge.log").open("wb") as file:
+        file.truncate(10 * 1024**3)
+    with pytest.raises(UnreadableError, match="10,737,418,240 bytes"):
+        read(workspace, "huge.log")
+
+
+def test_a_folder_swapped_for_a_link_after_the_check_leads_nowhere(workspace, outside):
+    """The race itself: the path is checked, then its folder becomes a link, then it is opened."""
+    inside = workspace.locate("src/main.py")
+    (outside / "main.py").write_text("secret")
+    (workspace.root / "src").rename(workspace.root / "old")
+    (workspace.root / "src").symlink_to(outside)
+    with pytest.raises(UnreadableError):
+        workspace.read(inside)
+
+
+@pytest.mark.timeout(20)
+def test_a_file_swapped_all_the_time_never_gives_the_secret(workspace, outside):
+    path, link, done = workspace.root / "flip", workspace.root / "flip_link", threading.Event()
+
+    def swap():
+        while not done.is_set():
+            path.unlink(missing_ok=True)
+            path.write_text("mine")
+            link.unlink(missing_ok=True)
+            link.symlink_to(outside / "secret.txt")
+            link.rename(path)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        for _ in range(2000):
+            try:
+                assert read(workspace, "flip") in (b"mine", b"")
+            except WorkspaceError:
+                continue
+    finally:
+        done.set()
+        thread.join()
+
+
+def open_descriptors():
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def test_descriptors_are_given_back(workspace):
+    before = open_descriptors()
+    for path in ("src/main.py", "src/missing.py", "src"):
+        try:
+            read(workspace, path)
+        except WorkspaceError:
+            continue
+    assert open_descriptors() == before
+
+
+def test_a_workspace_must_be_a_folder(tmp_path):
+    with pytest.raises(UnreadableError, match="is not a folder"):
+        Workspace(tmp_path / "missing")

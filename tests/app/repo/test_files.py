@@ -1,0 +1,144 @@
+"""The walk sees what a developer would call the files of a project, and nothing that could hurt."""
+
+import os
+import subprocess
+
+import pytest
+
+from laguna_tui.repo import git
+from laguna_tui.repo.files import walk
+
+GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]
+
+
+def run_git(folder, *command):
+    subprocess.run([*GIT, *command], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def project(tmp_path):
+    root = tmp_path / "project"
+    for path in ("src/main.py", "src/util.py", "build/out.py", "notes.log", "keep.log", "node_modules/x/index.js"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x = 1\n")
+    (root / ".gitignore").write_text("build/\nnode_modules/\n*.log\n!keep.log\n")
+    return root
+
+
+def paths(root):
+    return [entry.path for entry in walk(root)]
+
+
+EXPECTED = [".gitignore", "keep.log", "src/main.py", "src/util.py"]
+
+
+def test_without_git_the_ignore_files_are_obeyed(project):
+    assert paths(project) == EXPECTED
+
+
+def test_with_git_tracked_and_new_files_are_listed(project):
+    run_git(project, "init")
+    run_git(project, "add", "src/main.py")
+    assert paths(project) == EXPECTED
+
+
+def test_a_tracked_file_that_was_deleted_is_not_listed(project):
+    run_git(project, "init")
+    run_git(project, "add", ".")
+    (project / "src/util.py").unlink()
+    assert "src/util.py" not in paths(project)
+
+
+def test_a_folder_that_its_repository_ignores_can_still_be_looked_at(project):
+    run_git(project, "init")
+    assert paths(project / "build") == ["out.py"]
+
+
+def test_a_deeper_ignore_file_speaks_last(project):
+    (project / "src/.gitignore").write_text("util.py\n!*.log\n")
+    (project / "src/seen.log").write_text("x")
+    assert paths(project) == [".gitignore", "keep.log", "src/.gitignore", "src/main.py", "src/seen.log"]
+
+
+@pytest.mark.parametrize("with_git", [False, True])
+def test_links_pipes_and_sockets_are_left_out(project, tmp_path, with_git):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret.txt").write_text("secret")
+    (project / "link.txt").symlink_to(tmp_path / "outside/secret.txt")
+    (project / "linked").symlink_to(tmp_path / "outside")
+    (project / "loop").symlink_to(project)
+    os.mkfifo(project / "pipe")
+    if with_git:
+        run_git(project, "init")
+        run_git(project, "add", ".")
+    assert paths(project) == EXPECTED
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_folder_is_passed_over(project):
+    (project / "closed").mkdir(mode=0o000)
+    assert paths(project) == EXPECTED
+
+
+def test_git_says_branch_and_changes(project):
+    run_git(project, "init")
+    run_git(project, "add", ".")
+    run_git(project, "commit", "-m", "x")
+    (project / "src/main.py").write_text("y = 2\n")
+    (project / "src/new.py").write_text("")
+    assert git.state(project) == git.GitState("main", 2)
+
+
+def test_a_detached_head_is_named_by_its_commit(project):
+    run_git(project, "init")
+    run_git(project, "add", ".")
+    run_git(project, "commit", "-m", "x")
+    run_git(project, "checkout", "--detach")
+    commit = (project / ".git/HEAD").read_text()
+    assert git.state(project) == git.GitState(commit[:8], 0)
+
+
+def test_no_repository_has_no_state(tmp_path):
+    assert git.state(tmp_path) is None
+
+
+def test_nothing_that_a_hostile_repository_configures_is_run(project, tmp_path):
+    run_git(project, "init")
+    trap = tmp_path / "trap.sh"
+    sprung = tmp_path / "sprung"
+    trap.write_text(f"#!/bin/sh\ntouch {sprung}\ncat\n")
+    trap.chmod(0o755)
+    (project / ".gitattributes").write_text("*.py filter=evil diff=evil\n")
+    run_git(project, "add", ".")
+    run_git(project, "commit", "-m", "x")
+    for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "diff.external", "diff.evil.textconv"):
+        run_git(project, "config", key, str(trap))
+    run_git(project, "config", "filter.evil.clean", str(trap))
+    run_git(project, "config", "filter.evil.process", str(trap))
+    run_git(project, "config", "core.hooksPath", str(tmp_path))
+    for hook in ("post-index-change", "fsmonitor-watchman"):
+        (tmp_path / hook).write_text(trap.read_text())
+        (tmp_path / hook).chmod(0o755)
+    # The same size, so that git has to look inside to see whether it changed.
+    (project / "src/main.py").write_text("x = 2\n")
+    assert git.state(project) == git.GitState("main", 1)
+    assert "src/main.py" in paths(project)
+    assert not sprung.exists()
+
+
+def test_the_trap_would_have_sprung(project, tmp_path):
+    """The test above means nothing unless plain git falls for it."""
+    run_git(project, "init")
+    (project / ".gitattributes").write_text("*.py filter=evil\n")
+    run_git(project, "add", ".")
+    sprung = tmp_path / "sprung"
+    run_git(project, "config", "filter.evil.clean", f"touch {sprung}; cat")
+    (project / "src/main.py").write_text("x = 2\n")
+    subprocess.run(["git", "status"], cwd=project, check=True, capture_output=True)
+    assert sprung.exists()
+
+
+def test_settings_from_outside_do_not_redirect_git(project, tmp_path, monkeypatch):
+    run_git(project, "init")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert paths(project) == EXPECTED
