@@ -11,7 +11,7 @@ ends one only where the call goes on as a call does: behind it stands another ke
 from collections.abc import Mapping
 
 from laguna_engine.chat.arguments import BadArguments, quoted, typed
-from laguna_engine.chat.escape import StreamUnescaper, unescape
+from laguna_engine.chat.escape import StreamUnescaper
 from laguna_engine.chat.messages import ToolCall, ToolSpec
 from laguna_engine.chat.parsed import CallArgument, CallFinished, CallStarted, Malformed, ParserEvent
 from laguna_engine.chat.tags import Tag
@@ -87,7 +87,7 @@ class OpenCall:
         return [*self._begin(), *self._between(rest)]
 
     def _begin(self) -> list[ParserEvent]:
-        self._name = unescape(self._name.strip())
+        self._name = self._name.strip()
         self._state = self._between
         return [CallStarted(self._index, self._name)] if self._name in self._tools else []
 
@@ -116,7 +116,7 @@ class OpenCall:
         return []
 
     def _open_value(self) -> None:
-        self._key, self._value, self._state = unescape(self._key.strip()), [], self._in_value
+        self._key, self._value, self._state = self._key.strip(), [], self._in_value
         self._unescaper = StreamUnescaper()
 
     def _in_value(self, item: Tag | str) -> list[ParserEvent]:

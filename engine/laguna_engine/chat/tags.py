@@ -51,9 +51,7 @@ class TagScanner:
 
     def finish(self) -> list[Tag | str]:
         """What was held back, now that no text follows."""
-        items = self._cut(self._decoder.decode(b"", final=True), last=True)
-        self._decoder.reset()
-        return items
+        return self._cut(self._decoder.decode(b"", final=True), last=True)
 
     def _cut(self, text: str, last: bool) -> list[Tag | str]:
         text = self._held + text

@@ -136,6 +136,17 @@ def test_other_types_are_json():
     assert outcome(search(**raw)) == ToolCall("search", expected)
 
 
+def test_a_whole_number_is_an_int():
+    call = outcome(search(pattern="", limit="3.0"))
+    assert isinstance(call, ToolCall)
+    assert type(call.arguments["limit"]) is int
+
+
+def test_a_marker_token_in_a_value_is_part_of_it():
+    value = "<think> <tool_call>"
+    assert outcome(search(pattern=value)) == ToolCall("search", {"pattern": value})
+
+
 def test_without_a_type_a_value_is_json_if_it_can_be():
     assert outcome(search(pattern="", anything="[1]")) == ToolCall("search", {"pattern": "", "anything": [1]})
     assert outcome(search(pattern="", anything="a b")) == ToolCall("search", {"pattern": "", "anything": "a b"})
@@ -162,6 +173,7 @@ def test_null_is_none_where_the_schema_allows_it():
         ("<tool_call>search\n<arg_key>pattern</arg_key>\n</tool_call>", "The argument `pattern` has no value;"),
         ("<tool_call>search\n<arg_key>pattern</tool_call>", "The argument `pattern` has no value;"),
         ("<tool_call>search\n<arg_key>pattern</arg_key><arg_value>a</tool_call>", "`pattern` was not closed;"),
+        (search(pattern="a").replace("\n</tool", " b</tool"), "`pattern` was not closed;"),
         (search(pattern="a")[:-20], "The tool call was not finished and did not run;"),
         (search(pattern="a")[:-20] + "</assistant>", "The tool call was not finished and did not run;"),
     ],
@@ -233,6 +245,29 @@ def test_an_end_of_turn_spelled_out_after_a_call_ends_the_turn():
     assert events == [CallStarted(0, "list"), CallFinished(ToolCall("list", {}))]
     assert parser.ended
     assert parser.feed(ord("x"), b"x") == parser.finish() == []
+
+
+@pytest.mark.parametrize("quoted", ["It is </assistant>.", "Now <tool_call>x</assistant>"])
+def test_a_quoted_end_of_turn_is_text_once_something_was_said_after_the_call(quoted):
+    vocabulary = FakeVocabulary()
+    parser = StreamParser([LIST], markers=SafeEncoder(vocabulary).markers)
+    tokens = vocabulary.tokenize("<tool_call>list</tool_call>", special=True) + list(quoted.encode())
+    events = [event for token in tokens for event in parser.feed(token, vocabulary.piece(token))]
+    assert merged(events + parser.finish())[2:] == [Text(quoted)]
+
+
+def test_an_end_of_turn_in_a_later_calls_value_is_part_of_it():
+    vocabulary = FakeVocabulary()
+    parser = StreamParser([SEARCH, LIST], markers=SafeEncoder(vocabulary).markers)
+    tokens = vocabulary.tokenize("<tool_call>list</tool_call>" + search(pattern="@"), special=True)
+    at = tokens.index(ord("@"))
+    tokens[at : at + 1] = b"</assistant>"
+    events = [event for token in tokens for event in parser.feed(token, vocabulary.piece(token))]
+    assert events[-1] == CallFinished(ToolCall("search", {"pattern": "</assistant>"}))
+
+
+def test_what_was_held_back_comes_before_the_tag_that_ended_it():
+    assert parse("\na <<tool_call>list</tool_call>")[0] == Text("a <")
 
 
 def test_text_is_reported_as_soon_as_no_tag_can_begin_with_it():

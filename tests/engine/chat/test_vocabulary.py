@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from laguna_engine.chat.escape import MARKER_NAMES, StreamUnescaper, escape, unescape
@@ -59,12 +59,18 @@ def test_unescaping_a_stream_is_unescaping_its_whole(text, data):
     assert out + stream.finish() == unescape(text)
 
 
+def test_a_stream_remembers_what_stood_before():
+    stream = StreamUnescaper()
+    assert stream.feed("List") + stream.feed(r"<\User> <\user>") + stream.finish() == r"List<\User> <user>"
+
+
 @given(st.lists(hostile, max_size=4))
 def test_pieces_of_untrusted_text_never_join_to_a_marker(pieces):
     assert not TURNS.search("".join(escape(piece) for piece in pieces))
 
 
 @given(hostile, st.sampled_from([(), ("<think>", "</think>", "〈|EOS|〉")]))
+@example("a〈|EOS|〉b", ("〈|EOS|〉",))
 def test_untrusted_text_never_yields_a_special_token(text, leaky):
     vocabulary = FakeVocabulary(leaky=leaky)
     encoder = SafeEncoder(vocabulary)
