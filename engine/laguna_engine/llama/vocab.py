@@ -43,14 +43,14 @@ class Vocab:
     @cached_property
     def eog(self) -> frozenset[int]:
         """Every token that ends an answer: the file's own, and `END_OF_TURN_TEXTS` found by their text."""
-        is_end, handle = lib.llama_vocab_is_eog, self._handle
+        is_end, handle = lib.llama_vocab_is_eog, self._live
         own = {token for token in range(self.size) if is_end(handle, token)}
         return frozenset(own | {token for text in END_OF_TURN_TEXTS if (token := self.id_of(text)) is not None})
 
     @cached_property
     def _attributes(self) -> dict[int, int]:
         """Attributes of the tokens that stand for a marker, not for text."""
-        attribute, handle, special = lib.llama_vocab_get_attr, self._handle, _ATTR_CONTROL | _ATTR_USER_DEFINED
+        attribute, handle, special = lib.llama_vocab_get_attr, self._live, _ATTR_CONTROL | _ATTR_USER_DEFINED
         return {token: attr for token in range(self.size) if (attr := attribute(handle, token)) & special}
 
     @cached_property
@@ -74,13 +74,12 @@ class Vocab:
         return known
 
     def _render(self, token: int) -> bytes:
-        self._require_open()
         if not 0 <= token < self.size:
             raise RequestError(f"token {token} is outside the vocabulary of {self.size}; use the model's own tokens")
         size = _PIECE_BYTES
         while True:
             buffer = ctypes.create_string_buffer(size)
-            length: int = lib.llama_token_to_piece(self._handle, token, buffer, size, 0, True)
+            length: int = lib.llama_token_to_piece(self._live, token, buffer, size, 0, True)
             if length >= 0:
                 return buffer.raw[:length]
             size = -length
@@ -112,14 +111,13 @@ class Vocab:
         yield text[start:]
 
     def _encode(self, text: str, special: bool) -> list[int]:
-        self._require_open()
         # llama.cpp throws through the C interface on bytes that are not UTF-8, which would end the process.
         data = text.encode("utf-8", "replace")
         if len(data) > _INT32_MAX:
             raise RequestError(f"a text of {len(data)} bytes is too long to tokenize; send it in pieces")
         room = len(data) + 1
         tokens = (ctypes.c_int32 * room)()
-        count = lib.llama_tokenize(self._handle, data, len(data), tokens, room, False, special)
+        count = lib.llama_tokenize(self._live, data, len(data), tokens, room, False, special)
         if count < 0:
             raise RequestError(
                 f"{len(data)} bytes gave more than {room} tokens; the model file's vocabulary is damaged"
@@ -134,6 +132,8 @@ class Vocab:
         """Forget the native vocabulary; its model calls this before it frees it."""
         self._handle.value = None
 
-    def _require_open(self) -> None:
+    @property
+    def _live(self) -> VocabHandle:
         if not self._handle:
             raise EngineClosed("the model is closed; open it again")
+        return self._handle

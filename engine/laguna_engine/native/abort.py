@@ -34,12 +34,16 @@ class AbortWatch:
         """Register the calling thread; everything native this engine does runs inside."""
         ident = threading.get_ident()
         with _lock:
+            before = _guarded.get(ident)
             _guarded[ident] = self
         try:
             yield
         finally:
             with _lock:
-                _guarded.pop(ident, None)
+                if before is None:
+                    del _guarded[ident]
+                else:
+                    _guarded[ident] = before
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Have `listener` called once, from the dying thread, when an abort happens (at once if it has already).

@@ -1,0 +1,94 @@
+"""Chains are values in, tokens out; what llama.cpp would abort on is refused first."""
+
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from laguna_engine.errors import RequestError
+from laguna_engine.llama.context import Context, ContextOptions
+from laguna_engine.llama.model import Model
+from laguna_engine.llama.sampler import (
+    MAX_SEED,
+    Distribution,
+    Greedy,
+    MinP,
+    Penalties,
+    SamplerChain,
+    Stage,
+    Temperature,
+    TopK,
+    TopP,
+)
+
+VOCABULARY = 512
+
+
+@pytest.fixture(scope="module")
+def context(tiny_model: Model) -> Iterator[Context]:
+    context = Context(tiny_model, ContextOptions(n_ctx=256, threads=1))
+    context.decode([5, 6, 7], 0)
+    yield context
+    context.close()
+
+
+def sample(context: Context, *stages: Stage, seen: tuple[int, ...] = ()) -> int:
+    chain = SamplerChain(stages, VOCABULARY)
+    for token in seen:
+        chain.accept(token)
+    token = context.sample(chain)
+    chain.close()
+    return token
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [[], [TopK(5)], [Greedy(), TopK(5)], [Greedy(), Distribution(1)], [Distribution(1), Temperature(1.0)]],
+)
+def test_a_chain_must_end_in_one_picking_stage(stages: list[Stage]) -> None:
+    with pytest.raises(RequestError, match="at its end"):
+        SamplerChain(stages, VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        TopK(-1),
+        TopP(1.5),
+        TopP(math.nan),
+        MinP(-0.1),
+        Temperature(-1.0),
+        Temperature(math.inf),
+        Penalties(-1),
+        Penalties(64, repeat=0.0),
+        Penalties(64, frequency=math.nan),
+        Distribution(-1),
+        Distribution(MAX_SEED + 1),
+    ],
+)
+def test_values_that_cannot_be_meant_are_refused(stage: Stage) -> None:
+    stages = [stage] if isinstance(stage, Distribution) else [stage, Greedy()]
+    with pytest.raises(RequestError, match="out of range"):
+        SamplerChain(stages, VOCABULARY)
+
+
+@pytest.mark.parametrize("stage", [TopK(1), TopP(0.0), MinP(1.0), Temperature(0.0)])
+def test_the_narrowest_setting_of_each_stage_is_greedy(context: Context, stage: Stage) -> None:
+    best = int(context.logits().argmax())
+    assert {sample(context, stage, Distribution(seed)) for seed in range(8)} == {best}
+
+
+def test_a_penalty_makes_a_seen_token_less_likely(context: Context) -> None:
+    best = int(context.logits().argmax())
+    penalty = Penalties(64, presence=100.0)
+    assert sample(context, penalty, Greedy()) == best
+    assert sample(context, penalty, Greedy(), seen=(best,)) != best
+
+
+def test_a_reset_chain_starts_again(context: Context) -> None:
+    chain = SamplerChain([Temperature(2.0), Distribution(3)], VOCABULARY)
+    first = [context.sample(chain) for _ in range(8)]
+    chain.reset()
+    assert [context.sample(chain) for _ in range(8)] == first
+    chain.close()
+    chain.close()

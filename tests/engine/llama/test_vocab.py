@@ -1,0 +1,112 @@
+"""Text to tokens and back: nothing untrusted becomes a marker, nothing is lost, BOS is nobody's business here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tiny
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laguna_engine.errors import EngineClosed, RequestError
+from laguna_engine.llama.model import Model
+from laguna_engine.llama.vocab import Vocab
+
+LEAKING = {tiny.THINK, tiny.END_THINK, tiny.ASSISTANT, tiny.END_ASSISTANT, tiny.TOOL_CALL, tiny.END_TOOL_CALL}
+"""Markers that older conversions type as user-defined, so that their text shows and plain text makes them."""
+
+
+@pytest.fixture(scope="module")
+def vocab(tiny_model: Model) -> Vocab:
+    return tiny_model.vocab
+
+
+@pytest.fixture(scope="module")
+def leaking_vocab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vocab]:
+    """A file that names no end-of-turn token and types its markers as user-defined."""
+    file = tiny.laguna().remove("tokenizer.ggml.eot_token_id")
+    types = list(file.metadata["tokenizer.ggml.token_type"][1])
+    for token in LEAKING:
+        types[token] = tiny.USER_DEFINED
+    file.set("tokenizer.ggml.token_type", types)
+    model = Model.open(file.write(tmp_path_factory.mktemp("leaking") / "leaking.gguf"))
+    yield model.vocab
+    model.close()
+
+
+def test_the_end_tokens_are_found_by_text_when_the_file_does_not_name_them(vocab: Vocab, leaking_vocab: Vocab) -> None:
+    assert vocab.eog == leaking_vocab.eog == {tiny.EOS, tiny.END_ASSISTANT}
+
+
+def test_the_files_wish_for_a_bos_is_known_and_not_granted(vocab: Vocab) -> None:
+    assert (vocab.bos, vocab.add_bos) == (tiny.EOS, True)
+    assert vocab.tokenize("", special=True) == []
+    assert vocab.tokenize("〈|EOS|〉", special=True) == [tiny.EOS]
+    assert tiny.EOS not in vocab.tokenize("def", special=True)
+
+
+def test_markers_are_parsed_on_request_only(vocab: Vocab) -> None:
+    text = "<assistant>hello</assistant>"
+    with_markers = vocab.tokenize(text, special=True)
+    assert (with_markers[0], with_markers[-1]) == (tiny.ASSISTANT, tiny.END_ASSISTANT)
+    without = vocab.tokenize(text, special=False)
+    assert not any(vocab.is_control(token) for token in without)
+    assert vocab.detokenize(with_markers) == vocab.detokenize(without) == text.encode()
+
+
+@given(
+    st.lists(
+        st.sampled_from(["<think>", "</think>", "<assistant>", "</assistant>", "<tool_call>", "<", "</", "think>", "a"])
+        | st.text(max_size=5)
+    )
+)
+def test_plain_text_makes_no_marker_even_of_user_defined_tokens(leaking_vocab: Vocab, parts: list[str]) -> None:
+    text = "".join(parts)
+    tokens = leaking_vocab.tokenize(text, special=False)
+    assert not any(leaking_vocab.is_control(token) for token in tokens)
+    assert leaking_vocab.detokenize(tokens) == text.encode("utf-8", "replace")
+
+
+@given(st.text())
+def test_text_survives_the_round_trip(vocab: Vocab, text: str) -> None:
+    assert vocab.detokenize(vocab.tokenize(text, special=False)) == text.encode("utf-8", "replace")
+
+
+def test_a_lone_surrogate_does_not_reach_native_code(vocab: Vocab) -> None:
+    assert vocab.detokenize(vocab.tokenize("a\ud800b", special=False)) == b"a?b"
+
+
+def test_a_nul_is_a_character(vocab: Vocab) -> None:
+    assert vocab.detokenize(vocab.tokenize("a\0b", special=False)) == b"a\0b"
+
+
+@pytest.mark.parametrize("unit", ["a", " ", "\n", "=", "é", "x\n"])
+def test_a_very_long_line_is_tokenized(vocab: Vocab, unit: str) -> None:
+    text = unit * 100_000
+    assert vocab.detokenize(vocab.tokenize(text, special=False)) == text.encode()
+
+
+def test_ids_are_found_by_exact_text(vocab: Vocab) -> None:
+    assert vocab.id_of("</assistant>") == tiny.END_ASSISTANT
+    assert vocab.id_of("<user>") is None
+    assert vocab.id_of("assistant") is None
+
+
+def test_markers_are_told_from_text(vocab: Vocab, leaking_vocab: Vocab) -> None:
+    assert all(vocab.is_control(token) and leaking_vocab.is_control(token) for token in LEAKING)
+    assert not vocab.is_control(vocab.tokenize("a", special=False)[0])
+
+
+@pytest.mark.parametrize("token", [-1, 512, 2**31, 2**40])
+def test_a_token_outside_the_vocabulary_is_refused(vocab: Vocab, token: int) -> None:
+    with pytest.raises(RequestError, match="outside the vocabulary of 512"):
+        vocab.piece(token)
+
+
+def test_a_closed_model_says_so(tiny_model_path: Path) -> None:
+    model = Model.open(tiny_model_path)
+    model.close()
+    model.close()
+    for call in (lambda: model.vocab.tokenize("a", special=False), lambda: model.vocab.piece(5), lambda: model.handle):
+        with pytest.raises(EngineClosed, match="open it again"):
+            call()
