@@ -6,9 +6,10 @@ Two layers, because Laguna's turn markers are of two kinds:
 - markers that are ordinary text (`<user>`, `<system>`, ...): `escape` makes them unwritable for untrusted text.
 
 What stands between two special tokens is tokenised as ONE text, markup and contents together. That gives exactly the
-tokens of tokenising the whole rendered turn (as Hugging Face does, and as Laguna was trained); cutting at the border of
-markup and contents would not, as soon as contents begin or end with a line break or, in S-2.1, at all. It costs no
-safety: the markup in question is ordinary text on either side of the cut, and only the escape keeps it unforgeable.
+tokens of tokenising the whole rendered turn (as Hugging Face does, and as Laguna was trained). Cutting at the border of
+markup and contents would not: contents that begin or end with a line break, as half of all excerpts of code do, share a
+token with the markup's own. It costs no safety: that markup is ordinary text on either side of the cut, and only the
+escape keeps it unforgeable.
 """
 
 import re
