@@ -7,7 +7,6 @@ model's turn is closed and every call in it has an answer.
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from itertools import count
 
 from laguna_engine.chat.messages import ToolCall
 from laguna_engine.chat.parsed import Malformed
@@ -64,7 +63,7 @@ class Parts:
     conversation: Conversation
     options: AgentOptions
     cancelled: Callable[[], bool]
-    call_ids: count[int]
+    call_ids: Iterator[int]
 
 
 def finished(end: TurnEnd) -> TurnFinished:

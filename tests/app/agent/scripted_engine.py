@@ -1,0 +1,80 @@
+"""A FAKE engine: it says what a test tells it to, in the vocabulary of a real model, and computes nothing.
+
+It stands in where a test needs a model to say a certain thing (a malformed call, nothing at all, the same call again
+and again), which no model does on demand. It checks the promise that real engines live on: each prompt goes on from
+what was said before, so that the cache stays good.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from laguna_engine.cache.preview import Preview
+from laguna_engine.chat.vocabulary import Tokenizer
+from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats, Token
+from laguna_engine.request import Request
+
+
+@dataclass
+class Say:
+    """One generation: `text` with its markers, then the end for `reason`; `during` is called before every token."""
+
+    text: str
+    reason: FinishReason = FinishReason.STOP_TOKEN
+    during: Callable[[int], None] = lambda index: None
+    error: Exception | None = None
+
+
+class ScriptedEngine:
+    """Plays its script, one `Say` a request."""
+
+    def __init__(self, vocabulary: Tokenizer, script: Sequence[Say | str], n_ctx: int = 8192) -> None:
+        self.n_ctx = n_ctx
+        self.requests: list[Request] = []
+        self._vocabulary = vocabulary
+        self._script = [Say(each) if isinstance(each, str) else each for each in script]
+        self._cancelled = False
+        self._cached: list[int] = []
+
+    def generate(self, request: Request) -> Iterator[Event]:
+        prompt = list(request.tokens)
+        assert prompt[: len(self._cached)] == self._cached, "the prompt does not go on from what is cached"
+        self.requests.append(request)
+        self._cancelled = False
+        return self._play(prompt, self._script[len(self.requests) - 1])
+
+    def _play(self, prompt: list[int], say: Say) -> Iterator[Event]:
+        if len(prompt) >= self.n_ctx:
+            yield ContextOverflow(len(prompt) + 1, self.n_ctx)
+            yield Finished(FinishReason.CONTEXT_FULL, Stats(0, 0, 0.0, 0, 0.0))
+            return
+        stats = Stats(len(prompt), len(self._cached), 0.1, 1, 0.1)
+        yield Prefill(len(prompt), len(prompt), len(self._cached), 0.1)
+        self._cached = prompt
+        for index, token in enumerate(self._vocabulary.tokenize(say.text, special=True)):
+            say.during(index)
+            if self._cancelled:
+                yield Finished(FinishReason.CANCELLED, stats)
+                return
+            self._cached = [*self._cached, token]
+            yield Token(token, "", Source.TARGET, index)
+        if say.error:
+            raise say.error
+        yield Finished(say.reason, stats)
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    def preview(self, tokens: Sequence[int]) -> Preview:
+        cached = len(self._cached)
+        return Preview(cached, len(tokens) - cached, None, False, None, len(tokens) < self.n_ctx)
+
+
+def call(name: str, **arguments: str) -> str:
+    """A tool call as a model writes it, with the end of the turn."""
+    values = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in arguments.items())
+    return f"\n<tool_call>{name}\n{values}</tool_call>\n</assistant>"
+
+
+def answer(text: str) -> str:
+    """An answer as a model writes it."""
+    return f"\n{text}\n</assistant>"

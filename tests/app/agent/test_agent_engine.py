@@ -1,0 +1,60 @@
+"""The agent on a real engine: what was sent stays cached, also after a cancel. The model's words are random."""
+
+import pytest
+
+from laguna_engine.chat.template import Family
+from laguna_engine.engine import Engine, EngineOptions
+from laguna_engine.events import Prefill
+from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.tools import Toolbox
+from laguna_tui.agent.turn import AgentOptions
+from laguna_tui.agent.workspace import Workspace
+from laguna_tui.events import StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
+
+MAX_TOKENS = 24
+
+
+@pytest.fixture
+def agent(tiny_path, tmp_path):
+    with Engine.open(EngineOptions(model=tiny_path, n_ctx=2048, threads=1)) as engine:
+        options = AgentOptions(max_tokens=MAX_TOKENS)
+        yield Agent(engine, engine.vocab, Family.XS_2_1, Toolbox(Workspace(tmp_path)), options)
+
+
+def test_a_second_message_prefills_only_itself(agent):
+    first = list(agent.run("Where is main?"))
+    assert isinstance(first[-1], TurnFinished)
+    sent = len(agent.conversation.tokens)
+    started, *events = agent.run("And now?")
+    assert isinstance(started, TurnStarted)
+    # The last token that was picked, and what closes a turn that was cut off, were never decoded.
+    assert started.cached >= sent - 4
+    assert started.cached < started.prompt_tokens < sent + 60
+    assert next(event for event in events if isinstance(event, Prefill)).cached == started.cached
+
+
+def test_a_cancelled_turn_keeps_the_cache(agent):
+    events = agent.run("Where is main?")
+    for event in events:
+        if isinstance(event, TextDelta):
+            agent.cancel()
+            break
+    assert list(events)[-1].end is TurnEnd.CANCELLED
+    sent = len(agent.conversation.tokens)
+    started = next(iter(agent.run("And now?")))
+    assert started.cached >= sent - 8
+
+
+def test_the_same_conversation_gives_the_same_answer(agent):
+    def answers():
+        return ["".join(e.text for e in agent.run(q) if isinstance(e, TextDelta)) for q in ("Where?", "And now?")]
+
+    first = answers()
+    agent.new_chat()
+    assert answers() == first
+
+
+def test_context_used_is_what_the_transcript_holds(agent):
+    steps = [event for event in agent.run("Where?") if isinstance(event, StepFinished)]
+    assert steps[0].context_size == 2048
+    assert 0 < steps[0].context_used <= len(agent.conversation.tokens)
