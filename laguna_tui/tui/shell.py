@@ -37,7 +37,7 @@ class Shell(App[None]):
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop the answer"),
-        Binding("ctrl+c", "interrupt", "Copy the selection, clear the input, stop; twice: quit", priority=True),
+        Binding("ctrl+c", "interrupt", "Copy, clear or stop; twice: quit", priority=True),
         Binding("ctrl+q", "quit", "Quit", priority=True),
         Binding("f1", "help", "This help", priority=True),
         Binding("ctrl+p", "command_palette", "Command palette", priority=True),

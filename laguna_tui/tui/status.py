@@ -53,12 +53,14 @@ class Status:
 def status_parts(status: Status, width: int) -> list[Part]:
     """The bar's parts for `width` cells, the right side pushed to the right. What does not fit is left out."""
     room = width - 2
-    for right in _rights(status):
-        used = sum(cells(text) for text, _ in right)
-        left = _left(status, room - used - 2)
-        total = used + sum(cells(text) for text, _ in left)
-        if left and total + 2 <= room:
-            return [(" ", MUTED), *left, (" " * (room - total), MUTED), *right, (" ", MUTED)]
+    # While it works, its speed is worth more than the long form of the context; when it is ready, it is not.
+    speeds = (True, False) if status.state is State.BUSY else (False,)
+    for speed in speeds:
+        for right in _rights(status):
+            used = _width(right)
+            left = _left(status, room - used - 2, must_say_speed=speed)
+            if left:
+                return [(" ", MUTED), *left, (" " * (room - used - _width(left)), MUTED), *right, (" ", MUTED)]
     return [(crop(f" {_word(status)}", width), MUTED)]
 
 
@@ -75,19 +77,23 @@ def _rights(status: Status) -> list[list[Part]]:
     return [*rich, joined, long, short, []]
 
 
-def _left(status: Status, room: int) -> list[Part]:
+def _width(parts: list[Part]) -> int:
+    return sum(cells(text) for text, _ in parts)
+
+
+def _left(status: Status, room: int, *, must_say_speed: bool) -> list[Part]:
     """The left side: what goes on, with a bar where there is room for one. Empty when it does not fit."""
     busy = _progress(status)
     word: list[Part] = [(f"{_glyph(status)} ", _tone(status)), (_word(status), _tone(status))]
     rate: list[Part] = [(f"  {_rate(status)}", MUTED)] if _rate(status) else []
     if busy is not None:
         percent = f" {round(100 * busy)} %"
-        spare = room - sum(cells(text) for text, _ in [*word, *rate]) - cells(percent) - 1
+        spare = room - _width([*word, *rate]) - cells(percent) - 1
         if spare >= MIN_BAR:
             word.append((f" {meter.progress(busy, min(MAX_BAR, spare))}", BUSY))
         word.append((percent, MUTED))
-    for parts in ([*word, *rate], word):
-        if sum(cells(text) for text, _ in parts) <= room:
+    for parts in ([*word, *rate],) if must_say_speed else ([*word, *rate], word):
+        if _width(parts) <= room:
             return parts
     return []
 

@@ -1,15 +1,12 @@
-"""The TUI on a scripted session, to look at by hand: `python tests/tui/demo.py [theme]`. There is no model in it."""
+"""The TUI on a scripted session, to look at by hand: `python -m tests.tui.demo [theme]`. There is no model in it."""
 
 import sys
 from pathlib import Path
 
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session import TuiSettings
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from scripted import ScriptedSession
-from story import STORY
+from tests.tui.scripted import ScriptedSession
+from tests.tui.story import STORY
 
 if __name__ == "__main__":
     theme = sys.argv[1] if len(sys.argv) > 1 else "auto"

@@ -1,8 +1,7 @@
 """A chat with everything in it, for the snapshots and the demo."""
 
-from scripted import Step, answer, call, thinking
-
 from laguna_engine.events import Prefill
+from tests.tui.scripted import Step, answer, call, thinking
 
 ANSWER = """\
 ## How the cache decides

@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from laguna_tui.tui.keys import Row
 
-KEY_COLUMN = 26
-NARROW = 60
+KEY_COLUMN = 34
+NARROW = 72
 
 
 class HelpScreen(ModalScreen[None]):

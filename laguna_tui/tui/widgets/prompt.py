@@ -34,7 +34,7 @@ class Prompt(TextArea):
             self.text = text
 
     def __init__(self, history: History, *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, soft_wrap=True, compact=True, placeholder=placeholder, highlight_cursor_line=False)
+        super().__init__(id=id, soft_wrap=True, placeholder=placeholder, highlight_cursor_line=False)
         self.past = history
         self._own_keys = {
             key: binding.action

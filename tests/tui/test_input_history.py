@@ -1,0 +1,49 @@
+"""The input history survives the app, stays private and never gets in the way."""
+
+from pathlib import Path
+
+from laguna_tui.tui.history import FILE, MAX_ENTRIES, History
+
+
+def test_inputs_come_back_in_the_next_run(tmp_path: Path) -> None:
+    History(tmp_path).add("one\ntwo „日本“")
+    assert History(tmp_path).entries == ["one\ntwo „日本“"]
+
+
+def test_the_file_is_private(tmp_path: Path) -> None:
+    History(tmp_path / "state").add("secret")
+    assert (tmp_path / "state" / FILE).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
+
+
+def test_walking_keeps_the_draft() -> None:
+    history = History(None)
+    history.add("a")
+    history.add("b")
+    assert [history.older("draft"), history.older("b"), history.older("a")] == ["b", "a", None]
+    assert [history.newer(), history.newer(), history.newer()] == ["b", "draft", None]
+
+
+def test_repeats_and_blanks_are_not_kept() -> None:
+    history = History(None)
+    for text in ("a", "a", "  ", "b"):
+        history.add(text)
+    assert history.entries == ["a", "b"]
+
+
+def test_it_is_bounded(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    history.entries = [str(number) for number in range(MAX_ENTRIES)]
+    history.add("new")
+    assert len(History(tmp_path).entries) == MAX_ENTRIES
+    assert History(tmp_path).entries[-1] == "new"
+
+
+def test_a_damaged_file_loses_only_its_damaged_lines(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('"good"\n{torn\n42\n"also"\n')
+    assert History(tmp_path).entries == ["good", "also"]
+
+
+def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    History(tmp_path / "file").add("a")

@@ -1,0 +1,70 @@
+"""The status bar says what matters first, in any width."""
+
+import pytest
+
+from laguna_engine.events import LoadProgress, Prefill
+from laguna_tui.events import Rate, StepFinished, TextDelta, TurnStarted
+from laguna_tui.tui import meter
+from laguna_tui.tui.markdown.wrap import cells
+from laguna_tui.tui.status import Status, status_parts
+from laguna_tui.tui.turns import State
+from tests.tui.scripted import STATS
+
+READY = Status(State.READY, "Laguna Nano", "~/src/project", used=1234, size=8192)
+STATES = (
+    READY,
+    Status(State.LOADING, "Laguna Nano", "~/src", load=LoadProgress("loading the weights", 0.42)),
+    Status(State.BUSY, "Laguna Nano", "~/src", 3000, 8192, prefill=Prefill(3000, 6000, 1000, 4.0)),
+    Status(State.BUSY, "Laguna Nano", "~/src", 3000, 8192, rate=41.7),
+    Status(State.STOPPING, "Laguna Nano", "~/src", 3000, 8192, rate=41.7),
+    Status(State.FAILED, "日本語のモデル", "~/日本語"),
+)
+
+
+def text(status: Status, width: int) -> str:
+    return "".join(part for part, _ in status_parts(status, width))
+
+
+@pytest.mark.parametrize("status", STATES)
+def test_the_bar_never_leaves_its_row(status: Status) -> None:
+    for width in range(4, 200):
+        assert cells(text(status, width)) <= width
+
+
+def test_a_wide_bar_says_everything() -> None:
+    assert text(READY, 80).split() == "● ready ~/src/project · Laguna Nano · 1,234 / 8,192 (15 %)".split()
+
+
+def test_forty_columns_keep_the_essentials() -> None:
+    assert text(READY, 40).split() == "● ready 1,234 / 8,192 (15 %)".split()
+    assert text(STATES[3], 40).split() == "◌ answering 42 tok/s 37 %".split()
+
+
+def test_reading_shows_a_bar_the_share_and_the_speed() -> None:
+    shown = text(STATES[2], 80)
+    assert "reading ━" in shown
+    assert " 50 %" in shown
+    assert "500 tok/s" in shown
+
+
+def test_loading_shows_how_far() -> None:
+    assert "loading the weights ━" in text(STATES[1], 80)
+    assert "42 %" in text(STATES[1], 40)
+
+
+def test_events_move_the_numbers() -> None:
+    status = Status(State.BUSY, size=8192).told(TurnStarted(500, 100))
+    assert (status.used, status.prefill) == (500, Prefill(100, 500, 100, 0.0))
+    assert status.told(TextDelta("x")).prefill is None
+    status = status.told(Rate(10, 40.0, 510))
+    assert (status.used, status.rate) == (510, 40.0)
+    status = status.told(StepFinished(STATS, 530, 4096))
+    assert (status.used, status.size, status.rate) == (530, 4096, STATS.decode_rate)
+
+
+def test_numbers_read_well() -> None:
+    assert meter.rate(3.14159) == "3.1 tok/s"
+    assert meter.rate(1234.5) == "1,234 tok/s"
+    assert meter.share(1, 0) == "–"
+    assert meter.progress(0.5, 10) == "━━━━━─────"
+    assert meter.progress(7.0, 4) == "━━━━"
