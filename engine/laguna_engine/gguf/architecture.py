@@ -39,7 +39,7 @@ def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
     if name in DRAFTERS:
         raise Unsuitable("is a drafter, which only speeds up another model; choose its target model instead")
     if metadata.get("general.type", "model") != "model":
-        raise Unsuitable(f"is a {metadata['general.type']}, not a model; choose the model it belongs to")
+        raise Unsuitable(f"holds {metadata['general.type']!r} instead of a model; choose the model it belongs to")
     if name != LAGUNA and name not in GENERIC_TARGETS:
         raise Unsuitable(f"has the architecture {name!r}, which this engine does not run; choose a Laguna model")
     parts = metadata.get("split.count", 0)

@@ -67,11 +67,14 @@ def _open_regular(path: Path) -> BinaryIO:
     """Open a regular file and nothing else: a FIFO would block for ever, a device may do anything."""
     # Non-blocking, so that a FIFO put in the file's place after a look at it cannot block either.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    file = os.fdopen(os.open(path, flags), "rb", buffering=0)
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise Unsuitable("is not a regular file; give the path of a .gguf file")
-    return file
+    descriptor = os.open(path, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Unsuitable("is not a regular file; give the path of a .gguf file")
+        return os.fdopen(descriptor, "rb", buffering=0)
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def _read(path: Path, file: BinaryIO, size: int) -> Header:

@@ -1,0 +1,293 @@
+"""Every kind of bad model file gets one sentence that names the file, what is wrong and what to do.
+
+What llama.cpp would answer with an abort, a crash or silence must be found here; `test_fuzz` looks for the rest.
+"""
+
+import os
+import re
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+
+from laguna_engine.errors import ModelFileError
+from laguna_engine.gguf import header
+from laguna_engine.llama.model import Model
+
+Change = Callable[[tiny.GgufFile], object]
+
+NOBODY = 65534
+DAMAGED = "the file is damaged: download it again"
+
+
+def refusal(path: Path) -> str:
+    """The sentence about `path`, which must begin with it."""
+    with pytest.raises(ModelFileError) as caught:
+        header.check(path)
+    sentence = str(caught.value)
+    assert sentence.startswith(f"{path}: ")
+    return sentence
+
+
+@pytest.fixture
+def good(tiny_model_path: Path) -> bytes:
+    return tiny_model_path.read_bytes()
+
+
+def test_a_whole_file_passes_and_is_described(tiny_model_path: Path) -> None:
+    checked = header.check(tiny_model_path)
+    assert (checked.architecture, checked.version, checked.alignment) == ("laguna", 3, 32)
+    assert checked.size == tiny_model_path.stat().st_size
+    assert checked.metadata["laguna.attention.head_count"] == (2, 4, 4, 4)
+    assert len(checked.tensors) == len(tiny.laguna().tensors)
+    last = checked.tensors[-1]
+    assert (last.shape, last.format, last.offset + last.size) == ((32, 64), "f16", checked.size)
+
+
+def test_version_2_passes(tmp_path: Path) -> None:
+    file = tiny.laguna()
+    file.version = 2
+    assert header.check(file.write(tmp_path / "v2.gguf")).version == 2
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    assert "No such file" in refusal(tmp_path / "missing.gguf")
+
+
+def test_a_path_with_a_nul() -> None:
+    assert "check the path" in refusal(Path("model\0.gguf"))
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    assert "not a regular file" in refusal(tmp_path)
+
+
+def test_a_fifo_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.gguf")
+    assert "not a regular file" in refusal(tmp_path / "fifo.gguf")
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/tty"])
+def test_a_device(device: str) -> None:
+    assert re.search("not a regular file|cannot be read", refusal(Path(device)))
+
+
+@pytest.fixture
+def secret(tmp_path: Path, good: bytes) -> Iterator[Path]:
+    """A model file that may not be read; root may read everything, so become somebody else for a while."""
+    path = tmp_path / "secret.gguf"
+    path.write_bytes(good)
+    path.chmod(0)
+    user = os.geteuid()
+    os.seteuid(user or NOBODY)
+    yield path
+    os.seteuid(user)
+
+
+def test_an_unreadable_file(secret: Path) -> None:
+    assert "cannot be read (Permission denied); check the path and its permissions" in refusal(secret)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "it is empty"),
+        (b"GG", "not a GGUF file"),
+        (b"<!DOCTYPE html><html>404</html>", "not a GGUF file"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "not a GGUF file"),
+        (b"GGUF", "ends in the middle"),
+        (b"GGUF" + struct.pack("<IQQ", 1, 0, 0), "is GGUF version 1"),
+        (b"GGUF" + struct.pack(">IQQ", 3, 0, 0), "big-endian machine"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**63), "9223372036854775808 metadata entries"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 2**40, 0), "tensors, more than"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "does not name its architecture"),
+        (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 2**62), "name of entry 0 is a text of"),
+    ],
+)
+def test_bytes_that_are_not_a_whole_header(tmp_path: Path, content: bytes, complaint: str) -> None:
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(content)
+    assert complaint in refusal(path)
+
+
+def test_garbage_after_a_good_start(tmp_path: Path) -> None:
+    path = tmp_path / "garbage.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 5, 5) + np.random.default_rng(0).bytes(100_000))
+    assert DAMAGED in refusal(path)
+
+
+@pytest.mark.parametrize("kept", [30, 1000, 5000, 20_000])
+def test_a_header_that_ends_early(tmp_path: Path, good: bytes, kept: int) -> None:
+    path = tmp_path / "short.gguf"
+    path.write_bytes(good[:kept])
+    assert re.search(r"ends in the middle of|more than the file has room for|of at least", refusal(path))
+
+
+def test_a_download_that_stopped(tmp_path: Path, good: bytes) -> None:
+    path = tmp_path / "partial.gguf"
+    path.write_bytes(good[:-1])
+    assert "GB; " + DAMAGED in refusal(path)
+
+
+WRONG: dict[str, tuple[Change, str]] = {
+    "a drafter": (lambda f: f.set("general.architecture", "dflash"), "is a drafter"),
+    "an embedder": (lambda f: f.set("general.architecture", "bert"), "'bert', which this engine does not run"),
+    "an adapter": (lambda f: f.set("general.type", "adapter"), "holds 'adapter' instead of a model"),
+    "one part of several": (lambda f: f.set("split.count", 3), "one of 3 parts; join them"),
+    "no architecture": (lambda f: f.remove("general.architecture"), "does not name its architecture"),
+    "architecture of another type": (lambda f: f.set("general.architecture", 5), "does not name its architecture"),
+    "more experts used than there are": (lambda f: f.set("laguna.expert_used_count", 9), "uses 9 of 4 experts"),
+    "no experts used": (lambda f: f.set("laguna.expert_used_count", 0), "uses 0 of 4 experts"),
+    "far too many experts": (lambda f: f.set("laguna.expert_count", 2000), "uses 2 of 2000 experts"),
+    "no experts": (lambda f: f.set("laguna.expert_count", 0).set("laguna.expert_used_count", 0), "no experts"),
+    "a group count beyond the experts": (lambda f: f.set("laguna.expert_group_count", 4), "of 4 groups"),
+    "too few head counts": (lambda f: f.set("laguna.attention.head_count", [2, 4]), "2 entries for 4 layers"),
+    "heads that do not divide": (lambda f: f.set("laguna.attention.head_count", [2, 3, 4, 4]), "3 heads for 2"),
+    "no heads": (lambda f: f.set("laguna.attention.head_count", [2, 0, 4, 4]), "head_count is 0"),
+    "no layers": (lambda f: f.set("laguna.block_count", 0), "block_count is 0"),
+    "too many layers": (lambda f: f.set("laguna.block_count", 513), "block_count is 513"),
+    "more layers than tensors": (
+        lambda f: f.set("laguna.block_count", 5).set("laguna.attention.head_count", [2, 4, 4, 4, 2]),
+        "blk.4.attn_norm.weight is missing",
+    ),
+    "no hidden size": (lambda f: f.remove("laguna.embedding_length"), "embedding_length is None"),
+    "a size that is text": (lambda f: f.set("laguna.block_count", "four"), "block_count is 'four'"),
+    "a rope scaling nobody knows": (lambda f: f.set("laguna.rope.scaling.type", "magic"), "rope scaling is 'magic'"),
+    "rope wider than a head": (lambda f: f.set("laguna.rope.dimension_count", 64), "is 64 for heads of 32"),
+    "an odd rope": (lambda f: f.set("laguna.rope.dimension_count_swa", 15), "is 15 for heads of 32"),
+    "an infinite rope base": (lambda f: f.set("laguna.rope.freq_base", float("inf")), "freq_base is inf"),
+    "keys and values of two sizes": (lambda f: f.set("laguna.attention.value_length", 16), "values of 16"),
+    "a negative window": (lambda f: f.set("laguna.attention.sliding_window", -1, tiny.I32), "sliding_window is -1"),
+    "only prediction layers": (lambda f: f.set("laguna.nextn_predict_layers", 4), "besides its prediction"),
+    "an alignment of three": (lambda f: f.set("general.alignment", 3), "alignment 3 is not a power"),
+    "another tokenizer": (lambda f: f.set("tokenizer.ggml.model", "t5"), "tokenizer 't5'"),
+    "no tokenizer": (lambda f: f.remove("tokenizer.ggml.model"), "tokenizer None"),
+    "no tokens": (lambda f: f.remove("tokenizer.ggml.tokens"), "no list of texts tokenizer.ggml.tokens"),
+    "no merges": (lambda f: f.remove("tokenizer.ggml.merges"), "no list of texts tokenizer.ggml.merges"),
+    "a merge of one": (lambda f: f.set("tokenizer.ggml.merges", ["ab"]), "the merge 'ab' is not a pair"),
+    "tokens that repeat": (
+        lambda f: f.set("tokenizer.ggml.tokens", ["a", "b", "a", *map(str, range(509))]),
+        "1 of its tokens have the text of another",
+    ),
+    "a token that llama.cpp would make up": (
+        lambda f: f.set("tokenizer.ggml.tokens", ["", "[EMPTY_0]", *map(str, range(510))]),
+        "1 of its tokens have the text of another",
+    ),
+    "a token that is not text": (
+        lambda f: f.set("tokenizer.ggml.tokens", [b"\xff\xfe", *map(str, range(511))]),
+        "tokenizer.ggml.tokens is not valid UTF-8",
+    ),
+    "too few token types": (lambda f: f.set("tokenizer.ggml.token_type", [1] * 511), "511 entries for 512 tokens"),
+    "token types that are text": (lambda f: f.set("tokenizer.ggml.token_type", ["1"] * 512), "512 entries for 512"),
+    "too few scores": (lambda f: f.set("tokenizer.ggml.scores", [1.0]), "1 entries for 512 tokens"),
+    "an end token outside": (lambda f: f.set("tokenizer.ggml.eos_token_id", 512), "outside its 512 tokens"),
+    "a smaller vocabulary than embedding": (
+        lambda f: f.set("tokenizer.ggml.tokens", [str(i) for i in range(500)]).set(
+            "tokenizer.ggml.token_type", [1] * 500
+        ),
+        "token_embd.weight has the shape (64, 512), its vocabulary and hidden size need (64, 500)",
+    ),
+    "another declared vocabulary": (lambda f: f.set("laguna.vocab_size", 600), "declares 600 tokens and lists 512"),
+    "no embedding": (lambda f: f.remove("token_embd.weight"), "token_embd.weight has the shape None"),
+    "a missing tensor": (lambda f: f.remove("blk.2.ffn_down_exps.weight"), "blk.2.ffn_down_exps.weight is missing"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_file_is_named(tmp_path: Path, name: str) -> None:
+    change, complaint = WRONG[name]
+    file = tiny.laguna()
+    change(file)
+    sentence = refusal(file.write(tmp_path / "wrong.gguf"))
+    assert complaint in sentence
+    assert re.search("download|choose|join", sentence.split(complaint)[1] + complaint)
+
+
+def misshapen(name: str, *shape: int) -> Change:
+    return lambda file: file.tensors.update({name: np.zeros(shape, np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (
+            misshapen("blk.1.attn_gate.weight", 5, 64),
+            "blk.1.attn_gate.weight has the shape (64, 5), expected 64 by 4 or 128",
+        ),
+        (misshapen("blk.0.attn_q.weight", 128, 64), "blk.0.attn_q.weight has the shape (64, 128), expected (64, 64)"),
+        (misshapen("output.weight", 500, 64), "output.weight has the shape (64, 500)"),
+        (misshapen("output_norm.weight", 2, 2, 2, 2, 2), "output_norm.weight has 5 dimensions"),
+        (misshapen("output_norm.weight", 0), "impossible shape (0,)"),
+        (misshapen("a" * 64, 1), "has a name of 64 characters"),
+    ],
+)
+def test_a_misshapen_tensor_is_named(tmp_path: Path, change: Change, complaint: str) -> None:
+    file = tiny.laguna()
+    change(file)
+    assert complaint in refusal(file.write(tmp_path / "misshapen.gguf"))
+
+
+def test_a_gate_for_each_element_is_allowed(tmp_path: Path) -> None:
+    file = tiny.laguna()
+    for layer, heads in enumerate((2, 4, 4, 4)):
+        file.tensors[f"blk.{layer}.attn_gate.weight"] = np.zeros((heads * 32, 64), np.float16)
+    Model.open(file.write(tmp_path / "elements.gguf")).close()
+
+
+def patched(good: bytes, name: bytes, position: int, code: str, value: int) -> bytes:
+    """`good` with one number of the table entry of tensor `name` replaced; `position` counts from the name's end."""
+    at = good.index(struct.pack("<Q", len(name)) + name) + 8 + len(name) + position
+    return good[:at] + struct.pack("<" + code, value) + good[at + struct.calcsize("<" + code) :]
+
+
+@pytest.mark.parametrize(
+    ("position", "code", "value", "complaint"),
+    [
+        (0, "I", 0, "has 0 dimensions"),
+        (4, "q", -1, "impossible shape (-1,)"),
+        (4, "q", 2**62, "of at least"),
+        (12, "I", 99, "unknown tensor type 99"),
+        (12, "I", 4, "unknown tensor type 4"),
+        (12, "I", 12, "rows of 64, not whole q4_K blocks of 256"),
+        (16, "Q", 64, "begins at 64 instead of"),
+        (16, "Q", 2**64 - 1, "begins at"),
+    ],
+)
+def test_a_table_entry_that_lies(
+    tmp_path: Path, good: bytes, position: int, code: str, value: int, complaint: str
+) -> None:
+    path = tmp_path / "table.gguf"
+    path.write_bytes(patched(good, b"output_norm.weight", position, code, value))
+    assert complaint in refusal(path)
+
+
+def test_a_product_of_dimensions_that_overflows(tmp_path: Path, good: bytes) -> None:
+    path = tmp_path / "overflow.gguf"
+    shifted = patched(good, b"token_embd.weight", 4, "q", 2**33)
+    path.write_bytes(patched(shifted, b"token_embd.weight", 12, "q", 2**33))
+    assert "impossible shape" in refusal(path)
+
+
+def test_two_tensors_of_one_name(tmp_path: Path, good: bytes) -> None:
+    path = tmp_path / "twice.gguf"
+    path.write_bytes(good.replace(b"blk.1.attn_k.weight", b"blk.1.attn_v.weight", 1))
+    assert "two of its tensors have the same name" in refusal(path)
+
+
+def test_a_key_that_repeats(tmp_path: Path, good: bytes) -> None:
+    path = tmp_path / "key.gguf"
+    path.write_bytes(good.replace(b"laguna.expert_count", b"laguna.block_count\0", 1))
+    refusal(path)
+    path.write_bytes(good.replace(b"tokenizer.ggml.bos_token_id", b"tokenizer.ggml.eos_token_id", 1))
+    assert "has the name 'tokenizer.ggml.eos_token_id' again" in refusal(path)
+
+
+def test_not_a_number_in_the_weights(tmp_path: Path) -> None:
+    file = tiny.laguna()
+    file.tensors["blk.1.ffn_up_exps.weight"][0, 0, 0] = np.nan
+    path = file.write(tmp_path / "nan.gguf")
+    with pytest.raises(ModelFileError, match=r"nan\.gguf: llama\.cpp cannot load it .*; download it again"):
+        Model.open(path, check_tensors=True)
