@@ -32,7 +32,7 @@ from laguna_tui.tui.widgets.search import HistorySearch
 class Shell(App[None]):
     """Transcript, rail, input and status bar."""
 
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "laguna"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [

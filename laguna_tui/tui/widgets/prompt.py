@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -34,7 +35,7 @@ class Prompt(TextArea):
             self.text = text
 
     def __init__(self, history: History, *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, soft_wrap=True, placeholder=placeholder, highlight_cursor_line=False)
+        super().__init__(id=id, soft_wrap=True, placeholder=Content(placeholder), highlight_cursor_line=False)
         self.past = history
         self._own_keys = {
             key: binding.action

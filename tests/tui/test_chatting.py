@@ -1,0 +1,352 @@
+"""The app as a user meets it, on a scripted session (no model)."""
+
+import threading
+from pathlib import Path
+
+from laguna_engine.errors import ModelFileError
+from laguna_tui.events import TextDelta, TurnEnd
+from laguna_tui.tui.transcript.pieces import Asked, Called, Thought
+from laguna_tui.tui.turns import State
+from laguna_tui.tui.widgets.help import HelpScreen
+from tests.tui.pilot import ask, ready, running, screen, transcript, until
+from tests.tui.scripted import ScriptedSession, answer, call, thinking
+from tests.tui.story import STORY
+
+
+async def test_a_question_is_answered() -> None:
+    session = ScriptedSession(answer("It is **done**."))
+    async with running(session) as (app, pilot):
+        await ask(app, pilot, "do it")
+        assert session.asked == ["do it"]
+        assert "do it" in transcript(app)
+        assert "It is done." in transcript(app)
+        assert "1,281 / 8,192 (16 %)" in screen(app)
+
+
+async def test_the_screen_stands_and_takes_text_before_the_model_is_loaded() -> None:
+    gate = threading.Event()
+    session = ScriptedSession(answer("Hi."), opening=gate)
+    async with running(session) as (app, pilot):
+        await pilot.press(*"early", "enter")
+        await until(pilot, lambda: app.rail.queued)
+        assert app.state is State.LOADING
+        assert "queued early" in screen(app)
+        gate.set()
+        await until(pilot, lambda: session.asked == ["early"])
+        await ready(app, pilot)
+        assert "Hi." in transcript(app)
+
+
+async def test_a_model_that_cannot_be_loaded_is_an_error_with_a_remedy_and_the_app_lives() -> None:
+    problem = ModelFileError("no file nano.gguf; run 'laguna-tui models get nano'")
+    async with running(ScriptedSession(opening=problem)) as (app, pilot):
+        await until(pilot, lambda: app.state is State.FAILED)
+        assert "run 'laguna-tui models get nano'" in transcript(app)
+        assert "no model" in screen(app)
+        app.prompt.replace_text("anyone?")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.prompt.text == "anyone?"
+        assert app.is_running
+
+
+async def test_a_warning_of_the_engine_is_shown() -> None:
+    async with running(ScriptedSession(warnings=("The KV cache is quantised.",))) as (app, pilot):
+        await ready(app, pilot)
+        assert "The KV cache is quantised." in transcript(app)
+
+
+async def test_an_error_in_an_answer_keeps_the_text_and_the_app() -> None:
+    session = ScriptedSession([TextDelta("half an ans"), RuntimeError("boom [/] \x1b[2J")], answer("fine"))
+    async with running(session) as (app, pilot):
+        await ask(app, pilot, "one")
+        assert "half an ans" in transcript(app)
+        assert "RuntimeError: boom [/]" in transcript(app)
+        await ask(app, pilot, "two")
+        assert "fine" in transcript(app)
+
+
+async def test_escape_stops_at_once() -> None:
+    gate = threading.Event()
+    session = ScriptedSession([TextDelta("one "), gate, TextDelta("two")])
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        await pilot.press("escape")
+        assert session.cancelled.is_set()
+        await ready(app, pilot)
+        assert "stopped" in transcript(app)
+        assert "two" not in transcript(app)
+
+
+async def test_a_message_typed_meanwhile_is_sent_after() -> None:
+    gate = threading.Event()
+    session = ScriptedSession([TextDelta("first "), gate, *answer("")], answer("second"))
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"one", "enter")
+        await until(pilot, lambda: "first" in transcript(app))
+        await pilot.press(*"two", "enter")
+        await until(pilot, lambda: app.rail.queued == ("two",))
+        assert "two" not in transcript(app)
+        gate.set()
+        await until(pilot, lambda: session.asked == ["one", "two"])
+        await ready(app, pilot)
+        assert "second" in transcript(app)
+
+
+async def test_stopping_gives_the_waiting_messages_back() -> None:
+    session = ScriptedSession([TextDelta("first "), threading.Event()])
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"one", "enter", *"two", "enter", *"three")
+        await until(pilot, lambda: app.rail.queued)
+        await pilot.press("escape")
+        await ready(app, pilot)
+        assert app.prompt.text == "three\ntwo"
+        assert session.asked == ["one"]
+
+
+async def test_a_new_chat_forgets_even_while_it_answers() -> None:
+    session = ScriptedSession([TextDelta("old "), threading.Event()], answer("new answer"))
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"one", "enter")
+        await until(pilot, lambda: "old" in transcript(app))
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: session.chats == 2)
+        await ask(app, pilot, "two")
+        assert "old" not in transcript(app)
+        assert "new answer" in transcript(app)
+
+
+async def test_the_context_running_full_says_what_to_do() -> None:
+    async with running(ScriptedSession(answer("part", end=TurnEnd.CONTEXT_FULL))) as (app, pilot):
+        await ask(app, pilot, "q")
+        assert "Start a new chat" in transcript(app)
+
+
+async def test_thinking_and_calls_open_by_key_and_by_click() -> None:
+    session = ScriptedSession(answer("Done.", before=[*thinking("deep thought"), *call(1, "read", "line one")]))
+    async with running(session) as (app, pilot):
+        await ask(app, pilot, "q")
+        assert "deep thought" not in transcript(app)
+        await pilot.press("ctrl+t")
+        assert "deep thought" in transcript(app)
+        await pilot.press("ctrl+t")
+        assert "deep thought" not in transcript(app)
+        index = next(at for at, piece in enumerate(app.document.pieces) if isinstance(piece, Called))
+        await pilot.click("#transcript", offset=(10, app.document.top(index) + app.document.piece(index).gap))
+        assert "line one" in transcript(app)
+
+
+async def test_the_block_cursor_walks_folds_and_copies() -> None:
+    async with running(ScriptedSession(STORY), size=(80, 40)) as (app, pilot):
+        await ask(app, pilot, "q")
+        await pilot.press("ctrl+up")  # the code block is the last stop
+        await pilot.press("y")
+        assert app.clipboard.startswith("def common_prefix")
+        await pilot.press("up", "y")
+        assert app.clipboard.startswith("## How the cache decides")
+        await pilot.press("up", "up", "enter", "y")
+        read = [piece for piece in app.document.pieces if isinstance(piece, Called)][1]
+        assert read.is_open
+        assert app.clipboard.startswith('read("cache/prefix.py", start=41, end=60)\n41: line 41')
+        await pilot.press("up", "up", "space")
+        assert next(piece for piece in app.document.pieces if isinstance(piece, Thought)).is_open
+        await pilot.press("x")
+        assert app.focused is app.prompt
+        assert app.prompt.text == "x"
+
+
+async def test_copying_the_last_answer_gives_its_markdown() -> None:
+    async with running(ScriptedSession(answer("It is **done**.\n\n- a\n- b"))) as (app, pilot):
+        await pilot.press("ctrl+y")
+        assert app.clipboard == ""
+        await ask(app, pilot, "q")
+        await pilot.press("ctrl+y")
+        assert app.clipboard == "It is **done**.\n\n- a\n- b"
+
+
+async def test_selected_rows_are_copied_without_their_decoration() -> None:
+    async with running(ScriptedSession(answer("word " * 40 + "\n\n- item"))) as (app, pilot):
+        await ask(app, pilot, "q")
+        view = app.transcript
+        top = app.document.top(2) - view.scroll_offset.y
+        await pilot.mouse_down("#transcript", offset=(0, top + 1))
+        await pilot.hover("#transcript", offset=(60, app.document.height - 1 - view.scroll_offset.y))
+        await pilot.mouse_up("#transcript", offset=(60, app.document.height - 1 - view.scroll_offset.y))
+        await pilot.press("ctrl+c")
+        assert app.clipboard == ("word " * 40).strip() + "\n\nitem"
+
+
+async def test_scrolling_up_stops_following_and_end_goes_back() -> None:
+    gate = threading.Event()
+    text = "\n\n".join(f"paragraph {number}" for number in range(60))
+    session = ScriptedSession([TextDelta(text), gate, TextDelta("\n\nthe end"), *answer("")])
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "paragraph 59" in transcript(app))
+        assert "paragraph 59" in screen(app)
+        await pilot.press("pageup", "pageup")
+        place = app.transcript.scroll_offset.y
+        assert "↓ follow (End)" in screen(app)
+        gate.set()
+        await ready(app, pilot)
+        assert app.transcript.scroll_offset.y == place
+        assert "the end" not in screen(app)
+        await pilot.press("end")
+        await pilot.pause()
+        assert "the end" in screen(app)
+        assert "follow" not in screen(app)
+
+
+async def test_a_resize_wraps_again_and_stays_at_its_place() -> None:
+    text = "\n\n".join(f"paragraph {number} " + "word " * 30 for number in range(50))
+    async with running(ScriptedSession(answer(text))) as (app, pilot):
+        await ask(app, pilot, "q")
+        app.transcript.scroll_to(y=60, animate=False)
+        await pilot.pause()
+        before = app.document.at(app.transcript.scroll_offset.y)[0]
+        await pilot.resize_terminal(50, 24)
+        await pilot.pause(0.2)
+        assert app.document.at(app.transcript.scroll_offset.y)[0] == before
+        assert all(len(row) <= 46 for row in transcript(app).split("\n"))
+
+
+async def test_a_very_long_chat_costs_what_one_screen_costs() -> None:
+    text = "\n\n".join(f"line {number}" for number in range(10_000))
+    async with running(ScriptedSession(answer(text), answer("short"))) as (app, pilot):
+        await ask(app, pilot, "q")
+        assert app.document.height > 20_000
+        before = app.document.laid
+        await ask(app, pilot, "again")
+        for _ in range(5):
+            await pilot.press("pageup")
+        assert app.document.laid - before < 50
+
+
+async def test_ctrl_c_clears_then_stops_then_quits() -> None:
+    session = ScriptedSession([TextDelta("one "), threading.Event()])
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        app.prompt.replace_text("draft")
+        await pilot.press("ctrl+c")
+        assert app.prompt.text == ""
+        assert app.state is State.BUSY
+        await pilot.press("ctrl+c")
+        assert session.cancelled.is_set()
+        await pilot.pause()
+        assert app._exit
+
+
+async def test_slash_commands_hint_complete_and_run(tmp_path: Path) -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press("/")
+        assert "/help  /new  /copy  /theme  /export  /quit" in screen(app)
+        await pilot.press("n")
+        assert "Forget this conversation" in screen(app)
+        await pilot.press("tab")
+        assert app.prompt.text == "/new"
+        await pilot.press("enter")
+        await until(pilot, lambda: session.chats == 2)
+        await pilot.press(*"/nope", "enter")
+        await pilot.pause()
+        assert session.asked == []
+
+
+async def test_a_path_is_a_message_and_not_a_command() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await ask(app, pilot, "/etc/hosts is what?")
+        assert session.asked == ["/etc/hosts is what?"]
+
+
+async def test_help_lists_every_key() -> None:
+    async with running(ScriptedSession(), size=(90, 80)) as (app, pilot):
+        await pilot.press("f1")
+        await pilot.pause()
+        assert isinstance(app.screen, HelpScreen)
+        shown = screen(app)
+        for words in ("Ctrl+Y", "Copy the last answer", "New line", "Open or close the block", "/export"):
+            assert words in shown
+        await pilot.press("escape")
+        assert not isinstance(app.screen, HelpScreen)
+
+
+async def test_the_palette_knows_our_commands() -> None:
+    async with running(ScriptedSession(), size=(80, 40)) as (app, pilot):
+        await pilot.press("ctrl+p")
+        await pilot.pause(0.3)
+        assert "Export chat" in screen(app)
+        await pilot.press("escape")
+
+
+async def test_the_chat_is_exported_beside_the_work(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with running(ScriptedSession(answer("It is **done**."))) as (app, pilot):
+        await ask(app, pilot, "q")
+        await pilot.press(*"/export", "enter")
+        await until(pilot, lambda: list(tmp_path.glob("laguna-chat-*.md")))
+    (path,) = tmp_path.glob("laguna-chat-*.md")
+    assert "> q\n\nIt is **done**.\n" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_several_lines_history_and_search(tmp_path: Path) -> None:
+    session = ScriptedSession()
+    async with running(session, state_dir=tmp_path) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"one", "ctrl+j", *"two", "enter")
+        await until(pilot, lambda: session.asked == ["one\ntwo"])
+        await ask(app, pilot, "other")
+        await pilot.press(*"draft", "up")
+        assert app.prompt.text == "other"
+        await pilot.press("up")
+        assert app.prompt.text == "one\ntwo"
+        await pilot.press("up", "down", "down", "down")
+        assert app.prompt.text == "draft"
+        await pilot.press("ctrl+r", *"tw")
+        await pilot.pause(0.1)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.prompt.text == "one\ntwo"
+
+
+async def test_the_input_grows_and_stops_growing() -> None:
+    async with running(ScriptedSession()) as (app, pilot):
+        await ready(app, pilot)
+        assert app.prompt.size.height == 1
+        app.prompt.replace_text("\n".join(str(number) for number in range(4)))
+        await pilot.pause()
+        assert app.prompt.size.height == 4
+        app.prompt.replace_text("\n".join(str(number) for number in range(500)))
+        await pilot.pause()
+        assert app.prompt.size.height == 8
+
+
+async def test_the_user_message_is_shown_as_it_was_written() -> None:
+    async with running(ScriptedSession()) as (app, pilot):
+        await ask(app, pilot, "a\n  b [red]c[/] **d**")
+        (asked,) = [piece for piece in app.document.pieces if isinstance(piece, Asked)]
+        assert asked.text == "a\n  b [red]c[/] **d**"
+        assert "  b [red]c[/] **d**" in transcript(app)
+
+
+async def test_forty_columns_still_work() -> None:
+    async with running(ScriptedSession(STORY), size=(40, 20)) as (app, pilot):
+        await ask(app, pilot, "How does the cache decide what to keep?")
+        assert all(len(row) == 40 for row in screen(app).split("\n"))
+
+
+async def test_nothing_ticks_while_nothing_happens() -> None:
+    async with running(ScriptedSession()) as (app, pilot):
+        await ask(app, pilot, "q")
+        assert app._poller is not None
+        assert not app._poller._active.is_set()

@@ -1,0 +1,77 @@
+"""What it looks like, as pictures: fixed sizes, a fixed folder, no clock, no cursor, no animation."""
+
+from pathlib import Path
+
+import pytest
+
+from laguna_engine.errors import ModelFileError
+from laguna_tui.tui.app import LagunaApp
+from laguna_tui.tui.conversation import Conversation
+from laguna_tui.tui.session import TuiSettings
+from tests.tui.pilot import ready, until
+from tests.tui.scripted import ScriptedSession
+from tests.tui.story import QUESTION, STORY
+
+
+class StillApp(LagunaApp):
+    """The app without what moves: its clock stands and its cursor is hidden."""
+
+    def __init__(self, session: ScriptedSession, theme: str) -> None:
+        super().__init__(session, TuiSettings(theme=theme))
+        self.animation_level = "none"
+        self.conversation = Conversation(self.document, clock=lambda: 0.0)
+        self.prompt.show_cursor = False
+
+
+def still(session: ScriptedSession, theme: str = "laguna-dark") -> StillApp:
+    return StillApp(session, theme)
+
+
+def story() -> ScriptedSession:
+    return ScriptedSession(STORY, title="Laguna Nano", folder=Path("/src/project"))
+
+
+async def answered(pilot) -> None:
+    await ready(pilot.app, pilot)
+    pilot.app.prompt.replace_text(QUESTION)
+    await pilot.press("enter")
+    await pilot.pause()
+    await ready(pilot.app, pilot)
+
+
+@pytest.mark.parametrize("theme", ["laguna-dark", "laguna-light"])
+@pytest.mark.parametrize("size", [(80, 24), (40, 20), (120, 48)])
+def test_an_answer(snap_compare, size: tuple[int, int], theme: str) -> None:
+    assert snap_compare(still(story(), theme), terminal_size=size, run_before=answered)
+
+
+def test_the_first_screen(snap_compare) -> None:
+    async def loaded(pilot) -> None:
+        await ready(pilot.app, pilot)
+
+    assert snap_compare(still(story()), terminal_size=(80, 24), run_before=loaded)
+
+
+def test_everything_open_with_the_block_cursor(snap_compare) -> None:
+    async def opened(pilot) -> None:
+        await answered(pilot)
+        await pilot.press("ctrl+t", "ctrl+o", "ctrl+up", "up", "up", "home")
+
+    assert snap_compare(still(story()), terminal_size=(80, 40), run_before=opened)
+
+
+def test_help(snap_compare) -> None:
+    async def helped(pilot) -> None:
+        await ready(pilot.app, pilot)
+        await pilot.press("f1")
+
+    assert snap_compare(still(story()), terminal_size=(100, 60), run_before=helped)
+
+
+def test_a_model_that_is_missing(snap_compare) -> None:
+    async def failed(pilot) -> None:
+        await until(pilot, lambda: pilot.app.state.value == "failed")
+
+    problem = ModelFileError("There is no model “nano” yet. Run 'laguna-tui models get nano' and start again.")
+    session = ScriptedSession(opening=problem, title="Laguna Nano", folder=Path("/src/project"))
+    assert snap_compare(still(session), terminal_size=(80, 24), run_before=failed)
