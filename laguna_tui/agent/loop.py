@@ -4,7 +4,6 @@ A generator that any front end can iterate; it draws nothing and starts no threa
 that what the engine has cached stays a prefix of what it is given next.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 from itertools import count
 
@@ -46,7 +45,8 @@ class Agent:
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._opening = opening or (lambda question: opening_message(question, toolbox.workspace.root))
-        self._cancelled = threading.Event()
+        # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
+        self._cancelled = False
         self._call_ids = count(1)
         self.conversation = self._new_conversation()
 
@@ -56,7 +56,7 @@ class Agent:
 
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""
-        self._cancelled.set()
+        self._cancelled = True
         self._engine.cancel()
 
     def run(self, message: str) -> Iterator[AgentEvent]:
@@ -66,7 +66,7 @@ class Agent:
             EngineError: while iterating, when the engine fails. The conversation stays whole.
         """
         # Not in the generator: a cancel between this call and the first event counts.
-        self._cancelled.clear()
+        self._cancelled = False
         return self._turn(message)
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
@@ -88,7 +88,7 @@ class Agent:
             toolbox=self._toolbox,
             conversation=self.conversation,
             options=self._options,
-            cancelled=self._cancelled.is_set,
+            cancelled=lambda: self._cancelled,
             call_ids=self._call_ids,
         )
 

@@ -8,11 +8,11 @@ in between the check and the opening can lead elsewhere.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from laguna_tui.repo.files import Entry, walk
+from laguna_tui.repo.files import Listing, walk
 from laguna_tui.repo.names import meant, shown
 
 # More than this is no source file; reading it would take seconds and memory.
@@ -54,9 +54,9 @@ class Workspace:
         """The folder's own name."""
         return self.root.name or str(self.root)
 
-    def files(self) -> list[Entry]:
+    def files(self, should_stop: Callable[[], bool] = lambda: False) -> Listing:
         """The files worth looking at, sorted by path."""
-        return walk(self.root)
+        return walk(self.root, should_stop)
 
     def locate(self, path: str) -> str:
         """The relative path, without links, that a path given by the model means; "" is the workspace itself.

@@ -6,8 +6,10 @@ What git would ignore is left out; pipes, devices, sockets and links are left ou
 
 import os
 import stat
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import pathspec
@@ -16,14 +18,18 @@ from laguna_tui.repo import git
 
 # Larger files are data or logs; searching them would cost seconds and fill the context with noise.
 SEARCH_LIMIT_BYTES = 4 * 1024 * 1024
+# The largest repositories have about this many; a home folder has more, and looking through it would take minutes.
+MAX_FILES = 100_000
 # Without git, these are never source.
 _DEFAULT_IGNORES = """
     .hg .svn .jj __pycache__ .mypy_cache .ruff_cache .pytest_cache .hypothesis .tox .nox .venv venv
     node_modules bower_components .gradle .idea .next .nuxt .terraform .DS_Store *.pyc *.o *.class
 """.split()
 _GIT_FOLDER = ".git"
-# An ignore file larger than this is not one.
-_IGNORE_FILE_LIMIT_BYTES = 1024 * 1024
+# An ignore file that is longer is not one. Each pattern is tried on each file.
+_IGNORE_FILE_LIMIT_BYTES = 64 * 1024
+# Patterns become regular expressions, and each star more multiplies the time by the length of a name.
+_IGNORE_STARS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +40,40 @@ class Entry:
     size: int
 
 
-def walk(root: Path) -> list[Entry]:
-    """The folder's files, sorted by path: as git lists them, else by walking with the `.gitignore` files."""
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Files sorted by path; not `complete` when there were more than `MAX_FILES` or the user stopped."""
+
+    entries: tuple[Entry, ...]
+    complete: bool = True
+
+
+def walk(root: Path, should_stop: Callable[[], bool] = lambda: False) -> Listing:
+    """The folder's files: as git lists them, else by walking with the `.gitignore` files, near ones first."""
     listed = git.list_files(root) if git.is_repository(root) else None
     # A folder that its own repository ignores has no files in git's eyes; the user still wants to look at it.
-    paths = listed or _walked(root)
-    entries = (_entry(root, path) for path in sorted(set(paths)))
-    return [entry for entry in entries if entry is not None]
+    found = sorted(set(listed)) if listed else _walked(root, should_stop)
+    paths = iter(found)
+    entries = [entry for path in islice(paths, MAX_FILES) if (entry := _entry(root, path))]
+    complete = next(paths, None) is None and not should_stop()
+    return Listing(tuple(sorted(entries, key=lambda entry: entry.path)), complete)
 
 
 def _entry(root: Path, path: str) -> Entry | None:
     """The entry of a regular file, or None for everything else and for what is gone."""
     try:
-        status = os.lstat(root / path)
+        # Joined as text: this runs once a file, and pathlib takes longer than the system call.
+        status = os.lstat(f"{root}/{path}")
     except OSError:
         return None
     return Entry(path, status.st_size) if stat.S_ISREG(status.st_mode) else None
 
 
-def _walked(root: Path) -> Iterator[str]:
-    """Relative paths below the folder that no `.gitignore` on the way excludes."""
-    ignores = [("", pathspec.GitIgnoreSpec.from_lines(_DEFAULT_IGNORES))]
-    pending = [("", ignores)]
-    while pending:
-        folder, above = pending.pop()
+def _walked(root: Path, should_stop: Callable[[], bool]) -> Iterator[str]:
+    """Relative paths below the folder that no `.gitignore` on the way excludes, breadth first."""
+    pending = deque([("", [("", pathspec.GitIgnoreSpec.from_lines(_DEFAULT_IGNORES))])])
+    while pending and not should_stop():
+        folder, above = pending.popleft()
         specs = [*above, *_own_ignores(root, folder)]
         for name, is_folder in _children(root / folder):
             path = f"{folder}{name}"
@@ -70,10 +86,12 @@ def _walked(root: Path) -> Iterator[str]:
 
 
 def _children(folder: Path) -> list[tuple[str, bool]]:
-    """Names in a folder and whether each is a folder itself; links count as neither and are left out."""
+    """Names in a folder, sorted, and whether each is a folder itself; links are left out."""
     try:
         with os.scandir(folder) as found:
-            return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found if not entry.is_symlink()]
+            return sorted(
+                (entry.name, entry.is_dir(follow_symlinks=False)) for entry in found if not entry.is_symlink()
+            )
     except OSError:
         return []
 
@@ -86,9 +104,14 @@ def _own_ignores(root: Path, folder: str) -> list[tuple[str, pathspec.GitIgnoreS
         if not stat.S_ISREG(status.st_mode) or status.st_size > _IGNORE_FILE_LIMIT_BYTES:
             return []
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        return [(folder, pathspec.GitIgnoreSpec.from_lines(lines))]
+        return [(folder, pathspec.GitIgnoreSpec.from_lines(_harmless(lines)))]
     except (OSError, ValueError):
         return []
+
+
+def _harmless(lines: Iterable[str]) -> list[str]:
+    """The patterns without those that could take for ever."""
+    return [line for line in lines if line.count("**") <= _IGNORE_STARS >= line.replace("**", "").count("*")]
 
 
 def _ignored(path: str, specs: list[tuple[str, pathspec.GitIgnoreSpec]]) -> bool:

@@ -34,12 +34,18 @@ class Language:
     reserved: frozenset[str] = field(default=frozenset())
 
 
-_DOUBLE = r'"(?:\\.|[^"\\\n])*"'
-_SINGLE = r"'(?:\\.|[^'\\\n])*'"
+# An end that is missing is the end of the line or of the file: a pattern that failed there would try again at every
+# quote, which takes the square of a hostile file's length.
+_DOUBLE = r'"(?:\\.|[^"\\\n])*"?'
+_SINGLE = r"'(?:\\.|[^'\\\n])*'?"
 _C_COMMENTS = r"/\*[\s\S]*?(?:\*/|\Z)|//[^\n]*"
-_PYTHON_OPAQUE = rf'"""(?:\\.|[^\\])*?(?:"""|\Z)|\'\'\'(?:\\.|[^\\])*?(?:\'\'\'|\Z)|#[^\n]*|{_DOUBLE}|{_SINGLE}'
+_PYTHON_OPAQUE = (
+    r'"""(?:\\.|[^\\])*?(?:"""|\\?\Z)'
+    r"|'''(?:\\.|[^\\])*?(?:'''|\\?\Z)"
+    rf"|#[^\n]*|{_DOUBLE}|{_SINGLE}"
+)
 _C_OPAQUE = rf"{_C_COMMENTS}|{_DOUBLE}|{_SINGLE}"
-_BACKTICK = r"`(?:\\.|[^`\\])*`"
+_BACKTICK = r"`(?:\\.|[^`\\])*(?:`|\\?\Z)"
 _CALL_WORDS = frozenset("if for while switch catch return else do with function super await new typeof case".split())
 
 
@@ -56,7 +62,14 @@ def _language(
     skipped: str,
     reserved: frozenset[str] = frozenset(),
 ) -> Language:
-    return Language(name, tuple(suffixes.split()), forms, re.compile(opaque, re.DOTALL), re.compile(skipped), reserved)
+    return Language(
+        name,
+        tuple(suffixes.split()),
+        forms,
+        re.compile(opaque, re.DOTALL | re.MULTILINE),
+        re.compile(skipped),
+        reserved,
+    )
 
 
 _JS_WORDS = r"(?:(?:public|private|protected|static|async|readonly|abstract|override|declare|get|set)\s+)*"
@@ -103,7 +116,7 @@ LANGUAGES = (
             type=r"\s*type\s+(?P<name>\w+)",
             variable=r"(?:var|const)\s+(?P<name>\w+)",
         ),
-        rf"{_C_OPAQUE}|`[^`]*`",
+        rf"{_C_OPAQUE}|`[^`]*`?",
         r"\s*//|\w+:\s*$",
     ),
     _language(
@@ -142,7 +155,7 @@ LANGUAGES = (
             variable=r"\s*#\s*define\s+(?P<name>\w+)",
             type2=r"\s*using\s+(?P<name>\w+)\s*=",
             function=r"(?!\s*(?:return|else|typedef|using|throw|new|delete)\b)"
-            r"[\w:*&<>,~\[\]]+[\w:*&<>,~\[\]\s]*?(?P<name>~?\w+)\s*\((?!\s*\*)[^;]*$",
+            r"(?!\s)[\w:*&<>,~\[\]\s]+?(?<![\w~])(?P<name>~?\w+)\s*\((?!\s*\*)[^;]*$",
             function2=r"\s+(?!(?:return|else|throw|new|delete|case)\b)(?:[\w:*&<>,~]+\s+)+[*&]*(?P<name>~?\w+)\s*\([^;]*\{",
         ),
         _C_OPAQUE,

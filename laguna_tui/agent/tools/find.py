@@ -3,15 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
-import pathspec
-
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.arguments import check_names, text
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
-from laguna_tui.agent.tools.symbol_lines import symbol_line
+from laguna_tui.agent.tools.symbol_lines import INCOMPLETE, symbol_line
 from laguna_tui.agent.workspace import Workspace, WorkspaceError
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.globs import is_glob, matches
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.outline import outline
 
@@ -20,7 +19,6 @@ MAX_PATHS = 100
 # So few files are worth showing from the inside.
 OUTLINED_FILES = 3
 OUTLINE_LINES = 12
-_GLOB_CHARACTERS = frozenset("*?[")
 
 SPEC = ToolSpec(
     name="find",
@@ -41,25 +39,27 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     """
     check_names(arguments, ("pattern",))
     pattern = text(arguments, "pattern").strip()
-    paths = _matching(pattern.removeprefix("./"), [entry.path for entry in workspace.files()])
+    listing = workspace.files(should_stop)
+    notes = [] if listing.complete else [INCOMPLETE]
+    paths = _matching(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
     if not paths:
-        return Answer(f"no files match {pattern}")
+        return Answer("\n".join([f"no files match {pattern}", *notes]))
     if len(paths) <= OUTLINED_FILES:
-        return Answer("\n".join(line for path in paths for line in (shown(path), *_outlined(workspace, path))))
-    whole = "\n".join(map(shown, paths))
+        lines = [line for path in paths for line in (shown(path), *_outlined(workspace, path))]
+        return Answer("\n".join([*lines, *notes]))
+    listed = [shown(path) for path in paths]
     if len(paths) <= MAX_PATHS:
-        return Answer(whole)
+        return Answer("\n".join([*listed, *notes]))
     more = f"… {len(paths) - MAX_PATHS} more files; use a longer pattern"
-    return Answer("\n".join([*map(shown, paths[:MAX_PATHS]), more]), whole)
+    return Answer("\n".join([*listed[:MAX_PATHS], more, *notes]), "\n".join(listed))
 
 
 def _matching(pattern: str, paths: Sequence[str]) -> list[str]:
     """Paths that contain the text (in either case, unless it has capitals) or that the glob matches."""
-    plain = pattern if pattern != pattern.lower() else None
-    contained = {path for path in paths if (plain in path if plain else pattern in path.lower())}
-    if _GLOB_CHARACTERS & set(pattern):
-        spec = pathspec.GitIgnoreSpec.from_lines(["\\" + pattern if pattern[0] in "!#" else pattern])
-        contained.update(spec.match_files(paths))
+    exact = pattern != pattern.lower()
+    contained = {path for path in paths if pattern in (path if exact else path.lower())}
+    if is_glob(pattern):
+        contained.update(path for path in paths if matches(pattern, path))
     return sorted(contained)
 
 

@@ -9,9 +9,9 @@ from laguna_tui.agent.tools.matching import BUDGET_S, Clock, Match, Matcher, Out
 from laguna_tui.agent.tools.patterns import PATTERN_LIMIT_CHARS, SearchPattern, prepare
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
-from laguna_tui.agent.tools.symbol_lines import symbol_at, symbol_line
+from laguna_tui.agent.tools.symbol_lines import INCOMPLETE, symbol_at, symbol_line
 from laguna_tui.agent.workspace import UnreadableError, Workspace, WorkspaceError
-from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, Entry
+from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, Entry, Listing
 from laguna_tui.repo.languages import language_of
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.outline import Outline, defined, outline
@@ -57,9 +57,9 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     pattern = text(arguments, "pattern")
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
-    entries = _entries(workspace, text(arguments, "path", ""))
-    clock = Clock(should_stop, BUDGET_S)
-    hits, notes = _collect(workspace, entries, prepare(pattern), clock)
+    listing = _listing(workspace, text(arguments, "path", ""), should_stop)
+    hits, notes = _collect(workspace, listing.entries, prepare(pattern), Clock(should_stop, BUDGET_S))
+    notes += [] if listing.complete else [INCOMPLETE]
     if not hits:
         return Answer("\n".join([f"no matches for {pattern}", *notes]))
     hits.sort(key=lambda hit: not hit.defines)  # stable: both groups stay in path order
@@ -68,15 +68,16 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     return Answer("\n".join(lines), whole if len(hits) > LINES_SHOWN else None)
 
 
-def _entries(workspace: Workspace, path: str) -> list[Entry]:
+def _listing(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> Listing:
     """The files to search: all, those in a folder, or a single one."""
     inside = workspace.locate(path)
-    entries = workspace.files()
+    if inside and not workspace.is_folder(inside):
+        return Listing((Entry(inside, 0),))
+    listing = workspace.files(should_stop)
     if not inside:
-        return entries
-    if not workspace.is_folder(inside):
-        return [Entry(inside, 0)]
-    return [entry for entry in entries if entry.path.startswith(inside + "/")]
+        return listing
+    below = tuple(entry for entry in listing.entries if entry.path.startswith(inside + "/"))
+    return Listing(below, listing.complete)
 
 
 def _collect(

@@ -26,7 +26,7 @@ def project(tmp_path):
 
 
 def paths(root):
-    return [entry.path for entry in walk(root)]
+    return [entry.path for entry in walk(root).entries]
 
 
 EXPECTED = [".gitignore", "keep.log", "src/main.py", "src/util.py"]
@@ -72,6 +72,29 @@ def test_links_pipes_and_sockets_are_left_out(project, tmp_path, with_git):
         run_git(project, "init")
         run_git(project, "add", ".")
     assert paths(project) == EXPECTED
+
+
+@pytest.mark.parametrize("with_git", [False, True])
+def test_more_files_than_can_be_looked_at_are_said_to_be_more(project, monkeypatch, with_git):
+    if with_git:
+        run_git(project, "init")
+    assert walk(project).complete
+    monkeypatch.setattr("laguna_tui.repo.files.MAX_FILES", 3)
+    listing = walk(project)
+    assert not listing.complete
+    assert len(listing.entries) == 3
+
+
+def test_a_walk_can_be_stopped(project):
+    assert not walk(project, lambda: True).complete
+
+
+@pytest.mark.timeout(10)
+def test_a_hostile_ignore_file_takes_no_time(project):
+    (project / ".gitignore").write_text("*a" * 60 + "b\n" + "**/a/" * 60 + "b\n" + "*.log\n")
+    (project / ("a" * 200)).touch()
+    (project / "/".join("a" * 60)).mkdir(parents=True)
+    assert "notes.log" not in paths(project)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

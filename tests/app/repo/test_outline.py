@@ -1,5 +1,6 @@
 """Names are found where they are defined, and lines know what they lie in."""
 
+import time
 from textwrap import dedent
 
 import pytest
@@ -108,6 +109,11 @@ def test_the_top_level_is_functions_and_types_that_lie_in_nothing():
             {"LIMIT": (1, 1), "node": (4, 6), "main": (7, 14)},
         ),
         (
+            "a.cpp",
+            "Shop::Cart* Shop::find(int id) {\n}\nMACRO(x)\nShop::~Shop()\n{\n}\n",
+            {"find": (1, 2), "~Shop": (4, 6)},
+        ),
+        (
             "a.rb",
             "module Shop\n  class Cart\n    def total?\n      1\n    end\n  end\nend\n",
             {"Shop": (1, 7), "Cart": (2, 6), "total?": (3, 5)},
@@ -127,8 +133,27 @@ def test_kinds_are_told_apart():
     assert (kinds["LIMIT"], kinds["Shelf"], kinds["find"]) == (Kind.VARIABLE, Kind.TYPE, Kind.FUNCTION)
 
 
+UNITS = ["a", "a ", " ", "<", "a<", "a,", "*", "(", "a(", "()", "public a ", "=", ":", "a::", "[", "a* ", "=> ", "& "]
+HEADS = ["", "  ", "function a", "const x = (", "impl ", "func (", "void f(", "template<", "class ", "  a("]
+
+
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 def test_hostile_lines_take_no_time(language):
-    lines = ["public " * 60 + "x", "(" * 400, "a b" * 150, "\\" * 400, '"' * 400, "const x: " + "=>" * 150, "<" * 400]
-    outline("a" + language.suffixes[0], lines * 20)
+    lines = [(head + unit * 400)[:399] + tail for head in HEADS for unit in UNITS for tail in ("", ";", "!", " {")]
+    begun = time.perf_counter()
+    outline("a" + language.suffixes[0], lines)
+    # 2 ms a line would already be far too slow; quadratic patterns need more than 100.
+    assert time.perf_counter() - begun < 0.002 * len(lines)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+@pytest.mark.parametrize(
+    "unit", ['\\"', "\\'", "\\`", '\\"""', '"', "`", "/*", "--[[", "[[", "#", '"\n', "(\n", "x {\n"]
+)
+def test_hostile_files_take_time_in_proportion_to_their_length(language, unit):
+    text = unit * (200_000 // len(unit)) + "\\"
+    begun = time.perf_counter()
+    outline("a" + language.suffixes[0], text.split("\n"))
+    assert time.perf_counter() - begun < 2

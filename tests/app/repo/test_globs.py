@@ -1,0 +1,39 @@
+"""Globs mean what they mean in a shell, and cannot take for ever."""
+
+import pytest
+
+from laguna_tui.repo.globs import is_glob, matches
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "expected"),
+    [
+        ("*.py", "main.py", True),
+        ("*.py", "a/b/main.py", True),
+        ("a/*.py", "a/main.py", True),
+        ("a/*.py", "a/b/main.py", False),
+        ("a/**/*.py", "a/main.py", True),
+        ("a/**/*.py", "a/b/c/main.py", True),
+        ("**/main.py", "main.py", True),
+        ("a/", "a/b/main.py", True),
+        ("a/**", "a/b/main.py", True),
+        ("*/main.py", "main.py", False),
+        ("ma?n.[pt]y", "main.py", True),
+        ("*.PY", "main.py", False),
+        ("[", "a[", False),
+    ],
+)
+def test_parts_and_depths(glob, path, expected):
+    assert matches(glob, path) is expected
+
+
+def test_what_a_glob_is():
+    assert is_glob("*.py")
+    assert not is_glob("main.py")
+
+
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize("glob", ["*a" * 100 + "b", "**/a/" * 100 + "b", "**/" * 200 + "*"])
+def test_hostile_globs_take_no_time(glob):
+    matches(glob, "/".join("a" * 200))
+    matches(glob, "a" * 250)
