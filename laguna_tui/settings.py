@@ -106,12 +106,8 @@ def _in_range(settings: Settings, source: str) -> None:
         ("temperature", 0.0 <= (settings.temperature or 0.0) <= 5.0, "between 0 and 5"),
         ("top_k", (settings.top_k or 0) >= 0, "0 (off) or more"),
         ("top_p", 0.0 < (1.0 if settings.top_p is None else settings.top_p) <= 1.0, "above 0, at most 1"),
-        ("min_p", 0.0 <= (settings.min_p or 0.0) < 1.0, "at least 0, below 1"),
-        (
-            "repeat_penalty",
-            (1.0 if settings.repeat_penalty is None else settings.repeat_penalty) > 0,
-            "above 0",
-        ),
+        ("min_p", 0.0 <= (settings.min_p or 0.0) <= 1.0, "between 0 and 1"),
+        ("repeat_penalty", settings.repeat_penalty is None or settings.repeat_penalty >= 1.0, "1 (off) or more"),
         ("max_tokens", settings.max_tokens is None or settings.max_tokens > 0, "1 or more"),
     )
     for key, ok, rule in rules:

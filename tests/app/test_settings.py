@@ -27,7 +27,7 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
         ('kv = "q2_k"', "one of f16, q8_0, q4_0"),
         ("top_p = 0", "above 0, at most 1"),
         ("top_p = nan", "above 0, at most 1"),
-        ("repeat_penalty = 0", "above 0"),
+        ("repeat_penalty = 0", "1 (off) or more"),
         ("this is not toml", "correct the file"),
     ],
 )

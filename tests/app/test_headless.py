@@ -1,0 +1,92 @@
+"""`ask` on events written by hand: what reaches stdout, what reaches stderr, which exit code."""
+
+import json
+
+import pytest
+
+from laguna_engine.events import Stats
+from laguna_tui.events import (
+    CallRejected,
+    StepFinished,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+    TurnStarted,
+)
+from laguna_tui.headless import ExitCode, Format, run
+
+FIRST = Stats(prompt_tokens=600, cached_tokens=0, prefill_s=0.5, generated_tokens=21, decode_s=0.2)
+SECOND = Stats(prompt_tokens=700, cached_tokens=620, prefill_s=0.1, generated_tokens=11, decode_s=0.1)
+TURN = (
+    TurnStarted(600, 0),
+    ToolStarted(0, "search", {"pattern": "main"}),
+    StepFinished(FIRST, 621, 4096),
+    ToolFinished(0, "search", "main a.py:1: def main():\nmain b.py:2: main()", ok=True, seconds=0.01),
+    TextDelta("`main` is in "),
+    TextDelta("`a.py:1`."),
+    StepFinished(SECOND, 711, 4096),
+    TurnFinished(TurnEnd.ANSWERED),
+)
+
+
+def test_text_goes_to_stdout_and_everything_about_it_to_stderr(capsys):
+    assert run(iter(TURN), Format.TEXT, "Nano", stats=True) is ExitCode.ANSWERED
+    out, err = capsys.readouterr()
+    assert out == "`main` is in `a.py:1`.\n"
+    assert "search(pattern='main')  2 lines" in err
+    # 680 new tokens in 0.6 s; 30 tokens after the first ones in 0.3 s.
+    assert "prefill 680 tokens at 1,133 tok/s (620 reused)" in err
+    assert "decode 32 tokens at 100 tok/s" in err
+
+
+def test_json_is_one_object_with_answer_tools_and_rates(capsys):
+    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    value = json.loads(out)
+    assert value["answer"] == "`main` is in `a.py:1`."
+    assert value["end"] == "answered"
+    assert value["tools"][0]["arguments"] == {"pattern": "main"}
+    assert value["tools"][0]["ok"] is True
+    assert value["stats"]["decode_tokens_per_second"] == 100.0
+
+
+def test_stream_json_is_one_object_per_event(capsys):
+    run(iter(TURN), Format.STREAM_JSON, "Nano", stats=False)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["type"] for line in lines][:3] == ["turn_started", "tool_started", "step_finished"]
+    assert lines[-1] == {"type": "turn_finished", "end": "answered", "detail": ""}
+
+
+@pytest.mark.parametrize("form", list(Format))
+def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
+    hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"
+    events = (
+        ToolStarted(0, hostile, {hostile: hostile}),
+        ToolFinished(0, hostile, hostile, ok=False, seconds=0.0),
+        CallRejected(hostile, hostile),
+        TextDelta(hostile),
+        TurnFinished(TurnEnd.MALFORMED_CALL, hostile),
+    )
+    assert run(iter(events), form, "Nano", stats=True) is ExitCode.UNFINISHED
+    out, err = capsys.readouterr()
+    for character in "\x1b\x07\x9b\u202e":
+        assert character not in out + err
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (TurnEnd.ANSWERED, 0),
+        (TurnEnd.CANCELLED, 130),
+        (TurnEnd.CONTEXT_FULL, 4),
+        (TurnEnd.MAX_TOKENS, 4),
+        (TurnEnd.TOO_MANY_STEPS, 4),
+        (TurnEnd.EMPTY_ANSWER, 4),
+    ],
+)
+def test_the_exit_code_tells_how_it_ended(end, code, capsys):
+    assert run(iter((TurnFinished(end, "why"),)), Format.TEXT, "Nano", stats=False) == code
+    assert "laguna-tui: why" in capsys.readouterr().err
