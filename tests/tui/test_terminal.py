@@ -1,0 +1,142 @@
+"""In a real (pseudo) terminal: what the app sends, and that it leaves the terminal as it found it, however it ends."""
+
+import os
+import signal
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pexpect
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESTORING = ("?1049l", "?25h", "?1000l", "?1003l", "?1006l", "?2004l", "?1004l")
+PATIENCE_S = 20
+
+
+class Terminal:
+    """The app on a pseudo terminal, and everything it wrote there."""
+
+    def __init__(self, delay: float = 0.0) -> None:
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        environment.pop("NO_COLOR", None)
+        self.child = pexpect.spawn(
+            sys.executable,
+            ["-m", "tests.tui.terminal_child", str(delay)],
+            cwd=str(ROOT),
+            env=environment,
+            dimensions=(24, 80),
+            encoding=None,
+            timeout=PATIENCE_S,
+        )
+        self.before = termios.tcgetattr(self.child.child_fd)
+        self.written = b""
+
+    def read_until(self, text: bytes) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while text not in self.written:
+            assert time.monotonic() < deadline, self.written[-2000:]
+            self._read(0.05)
+
+    def _read(self, patience: float) -> None:
+        try:
+            self.written += self.child.read_nonblocking(65536, patience)
+        except pexpect.TIMEOUT:
+            return
+
+    def wait(self) -> int:
+        """Read to the end; the exit code, or minus the signal."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            try:
+                self._read(0.05)
+            except pexpect.EOF:
+                break
+        self.child.wait()
+        return self.child.exitstatus if self.child.exitstatus is not None else -self.child.signalstatus
+
+    def assert_restored(self) -> None:
+        for code in RESTORING:
+            mode, switch = code[:-1], code[-1]
+            states = {self.written.rfind(f"\x1b[{mode}{s}".encode()): s for s in "hl"}
+            assert max(states) >= 0, f"{code} was never sent"
+            assert states[max(states)] == switch, f"{mode} was left on"
+        assert termios.tcgetattr(self.child.child_fd) == self.before
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    terminal = Terminal()
+    terminal.read_until(b"ready")
+    yield terminal
+    terminal.child.close(force=True)
+
+
+@pytest.fixture
+def busy() -> Iterator[Terminal]:
+    terminal = Terminal(delay=0.005)
+    terminal.read_until(b"ready")
+    terminal.child.send(b"go\r")
+    terminal.read_until(b"answer")
+    yield terminal
+    terminal.child.close(force=True)
+
+
+def test_quitting_restores_the_terminal(terminal: Terminal) -> None:
+    terminal.child.send(b"\x11")
+    assert terminal.wait() == 0
+    terminal.assert_restored()
+
+
+def test_ctrl_c_twice_quits(terminal: Terminal) -> None:
+    terminal.child.send(b"\x03")
+    terminal.read_until(b"again")
+    terminal.child.send(b"\x03")
+    assert terminal.wait() == 0
+    terminal.assert_restored()
+
+
+def test_a_crash_restores_the_terminal_and_tells(terminal: Terminal) -> None:
+    terminal.child.send(b"\x1b[20~")
+    assert terminal.wait() == 1
+    terminal.assert_restored()
+    assert b"broken on purpose" in terminal.written
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_ending_signals_restore_the_terminal_even_in_the_middle_of_an_answer(
+    busy: Terminal, number: signal.Signals
+) -> None:
+    os.kill(busy.child.pid, number)
+    assert busy.wait() == 128 + number
+    busy.assert_restored()
+
+
+def test_a_terminal_that_goes_away_ends_the_app(busy: Terminal) -> None:
+    busy.child.ptyproc.fileobj.close()
+    busy.child.ptyproc.closed = busy.child.closed = True
+    deadline = time.monotonic() + PATIENCE_S
+    while (ended := os.waitpid(busy.child.pid, os.WNOHANG)) == (0, 0):
+        assert time.monotonic() < deadline, "it lives on without a terminal"
+        time.sleep(0.05)
+    assert os.waitstatus_to_exitcode(ended[1]) in (128 + signal.SIGHUP, 1)
+
+
+def test_hostile_text_never_reaches_the_terminal_as_a_command(busy: Terminal) -> None:
+    busy.read_until(b"more words")
+    busy.child.send(b"\x11")
+    busy.wait()
+    assert b"\x1b]52" not in busy.written
+    assert b"\x1b[2J" not in busy.written
+    assert "\x9b".encode() not in busy.written
+    assert "\u202e".encode() not in busy.written
+    assert "␛]52;c;".encode() in busy.written
+
+
+def test_copying_goes_through_the_terminals_clipboard(busy: Terminal) -> None:
+    busy.child.send(b"\x1b")
+    busy.read_until(b"stopped")
+    busy.child.send(b"\x19")
+    busy.read_until(b"\x1b]52;c;VGhlIGFuc3dlci")
