@@ -110,9 +110,10 @@ class Generation:
                 reason = self._committer.commit(token, Source.TARGET)
                 if reason is not None:
                     return reason
-            if self._outlet.publish_if_due():
-                # The sliding window moved on meanwhile, and `preview` should know.
+            if self._outlet.due():
+                # The sliding window moves on, and `preview` should know before the reader asks.
                 self._target.settle()
+                self._outlet.publish()
             outcome = self._round(committed[-1], chain)
             if isinstance(outcome, FinishReason):
                 return outcome
@@ -130,6 +131,7 @@ class Generation:
         return [self._target.context.sample(chain)]
 
     def _tell_prefill(self) -> None:
+        self._target.settle()
         elapsed = time.perf_counter() - self._began
         self._outlet.tell(Prefill(self._read, len(self._prompt), self._cached, elapsed))
 

@@ -18,20 +18,18 @@ class Outlet:
         self.batch: list[Event] = []
         self.put = self.batch.append
 
-    def tell(self, event: Event) -> None:
-        """Publish `event` at once; what is put next does not have to wait for its turn."""
-        self.put(event)
-        self._publish()
+    def due(self) -> bool:
+        """Whether the last `publish` is long enough ago for the next."""
+        return time.perf_counter() - self._published >= _PUBLISH_SECONDS
 
-    def publish_if_due(self) -> bool:
-        """Publish what was put if the last time is long enough ago; waits while the reader is far behind."""
-        now = time.perf_counter()
-        if now - self._published < _PUBLISH_SECONDS:
-            return False
-        self._published = now
-        self._publish()
-        return True
-
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Hand over what was put; waits while the reader is far behind."""
+        self._published = time.perf_counter()
         self._channel.publish(self.batch)
         self.batch.clear()
+
+    def tell(self, event: Event) -> None:
+        """Hand over `event` at once, and do not let what comes next wait for it."""
+        self.put(event)
+        self.publish()
+        self._published = 0.0

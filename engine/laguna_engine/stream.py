@@ -1,11 +1,12 @@
 """A running generation, as the caller holds it: an iterator of events for threads, and its twin for event loops.
 
-Letting go of it, by closing it, by leaving the loop or by losing the last reference, cancels the generation.
+Letting go of it cancels the generation: closing it, leaving the loop, an interrupted wait, losing the last reference.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from laguna_engine.events import Event
@@ -28,6 +29,15 @@ class _Held:
         self._unread.clear()
         self._cancel()
 
+    @contextmanager
+    def _or_let_go(self) -> Iterator[None]:
+        """Who is interrupted while waiting (Ctrl-C, a cancelled task) will not come back."""
+        try:
+            yield
+        except BaseException:
+            self._let_go()
+            raise
+
     def __del__(self) -> None:
         self._cancel()
 
@@ -41,7 +51,8 @@ class EventStream(_Held):
     def __next__(self) -> Event:
         """The next event, waiting for it; the engine's error, if the generation failed."""
         if not self._unread and not self._closed:
-            self._unread.extend(self._channel.take())
+            with self._or_let_go():
+                self._unread.extend(self._channel.take())
         if not self._unread:
             raise StopIteration
         return self._unread.popleft()
@@ -66,7 +77,8 @@ class AsyncEventStream(_Held):
     async def __anext__(self) -> Event:
         """The next event, waiting for it; the engine's error, if the generation failed."""
         if not self._unread and not self._closed:
-            self._unread.extend(await self._take())
+            with self._or_let_go():
+                self._unread.extend(await self._take())
         if not self._unread:
             raise StopAsyncIteration
         return self._unread.popleft()

@@ -31,6 +31,7 @@ class Target:
 
     def rewind(self, tokens: list[int]) -> Reuse:
         """Cut the KV cache back to what the prompt `tokens` can keep, and say how much that is."""
+        self.settle()
         reuse = self.cache.plan(tokens)
         if reuse.keep == len(self.cache):
             return reuse

@@ -7,6 +7,7 @@ later.
 import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 from laguna_engine.errors import EngineClosed, NativeAbort
@@ -35,22 +36,18 @@ class EngineThread:
     def call(self, function: Callable[[], T]) -> T:
         """Run `function` on the thread and wait: its result or its error, or NativeAbort."""
         done = threading.Event()
-        outcome: list[T | BaseException] = []
+        outcome: Future[T] = Future()
 
         def job() -> None:
             try:
-                outcome.append(function())
+                outcome.set_result(function())
             except BaseException as error:
-                outcome.append(error)
-            finally:
-                done.set()
+                outcome.set_exception(error)
+            done.set()
 
         self._put(job)
         self._watch.wait(done)
-        result = outcome.pop()
-        if isinstance(result, BaseException):
-            raise result
-        return result
+        return outcome.result()
 
     def post(self, job: Job, lost: Callable[[NativeAbort], None]) -> None:
         """Run `job`, which must not raise, without waiting; `lost` is told if llama.cpp aborts before it is done."""
