@@ -20,6 +20,7 @@ class TurnEnd(Enum):
     TOO_MANY_STEPS = "too_many_steps"
     MALFORMED_CALL = "malformed_call"
     EMPTY_ANSWER = "empty_answer"
+    REPEATING = "repeating"
 
 
 @dataclass(frozen=True, slots=True)

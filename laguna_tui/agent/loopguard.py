@@ -1,12 +1,25 @@
-"""Notices a model that makes the same tool call again and again within one turn."""
+"""Notices a model that has stopped getting anywhere: the same tool call, or the same words, again and again.
+
+Laguna is known for loops shorter than its sliding window (512 tokens) that it never leaves by itself.
+"""
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 
 from laguna_engine.chat.messages import ToolCall
 
 # Twice can be an honest second look; the answer to a third would be the same again.
 SAME_CALLS_ALLOWED = 2
+# The longest loop that is looked for, in tokens: Laguna's sliding window.
+LOOP_TOKENS = 512
+# A loop must have gone round this often, and for this many tokens; lists and tables repeat less exactly.
+LOOP_ROUNDS = 3
+LOOP_MIN_TOKENS = 320
+# Looking costs a fraction of a millisecond, so not at every token.
+_LOOK_EVERY = 64
+# Equal tokens at the end that make a length worth comparing in full.
+_GLIMPSE = 16
 
 
 class LoopGuard:
@@ -25,3 +38,20 @@ class LoopGuard:
             f"this same call was made {SAME_CALLS_ALLOWED} times already and its answer is above;"
             " use it, try something else, or answer the user"
         )
+
+
+def is_loop(tokens: Sequence[int]) -> bool:
+    """Whether the end of a growing list of tokens is one stretch repeated; looks only now and then."""
+    if len(tokens) < LOOP_MIN_TOKENS or len(tokens) % _LOOK_EVERY:
+        return False
+    tail = list(tokens[-LOOP_TOKENS * LOOP_ROUNDS :])
+    longest = min(LOOP_TOKENS, len(tail) // LOOP_ROUNDS)
+    return any(_repeats(tail, length) for length in range(1, longest + 1))
+
+
+def _repeats(tail: list[int], length: int) -> bool:
+    """Whether the end of the list repeats its last `length` tokens often enough."""
+    if tail[-_GLIMPSE:] != tail[-_GLIMPSE - length : -length]:
+        return False
+    span = max(LOOP_MIN_TOKENS, length * LOOP_ROUNDS)
+    return tail[len(tail) - span + length :] == tail[len(tail) - span : -length]

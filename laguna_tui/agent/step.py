@@ -11,6 +11,7 @@ from laguna_engine.chat.parsed import CallFinished, Malformed, ParserEvent, Reas
 from laguna_engine.chat.toolcalls import StreamParser
 from laguna_engine.events import Event, Finished, FinishReason, Prefill, Token
 from laguna_engine.request import Request
+from laguna_tui.agent.loopguard import is_loop
 from laguna_tui.agent.ports import Engine
 from laguna_tui.agent.rate import RateMeter
 from laguna_tui.events import AgentEvent, Rate, ReasoningDelta, StepFinished, TextDelta
@@ -23,6 +24,7 @@ class Step:
         generated: the tokens of the turn so far, complete whenever iteration pauses.
         calls: tool calls in the order written, runnable or not.
         answered: whether any text of an answer was written.
+        looping: whether it was stopped for repeating itself.
         reason: why the generation ended; CANCELLED until it has.
     """
 
@@ -30,6 +32,7 @@ class Step:
         self.generated: list[int] = []
         self.calls: list[ToolCall | Malformed] = []
         self.answered = False
+        self.looping = False
         self.reason = FinishReason.CANCELLED
         self._engine = engine
         self._parser = parser
@@ -66,6 +69,10 @@ class Step:
             self._engine.cancel()
             return
         self.generated.append(token)
+        self.looping = self.looping or is_loop(self.generated)
+        if self.looping:
+            self._engine.cancel()
+            return
         yield from self._said(self._parser.feed(token, self._piece(token)))
         speed = self._meter.count(time.monotonic())
         if speed is not None:

@@ -41,6 +41,7 @@ _DETAILS = {
     TurnEnd.TOO_MANY_STEPS: f"No answer after {MAX_STEPS} steps; ask something narrower, or ask it to go on.",
     TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run; ask in other words.",
     TurnEnd.EMPTY_ANSWER: "The model wrote no answer; ask in other words.",
+    TurnEnd.REPEATING: "The answer began to repeat itself and was stopped; start a new chat, or ask in other words.",
 }
 
 
@@ -176,6 +177,8 @@ class Turn:
 def _end_of(step: Step) -> TurnEnd | None:
     """How a generation ends the turn; None when it asks for tools."""
     match step.reason:
+        case _ if step.looping:
+            return TurnEnd.REPEATING
         case FinishReason.CANCELLED:
             return TurnEnd.CANCELLED
         case FinishReason.CONTEXT_FULL:

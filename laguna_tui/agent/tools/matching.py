@@ -71,7 +71,11 @@ def matcher(pattern: SearchPattern, clock: Clock) -> Iterator[Matcher]:
         yield lambda lines: _match_here(pattern, clock, lines)
         return
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(_WORKER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False
+        [sys.executable, "-I", "-S", str(_WORKER)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # What it complains about would land on the user's screen.
+        stderr=subprocess.DEVNULL,
     )
     try:
         _send(process, pattern.compiled.pattern)

@@ -5,6 +5,7 @@ The judgement reads the pattern's text and errs on the side of caution.
 """
 
 import re
+import warnings
 from dataclasses import dataclass
 
 # No program text needs more; compiling and judging stay instant.
@@ -38,7 +39,10 @@ def prepare(pattern: str) -> SearchPattern:
     """Compile a pattern; one that is no valid regular expression is taken literally."""
     source = pattern
     try:
-        compiled = re.compile(source)
+        with warnings.catch_warnings():
+            # Advice about a pattern's style would land on the user's screen.
+            warnings.simplefilter("ignore")
+            compiled = re.compile(source)
     except (re.error, OverflowError, RecursionError):
         source = re.escape(pattern)
         compiled = re.compile(source)

@@ -59,6 +59,8 @@ class Toolbox:
             return self._store.result(tool.run(self.workspace, arguments, should_stop))
         except (ArgumentError, WorkspaceError) as error:
             return failure(str(error))
+        except OSError as error:
+            return failure(f"{name} could not work ({error.strerror}); try again, or ask for less")
 
     def keep(self, text: str) -> str | None:
         """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""

@@ -6,6 +6,7 @@ The file lies in the user's cache folder, readable by the user alone, and is rem
 import contextlib
 import os
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,8 @@ RESULT_LIMIT_CHARS = 12_000
 # The head of a result says more than its tail (paths and definitions come first).
 _HEAD_SHARE = 0.7
 _APP = "laguna-tui"
+# No session needs a result for longer.
+_KEPT_S = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class ResultStore:
         """The path of a new private file (mode 0600) with the text, or None when the disk refuses."""
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._sweep()
             # mkstemp creates the file with mode 0600.
             descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".txt", dir=self._folder)
             self._paths.append(Path(name))
@@ -65,6 +69,15 @@ class ResultStore:
                 file.write(text)
             return name
         return None
+
+    def _sweep(self) -> None:
+        """Remove what sessions that were killed left behind, once a session."""
+        if self._paths:
+            return
+        for path in self._folder.glob("*.txt"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _KEPT_S:
+                    path.unlink()
 
     def close(self) -> None:
         """Remove what was kept."""

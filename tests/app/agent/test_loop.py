@@ -270,6 +270,14 @@ def test_limits_end_the_turn_with_what_to_do(chat, reason, end):
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
 
+def test_an_answer_that_repeats_itself_is_stopped(chat):
+    talk = chat(Say("\nIt is" + " here and" * 2000), answer("Two."))
+    last = talk.ask("Where?")[-1]
+    assert last.end is TurnEnd.REPEATING
+    assert "start a new chat" in last.detail
+    assert len(said(talk.ask("b"))) == len("Two.")
+
+
 def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
     talk = chat(answer("Here."), n_ctx=2048)
     before = talk.text

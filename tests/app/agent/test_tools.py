@@ -241,6 +241,29 @@ def test_binary_and_empty_files_are_said_to_be_so(toolbox, root):
     assert output(toolbox, "read", path="empty.py") == "empty.py is empty"
 
 
+def test_what_a_killed_session_left_behind_is_removed(toolbox, root, tmp_path):
+    (tmp_path / "cache").mkdir()
+    old, new = tmp_path / "cache/1-old.txt", tmp_path / "cache/1-new.txt"
+    old.touch()
+    new.touch()
+    os.utime(old, (0, 0))
+    (root / "many.txt").write_text("needle\n" * 30)
+    toolbox.run("search", {"pattern": "needle"})
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_a_process_that_cannot_start_is_an_answer(toolbox, monkeypatch):
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    assert output(toolbox, "search", pattern="(a+)+$").startswith("error: search could not work (No such file")
+
+
+@pytest.mark.parametrize("pattern", ["[[a]check", "(a+)+[[b]"])
+def test_advice_about_a_pattern_stays_off_the_screen(toolbox, capfd, recwarn, pattern):
+    toolbox.run("search", {"pattern": pattern})
+    assert capfd.readouterr() == ("", "")
+    assert not recwarn.list
+
+
 def test_a_disk_that_refuses_loses_only_the_copy(root, tmp_path):
     blocked = tmp_path / "file"
     blocked.touch()

@@ -1,0 +1,45 @@
+"""A model that goes in circles is noticed; one that lists things is not."""
+
+import random
+import time
+
+import pytest
+
+from laguna_engine.chat.messages import ToolCall
+from laguna_tui.agent.loopguard import LoopGuard, is_loop
+
+
+def noticed_at(tokens):
+    return next((n for n in range(1, len(tokens) + 1) if is_loop(tokens[:n])), None)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 64, 300, 512])
+def test_words_that_repeat_are_noticed_after_three_rounds(length):
+    chaos = random.Random(1)
+    start = [chaos.randrange(5000) for _ in range(100)]
+    stretch = [chaos.randrange(5000) for _ in range(length)]
+    noticed = noticed_at(start + stretch * (2000 // length + 4))
+    rounds = max(320, 3 * length)
+    assert 100 + rounds <= noticed < 100 + rounds + 64
+
+
+def test_what_only_looks_alike_is_no_loop():
+    numbered = [token for row in range(400) for token in (5, 6, 7, 1000 + row, 8)]
+    assert noticed_at(numbered) is None
+    assert noticed_at(list(range(3000))) is None
+
+
+def test_looking_takes_no_time():
+    tokens = [token for row in range(300) for token in ([5] * 20 + [row])][:6400]
+    begun = time.perf_counter()
+    for _ in range(20):
+        is_loop(tokens[: 64 * 90])
+    assert (time.perf_counter() - begun) / 20 < 0.01
+
+
+def test_calls_are_the_same_whatever_the_order_of_arguments():
+    guard = LoopGuard()
+    assert guard.objection(ToolCall("read", {"path": "a", "start": 1})) is None
+    assert guard.objection(ToolCall("read", {"start": 1, "path": "a"})) is None
+    assert guard.objection(ToolCall("read", {"path": "b", "start": 1})) is None
+    assert guard.objection(ToolCall("read", {"path": "a", "start": 1})) is not None
