@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from laguna_tui.repo.files import Listing, walk
+from laguna_tui.repo.files import Entry, Listing, walk
 from laguna_tui.repo.names import meant, shown
 
 # More than this is no source file; reading it would take seconds and memory.
@@ -58,6 +58,16 @@ class Workspace:
         """The files worth looking at, sorted by path."""
         return walk(self.root, should_stop)
 
+    def files_below(self, inside: str, should_stop: Callable[[], bool] = lambda: False) -> Listing:
+        """The files in a located folder; in one that is ignored as a whole (installed packages, say) all of them."""
+        listing = self.files(should_stop)
+        prefix = f"{inside}/" if inside else ""
+        below = tuple(entry for entry in listing.entries if entry.path.startswith(prefix))
+        if below or not inside:
+            return Listing(below, listing.complete)
+        ignored = walk(self.root / inside, should_stop)
+        return Listing(tuple(Entry(prefix + entry.path, entry.size) for entry in ignored.entries), ignored.complete)
+
     def locate(self, path: str) -> str:
         """The relative path, without links, that a path given by the model means; "" is the workspace itself.
 
@@ -79,10 +89,10 @@ class Workspace:
         return "" if inside == "." else inside
 
     def _given(self, path: str) -> PurePosixPath:
-        """The path as it was meant; names that cannot be written as they are come back as `find` shows them."""
+        """The path as it was meant: as it stands, else without blanks around it, else as `find` shows odd names."""
         try:
-            there = os.path.lexists(self.root / path)
-            path = path.strip() if there or "\\x" not in path else meant(path)
+            if not os.path.lexists(self.root / path):
+                path = meant(path.strip()) if "\\x" in path else path.strip()
         except ValueError as error:
             raise UnreadableError(f"{shown(path)} is no path; use a path as find lists it") from error
         if "\0" in path:

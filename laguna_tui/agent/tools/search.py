@@ -73,11 +73,7 @@ def _listing(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -
     inside = workspace.locate(path)
     if inside and not workspace.is_folder(inside):
         return Listing((Entry(inside, 0),))
-    listing = workspace.files(should_stop)
-    if not inside:
-        return listing
-    below = tuple(entry for entry in listing.entries if entry.path.startswith(inside + "/"))
-    return Listing(below, listing.complete)
+    return workspace.files_below(inside, should_stop)
 
 
 def _collect(

@@ -66,6 +66,14 @@ def test_search_can_be_narrowed_to_a_path(toolbox, path, places):
     assert [line.split(":")[1] for line in lines][: len(places)] == places
 
 
+def test_a_folder_that_is_ignored_is_searched_when_it_is_named(toolbox, root):
+    (root / ".gitignore").write_text("vendor/\n")
+    (root / "vendor/lib").mkdir(parents=True)
+    (root / "vendor/lib/a.py").write_text("def needle():\n")
+    assert output(toolbox, "search", pattern="needle") == "no matches for needle"
+    assert output(toolbox, "search", pattern="needle", path="vendor") == "needle vendor/lib/a.py:1: def needle():"
+
+
 def test_search_says_that_nothing_matched(toolbox):
     assert output(toolbox, "search", pattern="zebra") == "no matches for zebra"
 

@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from laguna_tui.agent.workspace import OutsideError, UnreadableError, Workspace, WorkspaceError
 
@@ -29,6 +31,7 @@ def workspace(tmp_path, outside):
     (root / "folder_link").symlink_to(outside)
     (root / "inner_link").symlink_to("src/main.py")
     (root / "git_link").symlink_to(".git")
+    (root / "loop").symlink_to("loop")
     return Workspace(root)
 
 
@@ -125,6 +128,24 @@ def test_a_file_swapped_all_the_time_never_gives_the_secret(workspace, outside):
 
 def open_descriptors():
     return len(list(Path("/dev/fd").iterdir()))
+
+
+FRAGMENTS = ["..", ".", "/", "//", "src", "main.py", "file_link", "folder_link", "secret.txt", "outside", "project"]
+FRAGMENTS += [".git", "git_link", "config", "\\x2e\\x2e", "\\x2f", " ", "\0", "~", "loop"]
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join) | st.text(max_size=20))
+def test_no_combination_of_parts_reads_a_secret(workspace, path):
+    try:
+        assert read(workspace, path) == b"x = 1\n"
+    except WorkspaceError as error:
+        assert ";" in str(error)
+
+
+def test_a_name_with_blanks_around_it_is_read_as_it_stands(workspace):
+    (workspace.root / " odd ").write_text("odd")
+    assert read(workspace, " odd ") == b"odd"
 
 
 def test_descriptors_are_given_back(workspace):
