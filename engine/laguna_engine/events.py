@@ -50,7 +50,8 @@ class Token:
     """One committed token.
 
     `text` is what this token completes: empty while a multi-byte character is still open, and never a
-    half character. `index` counts from 0 within the generation.
+    half character. A token that ends the generation has no text; other special tokens have their literal
+    text (their bytes are `Vocab.piece(id)`). `index` counts from 0 within the generation.
     """
 
     id: int

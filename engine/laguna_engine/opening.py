@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from laguna_engine.events import LoadProgress
+from laguna_engine.gguf.context_length import header_warnings, safe_context
+from laguna_engine.gguf.header import Header
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 from laguna_engine.native.library import device_descriptions
@@ -33,12 +35,12 @@ class Opening:
             check_tensors=self._options.check_tensors,
             progress=lambda fraction: self._tell("weights", fraction),
         )
-        capacity, warnings = usable_context(model, self._options.n_ctx)
+        capacity, warnings = _usable_context(model.header, self._options.n_ctx)
         self._tell("context", 0.0)
         context = self._context = Context(model, _context_options(self._options, capacity))
         # Asked for now because the answer takes a walk through the whole vocabulary.
         if not model.vocab.eog:
-            warnings += ("the model names no token that ends an answer; every answer goes on until it is stopped",)
+            warnings.append("the model names no token that ends an answer; every answer goes on until it is stopped")
         self._tell("context", 1.0)
         return Target(model, context, capacity), _info(model, self._options, capacity, warnings)
 
@@ -56,12 +58,12 @@ class Opening:
         return self._wanted
 
 
-def usable_context(model: Model, asked: int) -> tuple[int, tuple[str, ...]]:
+def _usable_context(header: Header, asked: int) -> tuple[int, list[str]]:
     """How many of the tokens `asked` for (0: all) the model can use, and what the user should know about that."""
-    limit = model.n_ctx_train
-    if asked <= limit:
-        return asked or limit, ()
-    return limit, (f"a context of {asked} tokens was asked for; this model can use {limit}, so it got that many",)
+    limit, warnings = safe_context(header), header_warnings(header)
+    if asked > limit:
+        warnings.append(f"a context of {asked} tokens was asked for; this model can use {limit}, so it got that many")
+    return min(asked or limit, limit), warnings
 
 
 def _context_options(options: EngineOptions, capacity: int) -> ContextOptions:
@@ -76,10 +78,9 @@ def _context_options(options: EngineOptions, capacity: int) -> ContextOptions:
     )
 
 
-def _info(model: Model, options: EngineOptions, capacity: int, warnings: tuple[str, ...]) -> EngineInfo:
-    name = model.header.metadata.get("general.name")
+def _info(model: Model, options: EngineOptions, capacity: int, warnings: list[str]) -> EngineInfo:
     return EngineInfo(
-        name=name if isinstance(name, str) and name else options.model.stem,
+        name=_text(model, "general.name") or options.model.stem,
         architecture=model.header.architecture,
         description=model.description,
         n_params=model.n_params,
@@ -88,5 +89,11 @@ def _info(model: Model, options: EngineOptions, capacity: int, warnings: tuple[s
         n_ctx_train=model.n_ctx_train,
         devices=device_descriptions(),
         kv_type=options.kv_type,
-        warnings=warnings,
+        chat_template=_text(model, "tokenizer.chat_template"),
+        warnings=tuple(warnings),
     )
+
+
+def _text(model: Model, key: str) -> str:
+    value = model.header.metadata.get(key)
+    return value if isinstance(value, str) else ""

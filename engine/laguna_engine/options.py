@@ -10,7 +10,7 @@ from laguna_engine.llama.options import KvType
 class EngineOptions:
     """What to open and how.
 
-    n_ctx: tokens the context holds; more than the model can use is cut, with a warning. n_batch, n_ubatch: prompt
+    n_ctx: tokens the context holds, 0 for all the model can use; more is cut, with a warning. n_batch, n_ubatch: prompt
     tokens a call and a computation; a stop takes one `n_ubatch`. gpu_layers: layers to offload, -1 for all.
     threads: 0 means the physical cores. swa_full: keep sliding-window layers at full length, which allows any edit of
     the prompt to reuse the cache and costs the memory of a full-attention model. check_tensors: look for damaged
@@ -30,7 +30,10 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """An open engine: sizes in bytes, lengths in tokens; `warnings` are sentences for the user."""
+    """An open engine: sizes in bytes, lengths in tokens; `warnings` are sentences for the user.
+
+    `chat_template` is the file's own, empty when it has none: to be recognised, never to be run.
+    """
 
     name: str
     architecture: str
@@ -41,4 +44,5 @@ class EngineInfo:
     n_ctx_train: int
     devices: tuple[str, ...]
     kv_type: KvType
+    chat_template: str
     warnings: tuple[str, ...]

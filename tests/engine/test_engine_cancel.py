@@ -2,6 +2,7 @@
 
 import gc
 import random
+import signal
 import threading
 import time
 from pathlib import Path
@@ -91,6 +92,19 @@ def test_cancelling_from_another_thread_ends_a_waiting_reader(engine):
     engine.cancel()
     reader.join(SECONDS)
     assert reasons == [FinishReason.CANCELLED]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
+def test_a_signal_handler_may_cancel_whatever_the_thread_was_doing(engine):
+    dice = random.Random(7)
+    signal.signal(signal.SIGALRM, lambda *_: engine.cancel())
+    try:
+        for _ in range(60):
+            signal.setitimer(signal.ITIMER_REAL, dice.uniform(0.0005, 0.01))
+            assert gather(engine.generate(Request(PROMPT[:200]))).reason in FinishReason
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 def test_a_second_generation_is_refused_while_one_runs(engine):

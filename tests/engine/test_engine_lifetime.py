@@ -65,6 +65,20 @@ def test_a_context_beyond_the_models_is_cut_with_a_warning(tiny_model_path):
     assert "2048" in warning
 
 
+def test_a_file_whose_numbers_disagree_gets_the_smaller_context_and_a_warning(tmp_path):
+    drifted = tiny.laguna().set("laguna.rope.scaling.factor", 2.0).write(tmp_path / "drifted.gguf")
+    with Engine.open(EngineOptions(drifted, n_ctx=2048, threads=1)) as engine:
+        assert engine.n_ctx == 1024
+        about_the_file, about_the_context = engine.info.warnings
+    assert "YaRN scaling covers 1024" in about_the_file
+    assert "asked for" in about_the_context
+
+
+def test_a_context_of_zero_is_all_that_the_model_can_use(tiny_model_path):
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=0, threads=1)) as engine:
+        assert (engine.n_ctx, engine.info.warnings) == (2048, ())
+
+
 def test_errors_while_opening_reach_the_caller_and_leave_no_thread(tiny_model_path, tmp_path):
     before = engine_threads()
     with pytest.raises(ModelFileError, match="cannot be read"):
