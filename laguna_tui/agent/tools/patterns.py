@@ -15,7 +15,8 @@ _TAME_REPEATS = 1
 # Each optional or alternative part can double the work.
 _TAME_CHOICES = 6
 _SET = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
-_PIECE = re.compile(rf"\\.|{_SET}|\{{[\d,]*\}}|[\s\S]")
+_ESCAPE = r"\\(?:x..|u.{4}|U.{8}|N\{[^}]*\}|\d{1,3}|[\s\S])"
+_PIECE = re.compile(rf"{_ESCAPE}|{_SET}|\{{[\d,]*\}}|[\s\S]")
 # Escapes of letters and digits are classes, anchors and references; of anything else, the character itself.
 _PLAIN_ESCAPE = re.compile(r"\\[^\w\s]", re.ASCII)
 _QUANTIFIERS = "*+?{"
@@ -85,7 +86,7 @@ def _is_tame(pieces: list[str]) -> bool:
         if quantified and piece != "?" and previous == ")":
             return False
         choices += (quantified and piece == "?") or (piece == "|" and depth > 0)
-        if re.fullmatch(r"\\[1-9]", piece):
+        if re.fullmatch(r"\\[1-9]\d*", piece):
             return False
         previous = piece
     has_reference = "(?P=" in "".join(pieces) or "(?(" in "".join(pieces)

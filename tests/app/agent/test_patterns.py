@@ -1,0 +1,106 @@
+"""A pattern is judged on the safe side: what it must contain, and whether it may explode."""
+
+import re
+import time
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laguna_tui.agent.tools.patterns import prepare
+
+PIECES = [
+    "a",
+    "b",
+    "ab",
+    ".",
+    "*",
+    "+",
+    "?",
+    "{2}",
+    "{0,3}",
+    "|",
+    "(",
+    ")",
+    "[ab]",
+    "[^a]",
+    "[]a]",
+    "\\b",
+    "\\.",
+    "\\w",
+]
+PIECES += [
+    "^",
+    "$",
+    "(?i)",
+    "(?:",
+    "\\(",
+    "é",
+    "\\1",
+    "{",
+    "}",
+    "]",
+    "[",
+    "\\",
+    "(?=",
+    "-",
+    "\\x61",
+    "\\u0061",
+    "\\101",
+    "\\N{BULLET}",
+    "\\d",
+]
+patterns = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
+lines = st.text("abé.*+?{}|()[]-\\ 1", max_size=12)
+
+
+@given(patterns, lines)
+def test_whatever_matches_contains_the_needle(pattern, line):
+    prepared = prepare(pattern)
+    if prepared.compiled.search(line):
+        assert prepared.needle in line.encode()
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_any_text_is_a_pattern(pattern):
+    prepared = prepare(pattern)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            re.compile(pattern)
+    except re.error:
+        assert prepared.compiled.search(f"x{pattern}x")
+
+
+@given(patterns)
+def test_what_is_called_tame_ends_soon(pattern):
+    prepared = prepare(pattern)
+    if prepared.tame:
+        for line in ("a" * 1000, "ab" * 500, "a" * 999 + "!"):
+            begun = time.process_time()
+            prepared.compiled.search(line)
+            assert time.process_time() - begun < 0.5
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needle", "tame"),
+    [
+        ("parse_header", b"parse_header", True),
+        (r"def foo\(", b"def foo(", True),
+        (r"\bRateMeter\b", b"RateMeter", True),
+        (r"class \w+Error", b"class ", True),
+        ("colou?r", b"colo", True),
+        ("foo|bar", b"", True),
+        ("(foo|bar)baz", b"", True),
+        (r"import .*json", b"import ", True),
+        (r"a.*b.*c", b"a", False),
+        ("(a+)+$", b"", False),
+        (r"(a)\1", b"", False),
+        (r"\x61\u0062\N{BULLET}x", b"x", True),
+        ("(?i)foo", b"", True),
+        ("[", b"[", True),
+    ],
+)
+def test_judgements(pattern, needle, tame):
+    prepared = prepare(pattern)
+    assert (prepared.needle, prepared.tame) == (needle, tame)
