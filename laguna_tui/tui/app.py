@@ -14,6 +14,7 @@ from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress
 from laguna_tui.tui.commands import find, is_slash
 from laguna_tui.tui.conversation import Conversation
+from laguna_tui.tui.heap import set_aside
 from laguna_tui.tui.session import ChatSession, TuiSettings
 from laguna_tui.tui.shell import Shell
 from laguna_tui.tui.signals import on_ending_signals
@@ -85,10 +86,12 @@ class LagunaApp(Shell):
                 self.status_bar.status = replace(self.status_bar.status, size=info.context_size, load=None)
                 for warning in info.warnings:
                     self.conversation.say(sanitize(warning), "warning")
+                set_aside()
             case Failed(sentence):
                 self.conversation.fail(sentence)
             case Idle():
                 self.conversation.settle()
+                set_aside()
             case Cleared():
                 self.status_bar.status = replace(self.status_bar.status, used=0, rate=None, prefill=None)
 

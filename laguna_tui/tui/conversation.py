@@ -36,6 +36,7 @@ _ENDS: dict[TurnEnd, tuple[str, str]] = {
     TurnEnd.MAX_TOKENS: ("warning", "The answer reached its length limit. Say “go on” to hear the rest."),
     TurnEnd.TOO_MANY_STEPS: ("warning", "It used its tools too often without an answer. Ask something narrower."),
     TurnEnd.MALFORMED_CALL: ("warning", "It kept writing tool calls that cannot be run. Try other words."),
+    TurnEnd.REPEATING: ("warning", "The answer began to repeat itself and was stopped. Start a new chat (ctrl+n)."),
     TurnEnd.EMPTY_ANSWER: ("warning", "The model ended without an answer. Try other words."),
 }
 

@@ -14,7 +14,7 @@ MIN_BAR = 6
 Part = tuple[str, str]
 """Text and the textual style it is drawn in."""
 
-MUTED, BUSY, GOOD, BAD = "$foreground 62%", "$primary", "$success", "$error"
+MUTED, BUSY, GOOD, BAD = "$foreground 70%", "$primary", "$success", "$error"
 
 
 @dataclass(frozen=True, slots=True)

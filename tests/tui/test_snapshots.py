@@ -55,7 +55,7 @@ def test_the_first_screen(snap_compare) -> None:
 def test_everything_open_with_the_block_cursor(snap_compare) -> None:
     async def opened(pilot) -> None:
         await answered(pilot)
-        await pilot.press("ctrl+t", "ctrl+o", "ctrl+up", "up", "up", "home")
+        await pilot.press("ctrl+t", "ctrl+o", "ctrl+up", "up", "up")
 
     assert snap_compare(still(story()), terminal_size=(80, 40), run_before=opened)
 

@@ -9,8 +9,9 @@ from pygments.util import ClassNotFound
 
 from laguna_tui.tui.markdown.flow import Run, Runs
 
-# Some lexers take time quadratic in the length of hostile text; past this, no colours.
-MAX_HIGHLIGHT = 40_000
+# Highlighting holds up the screen for about 0.1 s at this length, and some lexers take time quadratic in the length
+# of hostile text; past this, no colours.
+MAX_HIGHLIGHT = 20_000
 TAB = 4
 _TONES: dict[_TokenType, str] = {
     Token.Comment: "code-comment",

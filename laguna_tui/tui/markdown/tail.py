@@ -1,20 +1,23 @@
 """The open block of a stream as lines, cheap enough to redraw at every tick.
 
-A fence grows by whole lines, each coloured and laid out once; any other block is short (lists are cut into items)
-and is converted again for each draft, but never more than a small share of the time.
+A fence and a table grow by whole lines, each converted once; any other block is short (lists are cut into items) and
+is converted again for each draft, but never more than a small share of the time.
 """
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from laguna_tui.tui.markdown.code import TAB, highlight
 from laguna_tui.tui.markdown.convert import convert
-from laguna_tui.tui.markdown.flow import Flows, Line, Run
+from laguna_tui.tui.markdown.flow import Flows, Line, Run, Table
 from laguna_tui.tui.markdown.layout import MAX_PROSE, language_row, lay_code, lay_out
 from laguna_tui.tui.markdown.split import Kind, Splitter
 
 # Drafting may take one part in five of the time: a long open table is redrawn less often instead of stalling.
 REST_PER_WORK = 4.0
+# The header and the line of dashes under it.
+TABLE_HEAD = 2
 
 
 class Tail:
@@ -25,7 +28,10 @@ class Tail:
         self._clock = clock
         self._next_draft = 0.0
         self._flows: Flows = ()
+        self._rows: list[Line] = []
+        self._width = 0
         self._fence = _FenceTail()
+        self._table = _TableTail()
 
     def lines(self, width: int) -> list[Line]:
         """The rows of the open block as they are now (or were a moment ago)."""
@@ -33,14 +39,19 @@ class Tail:
             return self._fence.lines(self._splitter, width)
         now = self._clock()
         if now >= self._next_draft:
-            self._flows = convert(self._splitter.tail)
+            self._flows = self._table.flows(self._splitter.lines) or convert(self._splitter.tail)
+            self._rows = lay_out(self._flows, width)
             ended = self._clock()
             self._next_draft = ended + REST_PER_WORK * (ended - now)
-        return lay_out(self._flows, width)
+            self._width = width
+        elif width != self._width:
+            self._rows, self._width = lay_out(self._flows, width), width
+        return self._rows
 
     def restart(self) -> None:
         """A block closed and another may be open: forget the drafts."""
-        self._flows, self._next_draft, self._fence = (), 0.0, _FenceTail()
+        self._flows, self._rows, self._next_draft = (), [], 0.0
+        self._fence, self._table = _FenceTail(), _TableTail()
 
 
 class _FenceTail:
@@ -62,3 +73,24 @@ class _FenceTail:
         if not splitter.partial:
             return self._rows
         return self._rows + lay_code(((Run(splitter.partial.expandtabs(TAB), "code"),),), width, reach)
+
+
+class _TableTail:
+    """The rows of a table that is still open; a row shows when it is whole, so that columns do not tremble."""
+
+    def __init__(self) -> None:
+        self._table: Table | None = None
+        self._done = TABLE_HEAD
+
+    def flows(self, lines: list[str]) -> Flows:
+        """The table so far, or nothing when these lines are not a table alone."""
+        if len(lines) < TABLE_HEAD or not lines[0].lstrip().startswith("|"):
+            return ()
+        if self._table is None or self._done < len(lines):
+            flows = convert("\n".join([*lines[:TABLE_HEAD], *lines[self._done :]]))
+            new = flows[0] if len(flows) == 1 else None
+            if not isinstance(new, Table):
+                return ()
+            rows = self._table.rows if self._table is not None else ()
+            self._table, self._done = replace(new, rows=rows + new.rows), len(lines)
+        return (self._table,)

@@ -26,12 +26,12 @@ def wrap(runs: Runs, width: int, first: Runs = (), rest: Runs = (), fill: str = 
     rows: list[Line] = []
     for paragraph in split_lines(runs):
         text = plain(paragraph)
+        spans = break_words(text, max(MIN_WIDTH, width - cells(plain(rest))))
         before = 0
-        room = width - cells(plain(rest))
-        for start, end in break_words(text, max(MIN_WIDTH, room)):
+        for (start, end), inside in zip(spans, cut(paragraph, spans), strict=True):
             lead = rest if rows else first
             glue = text[before:start] if before else None
-            rows.append(Line(lead + cut(paragraph, start, end), glue, cells(plain(lead)), fill, width))
+            rows.append(Line(lead + inside, glue, cells(plain(lead)), fill, width))
             before = end
     return rows
 
@@ -41,7 +41,7 @@ def fold(runs: Runs, width: int) -> list[Runs]:
     text = plain(runs)
     if cells(text) <= width:
         return [runs]
-    return [cut(runs, start, end) for start, end in _folds(text, 0, len(text), max(MIN_WIDTH, width))]
+    return cut(runs, _folds(text, 0, len(text), max(MIN_WIDTH, width)))
 
 
 def split_lines(runs: Runs) -> list[Runs]:
@@ -96,17 +96,24 @@ def _fitting(text: str, width: int) -> int:
     return min(same, len(text))
 
 
-def cut(runs: Runs, start: int, end: int) -> Runs:
-    """The runs between two character offsets."""
-    if start == 0 and len(runs) == 1 and end >= len(runs[0].text):
-        return runs
-    out: list[Run] = []
-    at = 0
-    for text, tone in runs:
-        here, at = at, at + len(text)
-        if at > start and here < end:
-            out.append(Run(text[max(0, start - here) : end - here], tone))
-    return tuple(out)
+def cut(runs: Runs, spans: list[tuple[int, int]]) -> list[Runs]:
+    """The runs between character offsets, for spans that follow one another."""
+    if len(spans) == 1:
+        return [runs]
+    out: list[Runs] = []
+    index = at = 0  # the run that is looked at, and the offset it starts at
+    for start, end in spans:
+        inside: list[Run] = []
+        while index < len(runs):
+            text, tone = runs[index]
+            if at + len(text) > start and at < end:
+                inside.append(Run(text[max(0, start - at) : end - at], tone))
+            if at + len(text) > end:
+                break
+            at += len(text)
+            index += 1
+        out.append(tuple(inside))
+    return out
 
 
 def crop(text: str, width: int) -> str:

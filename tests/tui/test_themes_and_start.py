@@ -1,0 +1,78 @@
+"""Colours stay readable in both themes, and the screen needs neither model nor engine to stand."""
+
+import subprocess
+import sys
+
+import pytest
+from textual.color import Color
+
+from laguna_tui.tui import themes
+from laguna_tui.tui.app import LagunaApp
+from laguna_tui.tui.session import TuiSettings
+from laguna_tui.tui.transcript.view import TONES
+from tests.tui.pilot import ask, running, screen
+from tests.tui.scripted import ScriptedSession
+from tests.tui.story import STORY
+
+# WCAG AA for text; what only decorates (rules, bars) may be fainter.
+READABLE = 4.5
+VISIBLE = 1.5
+DECORATION = {"rule", "quote-bar"}
+HEAVY = ("llama_cpp", "numpy", "laguna_engine.engine", "laguna_engine.native", "jinja2", "huggingface_hub")
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The contrast ratio of WCAG 2.2."""
+
+    def luminance(colour: Color) -> float:
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [themes.DARK.name, themes.LIGHT.name])
+async def test_every_tone_can_be_read(theme: str) -> None:
+    async with running(ScriptedSession(), theme=theme) as (app, pilot):
+        await pilot.pause()
+        for tone in TONES:
+            ground = tone.partition("-")[0] if tone.startswith(("code", "user")) else "text"
+            style = app.transcript.palette(f"{ground} {tone}")
+            seen = contrast(Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))
+            least = VISIBLE if tone in DECORATION else READABLE
+            assert seen >= least, f"{tone} on {ground} in {theme}: {seen:.1f}"
+
+
+def test_the_theme_follows_the_terminal_and_the_settings() -> None:
+    assert themes.automatic({"COLORFGBG": "0;15"}) == themes.LIGHT.name
+    assert themes.automatic({"COLORFGBG": "15;default;0"}) == themes.DARK.name
+    assert themes.automatic({}) == themes.DARK.name
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "nord", "textual-ansi", "no-such-theme"])
+async def test_any_theme_can_be_chosen(theme: str) -> None:
+    async with running(ScriptedSession(STORY), theme=theme) as (app, pilot):
+        await ask(app, pilot, "q")
+        assert app.theme == (theme if theme in app.available_themes else themes.DARK.name)
+        assert "design notes" in screen(app)
+
+
+async def test_no_color_means_none(monkeypatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = LagunaApp(ScriptedSession(STORY), TuiSettings(theme="laguna-dark"))
+    async with app.run_test(size=(80, 40)) as pilot:
+        await ask(app, pilot, "q")
+        strips = app.screen._compositor.render_strips()
+        for line_filter in app._filters:
+            strips = [strip.apply_filter(line_filter, Color(0, 0, 0)) for strip in strips]
+    styles = [style for strip in strips for _, style, _ in strip if style and style.color]
+    colours = {style.color.triplet for style in styles if style.color.triplet}
+    assert colours
+    assert all(red == green == blue for red, green, blue in colours)
+
+
+def test_the_screen_imports_no_engine_and_no_model_library() -> None:
+    code = f"import sys, laguna_tui.tui.app; print([name for name in {HEAVY!r} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
