@@ -23,15 +23,11 @@ _CHANNEL_CAPACITY = 4096
 
 _INTERRUPTED = {DecodeStatus.FULL: FinishReason.CONTEXT_FULL, DecodeStatus.ABORTED: FinishReason.CANCELLED}
 
-Leave = Callable[["Generation"], None]
-
 
 class Generation:
     """Runs one request on the engine thread. `channel` carries its events; `cancelled` may be read from any thread."""
 
-    def __init__(
-        self, target: Target, request: Request, prompt: list[int], leave: "Callable[[Generation], None]"
-    ) -> None:
+    def __init__(self, target: Target, request: Request, prompt: list[int], leave: "Leave") -> None:
         """`prompt` is the request's, checked. `leave` is told just before the last event can be read."""
         self.channel: Channel[Event] = Channel(_CHANNEL_CAPACITY)
         self._target = target
@@ -79,6 +75,8 @@ class Generation:
         if needed > capacity:
             self._outlet.put(ContextOverflow(needed, capacity))
             return FinishReason.CONTEXT_FULL
+        if self.cancelled:
+            return FinishReason.CANCELLED
         self._began = time.perf_counter()
         with closing(SamplerChain(self._sampling.stages(), self._target.model.vocab.size)) as chain:
             return self._prefill() or self._decode(chain)
@@ -150,3 +148,6 @@ class Generation:
             generated_tokens=self._committer.count,
             decode_s=now - first,
         )
+
+
+Leave = Callable[[Generation], None]

@@ -56,6 +56,29 @@ def test_a_cancelled_prefill_stops_within_a_micro_batch_and_is_kept(engine, mode
     assert_same_answer(model, PROMPT, answer(engine, PROMPT, 12), fresh)
 
 
+def test_a_cancel_stops_the_computation_that_is_running_not_only_the_next_one(engine, monkeypatch):
+    decode = engine._target.context.decode
+
+    def cancelled_just_as_it_begins(*arguments):
+        engine.cancel()
+        return decode(*arguments)
+
+    monkeypatch.setattr(engine._target.context, "decode", cancelled_just_as_it_begins)
+    stopped = gather(engine.generate(Request(PROMPT)))
+    assert (stopped.reason, stopped.stats.prompt_tokens) == (FinishReason.CANCELLED, 0)
+
+
+def test_a_request_that_was_cancelled_while_it_waited_does_not_touch_the_cache(engine):
+    answer(engine, PROMPT, 3)
+    busy = engine.generate(Request(PROMPT))
+    engine.cancel()
+    waiting = engine.generate(Request([77, 78, 79]))
+    engine.cancel()
+    assert gather(waiting).tokens == []
+    assert gather(busy).reason is FinishReason.CANCELLED
+    assert engine.preview(PROMPT).cached == len(PROMPT) - 1
+
+
 def answer_of_fresh(model: Model, prompt: list[int]) -> list[int]:
     with Engine.open(EngineOptions(model.header.path, n_ctx=N_CTX, n_ubatch=UBATCH, threads=1)) as engine:
         return answer(engine, prompt, 12)
