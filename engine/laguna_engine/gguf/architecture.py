@@ -19,6 +19,9 @@ GENERIC_TARGETS = frozenset(
 )
 """Text generation models that need nothing of their own from the engine; they get the general rules only."""
 
+NOT_WEIGHTS = frozenset("i8 i16 i32 i64 f64 q8_1 q8_K".split())
+"""Formats of indices and intermediate results: no matrix product reads them."""
+
 DRAFTERS = frozenset("dflash eagle3 dspark qwen35-dflash-draft".split())
 """Architectures of models that only propose tokens to another one."""
 
@@ -28,6 +31,8 @@ def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo
     _check_role(name, metadata)
     dimensions = Dimensions(name, metadata)
     dimensions.check()
+    for tensor in tensors:
+        _check_format(tensor)
     shapes = {tensor.name: tensor.shape for tensor in tensors}
     size = vocabulary.check(metadata)
     _check_embedding(dimensions, shapes, size)
@@ -45,6 +50,12 @@ def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
     parts = metadata.get("split.count", 0)
     if parts not in (0, 1):
         raise Unsuitable(f"is one of {parts} parts; join them with llama-gguf-split --merge and open the result")
+
+
+def _check_format(tensor: TensorInfo) -> None:
+    vector = len(tensor.shape) == 1
+    if tensor.format in NOT_WEIGHTS or (vector and tensor.format != "f32"):
+        raise Damaged(f"{tensor.name} is stored as {tensor.format}, which cannot be computed with")
 
 
 def _check_embedding(dimensions: Dimensions, shapes: Mapping[str, tuple[int, ...]], tokens: int) -> None:

@@ -13,6 +13,9 @@ MAX_LAYERS, MAX_EXPERTS = 512, 1024
 MAX_SIZE = 1 << 24
 """No width, length or count in a header is larger; products of two stay far inside int64."""
 
+MAX_GATING = 4
+"""The last of `llama_expert_gating_func_type`; 0 leaves the choice to the architecture."""
+
 ROPE_SCALINGS = ("none", "linear", "yarn", "longrope")
 
 
@@ -59,6 +62,11 @@ class Dimensions:
             raise Damaged(f"{self._prefix}.{key} has {len(values)} entries for {self.n_layer} layers")
         return tuple(self._checked(key, entry, low, MAX_SIZE) for entry in values)
 
+    def flags(self, key: str) -> tuple[bool, ...] | None:
+        """A list of yes and no for the first layers (the others are no), or None if the value is not a list."""
+        value = self._value(key)
+        return tuple(map(bool, value[: self.n_layer])) if isinstance(value, tuple) else None
+
     def number(self, key: str) -> float | None:
         """A number that may be left out; it must be finite and not negative."""
         value = self._value(key)
@@ -75,6 +83,8 @@ class Dimensions:
                 raise Damaged(f"layer {layer} has {heads} heads for {kv_heads} key-value heads")
         self._check_experts()
         self._check_rope()
+        if self._value("attention.causal") not in (None, True) or self.optional("pooling_type", 0):
+            raise Damaged("it is set up to embed texts, not to write them")
         if self.optional("nextn_predict_layers", 0) >= self.n_layer:
             raise Damaged("it has no layer besides its prediction layers")
 
@@ -86,6 +96,8 @@ class Dimensions:
         if groups >= max(self.experts, 1) or (groups > 1 and (self.experts % groups or not 0 < used < groups)):
             raise Damaged(f"it uses {used} of {groups} groups of {self.experts} experts")
 
+        self.optional("expert_gating_func", 0, 0, MAX_GATING)
+
     def _check_rope(self) -> None:
         scaling = self._value("rope.scaling.type")
         if scaling is not None and scaling not in ROPE_SCALINGS:
@@ -93,6 +105,7 @@ class Dimensions:
         for key in ("rope.freq_base", "rope.freq_base_swa", "rope.scaling.factor", "attention.layer_norm_rms_epsilon"):
             self.number(key)
         for key in ("rope.dimension_count", "rope.dimension_count_swa"):
-            rotated = self.optional(key, self.head_size)
+            # With nothing to rotate ggml's rope never ends.
+            rotated = self.optional(key, self.head_size, 2)
             if rotated > self.head_size or rotated % 2:
                 raise Damaged(f"{self._prefix}.{key} is {rotated} for heads of {self.head_size}")

@@ -12,12 +12,16 @@ from laguna_engine.gguf.tensors import trimmed
 
 Shape = tuple[int, ...]
 
+_SLIDING_PERIOD = 4
+"""Without a pattern of its own a file has one full layer, then three sliding ones, and so on."""
+
 _FULL_LENGTH_KEYS = ("attention.key_length_swa", "attention.value_length_swa")
 
 
 def check(dimensions: Dimensions, shapes: Mapping[str, Shape], tokens: int) -> None:
     """Raise Damaged for the first tensor that is missing or misshapen."""
     _check_heads(dimensions)
+    _check_window(dimensions)
     for name, expected in _expected(dimensions, shapes):
         _check_tensor(name, shapes.get(name), expected)
     if "output.weight" in shapes:
@@ -32,7 +36,21 @@ def _check_heads(dimensions: Dimensions) -> None:
         raise Damaged(f"its keys of {dimensions.head_size} and values of {dimensions.value_size} differ in size")
     if dimensions.experts == 0 and dimensions.size("leading_dense_block_count") < dimensions.n_layer:
         raise Damaged("it has layers of experts and no experts")
-    dimensions.optional("attention.sliding_window", 0)
+    if len(set(dimensions.experts_used)) > 1:
+        raise Damaged("its layers use different numbers of experts")
+
+
+def _check_window(dimensions: Dimensions) -> None:
+    """llama.cpp aborts on a sliding window that no layer uses."""
+    key = "attention.sliding_window_pattern"
+    if not dimensions.optional("attention.sliding_window", 0):
+        return
+    flags = dimensions.flags(key)
+    if flags is None:
+        period = dimensions.optional(key, _SLIDING_PERIOD)
+        flags = tuple(period == 0 or layer % period > 0 for layer in range(dimensions.n_layer))
+    if not any(flags):
+        raise Damaged("it has a sliding window and no layer that uses it")
 
 
 def _check_tensor(name: str, found: Shape | None, expected: Shape) -> None:

@@ -134,7 +134,7 @@ class Reader:
         return tuple(kept) if length <= SHORT_ARRAY else LongArray(ValueType.STRING, length)
 
     def _texts(self, length: int, what: str) -> Iterator[bytes]:
-        """The `length` strings of an array, each checked to be UTF-8."""
+        """The `length` strings of an array, each checked to be UTF-8 without NUL."""
         for _ in range(length):
             if self._at + _LENGTH_BYTES > len(self._window):
                 self._require(_LENGTH_BYTES, what)
@@ -146,7 +146,7 @@ class Reader:
                 self._require(_LENGTH_BYTES + size, what)
                 end = self._at + _LENGTH_BYTES + size
             text = self._window[self._at + _LENGTH_BYTES : end]
-            if not text.isascii():
+            if not text.isascii() or _NUL in text:
                 _text(text, what)
             self._at = end
             yield text
@@ -158,10 +158,14 @@ class Reader:
 
 
 _LENGTH_BYTES = 8
+_NUL = b"\0"
 _unpack_length = struct.Struct("<Q").unpack_from
 
 
 def _text(data: bytes, what: str) -> str:
+    # llama.cpp reads texts up to a NUL, so behind one it and this check would see two different files.
+    if _NUL in data:
+        raise Damaged(f"{what} holds a NUL character")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

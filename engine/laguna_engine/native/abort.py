@@ -95,7 +95,9 @@ _for_ever = threading.Lock()
 
 
 def _on_abort(message: bytes | None) -> None:
-    text = (message or b"unknown assertion").decode("utf-8", "replace")
+    text = (message or b"unknown assertion").decode("utf-8", "replace").strip()
+    # The file's name begins with the folder of the machine that built the wheel.
+    text = text.rpartition("/vendor/llama.cpp/")[2]
     try:
         for watch in _watches_of_this_thread():
             watch._tell(text)

@@ -107,7 +107,7 @@ def test_real_aborts_are_contained_and_a_fresh_engine_works(tiny_model_path: Pat
     run = run_python(CONTAINED, tiny_model_path, greedy_experts_path)
     assert (run.returncode, run.stderr) == (0, "")
     batch, experts, last = run.stdout.splitlines()
-    assert "llama-context.cpp:" in batch
+    assert "(src/llama-context.cpp:" in batch
     assert "n_tokens_all <= cparams.n_batch" in batch
     assert "n_expert_used_max <= hparams.n_expert" in experts
     assert all("open the model again" in message for message in (batch, experts))
