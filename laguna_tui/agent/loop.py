@@ -54,6 +54,10 @@ class Agent:
         """Forget the conversation; the system prompt stays, and so does its place in the engine's cache."""
         self.conversation = self._new_conversation()
 
+    def use_engine(self, engine: Engine) -> None:
+        """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
+        self._engine = engine
+
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""
         self._cancelled = True

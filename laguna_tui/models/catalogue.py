@@ -16,20 +16,23 @@ _T = TypeVar("_T")
 
 TEMPLATES = ("XS_2", "XS_2_1", "S_2_1")
 SAMPLING_KEYS = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
-# What a GGUF that no entry matches is run as: the newest Laguna chat format, thinking on, at a context that any
-# machine can hold.
+# What a GGUF that no entry matches is run like, at a context that any machine can hold.
 FALLBACK = "xs-2.1"
 FALLBACK_CONTEXT = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One model: `path` is None when the app knows it by name only and the user must bring the file."""
+    """One model.
+
+    `path` is None when the app knows it by name only and the user must bring the file; `template` is None when only
+    the file can tell which chat format it was trained on.
+    """
 
     name: str
     title: str
     summary: str
-    template: str
+    template: str | None
     thinking: bool
     context: int
     sampling: Mapping[str, float]
@@ -85,7 +88,7 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
         name=path.stem,
         title=base.title if known else path.stem,
         summary=base.summary if known else "a local model file",
-        template=base.template,
+        template=base.template if known else None,
         thinking=base.thinking,
         context=base.context if known else FALLBACK_CONTEXT,
         sampling=base.sampling,

@@ -1,4 +1,4 @@
-"""A real vocabulary and a scripted engine for the agent's tests."""
+"""A tiny real model for the tests of the app, made once a run."""
 
 from collections.abc import Iterator
 from pathlib import Path

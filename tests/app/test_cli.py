@@ -1,0 +1,65 @@
+"""The command line as a user meets it: a real process, real exit codes, plain sentences."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def cli(*arguments: str, stdin: bytes = b"", cwd=None, env=None) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "laguna_tui", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, env=env, timeout=120, check=False)
+
+
+def test_help_names_the_commands_and_the_exit_codes():
+    assert b"ask" in cli("--help").stdout
+    text = cli("ask", "--help").stdout
+    for code in (b"0  answered", b"3  the model could not be opened", b"130 interrupted"):
+        assert code in text
+
+
+def test_help_imports_neither_textual_nor_llama_cpp():
+    program = (
+        "import sys\nfrom laguna_tui.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print([name for name in ('textual', 'llama_cpp', 'numpy', 'rich') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert run.stdout.splitlines()[-1] == b"[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("ask", "--kv", "q9", "x"), b"kv = 'q9'; it must be one of f16, q8_0, q4_0"),
+        (("ask", "--model", "nope.gguf", "x"), b"no such file"),
+        (("ask", "--folder", "/nowhere", "x"), b"not a folder"),
+        (("ask", "   "), b"the question is empty"),
+        ((), b"needs a terminal"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, part):
+    run = cli(*arguments)
+    assert run.returncode == 2
+    assert run.stdout == b""
+    assert part in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
+def test_flags_may_stand_before_or_after_the_command():
+    for arguments in (("--kv", "q9", "ask", "x"), ("ask", "x", "--kv", "q9")):
+        assert b"kv = 'q9'" in cli(*arguments).stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [(b"", b"empty"), (b"<html>404</html>" * 99, b"not a GGUF"), (b"GGUF\x03\0\0\0", b"")],
+)
+def test_a_file_that_is_no_model_is_refused_with_its_name(tmp_path, content, part):
+    file = tmp_path / "model.gguf"
+    file.write_bytes(content)
+    run = cli("ask", "--model", str(file), "x")
+    assert run.returncode == 3
+    assert b"model.gguf" in run.stderr
+    assert part in run.stderr
+    assert b"Traceback" not in run.stderr
