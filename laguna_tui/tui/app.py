@@ -127,7 +127,8 @@ class LagunaApp(Shell):
         self._show()
 
     def action_stop(self) -> None:
-        """Stop the answer; messages that waited go back into the input."""
+        """Stop the answer; messages that waited go back into the input, and so does the focus."""
+        self.prompt.focus()
         if self._turns.state is not State.BUSY:
             return
         self._turns.stop()

@@ -28,6 +28,8 @@ from laguna_tui.tui.widgets.help import HelpScreen
 from laguna_tui.tui.widgets.prompt import Prompt
 from laguna_tui.tui.widgets.search import HistorySearch
 
+ALWAYS = ("quit", "interrupt")
+
 
 class Shell(App[None]):
     """Transcript, rail, input and status bar."""
@@ -36,7 +38,7 @@ class Shell(App[None]):
     TITLE = "laguna"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop the answer"),
+        Binding("escape", "stop", "Stop the answer; back to the input"),
         Binding("ctrl+c", "interrupt", "Copy, clear or stop; twice: quit", priority=True),
         Binding("ctrl+q", "quit", "Quit", priority=True),
         Binding("f1", "help", "This help", priority=True),
@@ -113,6 +115,11 @@ class Shell(App[None]):
         if event.typed:
             self.prompt.insert(event.typed)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While another screen is open, our keys belong to it; one can always quit."""
+        actions = (binding.action.partition("(")[0] for binding in Shell.BINDINGS if isinstance(binding, Binding))
+        return len(self.screen_stack) <= 1 or action in ALWAYS or action not in actions
+
     # -- moving
 
     def action_follow(self) -> None:
@@ -121,9 +128,7 @@ class Shell(App[None]):
 
     def action_page(self, step: int) -> None:
         """Scroll the transcript by a page, wherever the focus is."""
-        if len(self.screen_stack) > 1:
-            self.screen.scroll_relative(y=step * self.size.height // 2)
-        elif step < 0:
+        if step < 0:
             self.transcript.scroll_page_up(animate=False)
         else:
             self.transcript.scroll_page_down(animate=False)
@@ -190,8 +195,7 @@ class Shell(App[None]):
 
     def action_help(self) -> None:
         """Show the keys."""
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self.help_sections()))
+        self.push_screen(HelpScreen(self.help_sections()))
 
     def action_search_history(self) -> None:
         """Find an earlier input."""
@@ -200,5 +204,4 @@ class Shell(App[None]):
             if text is not None:
                 self.prompt.replace_text(text)
 
-        if len(self.screen_stack) == 1:
-            self.push_screen(HistorySearch(self.prompt.past.entries), put)
+        self.push_screen(HistorySearch(self.prompt.past.entries), put)

@@ -26,6 +26,7 @@ class Status:
     folder: str = ""
     used: int = 0
     size: int = 0
+    doing: str = "waiting"
     rate: float | None = None
     prefill: Prefill | None = None
     load: LoadProgress | None = None
@@ -36,16 +37,23 @@ class Status:
             case LoadProgress():
                 return replace(self, load=event)
             case TurnStarted(total, cached):
-                return replace(self, used=total, rate=None, prefill=Prefill(cached, total, cached, 0.0))
+                prefill = Prefill(cached, total, cached, 0.0)
+                return replace(self, doing="reading", used=total, rate=None, prefill=prefill)
             case Prefill():
-                return replace(self, used=max(self.used, event.done), prefill=event)
+                return replace(self, doing="reading", used=max(self.used, event.done), prefill=event)
             case Rate():
                 return replace(self, used=event.context_used, rate=event.tokens_per_second, prefill=None)
             case StepFinished():
                 rate = event.stats.decode_rate or self.rate
                 return replace(self, used=event.context_used, size=event.context_size, rate=rate, prefill=None)
-            case TurnFinished() | TextDelta() | ReasoningDelta() | ToolStarted():
-                return replace(self, prefill=None)
+            case TextDelta():
+                return replace(self, doing="answering", prefill=None)
+            case ReasoningDelta():
+                return replace(self, doing="thinking", prefill=None)
+            case ToolStarted():
+                return replace(self, doing="looking", prefill=None)
+            case TurnFinished():
+                return replace(self, doing="waiting", prefill=None)
             case _:
                 return self
 
@@ -119,7 +127,7 @@ def _word(status: Status) -> str:
         case State.LOADING:
             return status.load.stage if status.load is not None else "loading"
         case State.BUSY:
-            return "reading" if _progress(status) is not None else "answering"
+            return status.doing
         case State.STOPPING:
             return "stopping …"
         case State.FAILED:

@@ -7,6 +7,17 @@ from textual.theme import Theme
 
 LIGHT_BACKGROUNDS = ("7", "15")  # white and bright white in COLORFGBG
 
+
+def _scrollbars(track: str, bar: str, grabbed: str) -> dict[str, str]:
+    tracks = ("scrollbar-background", "scrollbar-background-hover", "scrollbar-background-active")
+    return {
+        **dict.fromkeys((*tracks, "scrollbar-corner-color"), track),
+        "scrollbar": bar,
+        "scrollbar-hover": grabbed,
+        "scrollbar-active": grabbed,
+    }
+
+
 DARK = Theme(
     name="laguna-dark",
     primary="#6cc5c9",
@@ -26,6 +37,7 @@ DARK = Theme(
         "input-selection-background": "#6cc5c9 30%",
         "screen-selection-background": "#2f5558",
         "block-cursor-background": "#6cc5c9",
+        **_scrollbars("#0f1519", "#34434c", "#6cc5c9"),
         "block-cursor-foreground": "#0f1519",
     },
 )
@@ -49,6 +61,7 @@ LIGHT = Theme(
         "input-selection-background": "#0b6e77 25%",
         "screen-selection-background": "#bcdcdc",
         "block-cursor-background": "#0b6e77",
+        **_scrollbars("#fbfaf7", "#c3beb1", "#0b6e77"),
         "block-cursor-foreground": "#fbfaf7",
     },
 )

@@ -339,6 +339,40 @@ async def test_the_user_message_is_shown_as_it_was_written() -> None:
         assert "  b [red]c[/] **d**" in transcript(app)
 
 
+async def test_a_long_paste_shows_its_beginning_until_it_is_opened() -> None:
+    async with running(ScriptedSession(), size=(80, 40)) as (app, pilot):
+        await ask(app, pilot, "\n".join(f"row {number}" for number in range(300)))
+        assert "row 11\n" in transcript(app)
+        assert "row 12\n" not in transcript(app)
+        assert "… 288 more rows" in transcript(app)
+        await pilot.press("ctrl+up", "up", "enter")
+        assert "row 299" in transcript(app)
+
+
+async def test_escape_in_the_transcript_stops_too_and_leads_back() -> None:
+    session = ScriptedSession([TextDelta("one "), threading.Event()])
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        await pilot.press("ctrl+up")
+        assert app.focused is app.transcript
+        await pilot.press("escape")
+        assert session.cancelled.is_set()
+        assert app.focused is app.prompt
+
+
+async def test_keys_belong_to_the_screen_on_top() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press("f1", "ctrl+n", "ctrl+r", "pagedown")
+        assert session.chats == 1
+        assert isinstance(app.screen, HelpScreen)
+        box = app.screen.query_one("#help")
+        await until(pilot, lambda: box.scroll_offset.y > 0)
+
+
 async def test_forty_columns_still_work() -> None:
     async with running(ScriptedSession(STORY), size=(40, 20)) as (app, pilot):
         await ask(app, pilot, "How does the cache decide what to keep?")

@@ -3,7 +3,7 @@
 import pytest
 
 from laguna_engine.events import LoadProgress, Prefill
-from laguna_tui.events import Rate, StepFinished, TextDelta, TurnStarted
+from laguna_tui.events import Rate, ReasoningDelta, StepFinished, TextDelta, ToolStarted, TurnStarted
 from laguna_tui.tui import meter
 from laguna_tui.tui.markdown.wrap import cells
 from laguna_tui.tui.status import Status, status_parts
@@ -14,8 +14,8 @@ READY = Status(State.READY, "Laguna Nano", "~/src/project", used=1234, size=8192
 STATES = (
     READY,
     Status(State.LOADING, "Laguna Nano", "~/src", load=LoadProgress("loading the weights", 0.42)),
-    Status(State.BUSY, "Laguna Nano", "~/src", 3000, 8192, prefill=Prefill(3000, 6000, 1000, 4.0)),
-    Status(State.BUSY, "Laguna Nano", "~/src", 3000, 8192, rate=41.7),
+    Status(State.BUSY, "Laguna Nano", "~/src", 3000, 8192, "reading", prefill=Prefill(3000, 6000, 1000, 4.0)),
+    Status(State.BUSY, "Laguna Nano", "~/src", 3000, 8192, "answering", rate=41.7),
     Status(State.STOPPING, "Laguna Nano", "~/src", 3000, 8192, rate=41.7),
     Status(State.FAILED, "日本語のモデル", "~/日本語"),
 )
@@ -55,7 +55,13 @@ def test_loading_shows_how_far() -> None:
 def test_events_move_the_numbers() -> None:
     status = Status(State.BUSY, size=8192).told(TurnStarted(500, 100))
     assert (status.used, status.prefill) == (500, Prefill(100, 500, 100, 0.0))
+    assert status.doing == "reading"
     assert status.told(TextDelta("x")).prefill is None
+    assert [status.told(event).doing for event in (ReasoningDelta("x"), ToolStarted(1, "find"), TextDelta("x"))] == [
+        "thinking",
+        "looking",
+        "answering",
+    ]
     status = status.told(Rate(10, 40.0, 510))
     assert (status.used, status.rate) == (510, 40.0)
     status = status.told(StepFinished(STATS, 530, 4096))

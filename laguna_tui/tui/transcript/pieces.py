@@ -15,6 +15,8 @@ from laguna_tui.tui.markdown.wrap import cells, crop, wrap
 OPEN, CLOSED = "▾ ", "▸ "
 # While the model thinks, its last lines are shown; when it is done they fold away.
 PEEK = 4
+# Rows of a question that show before it is opened.
+ASKED_ROWS = 12
 NOTICE_MARKS = {"error": "✕ ", "warning": "! ", "info": "· "}
 
 
@@ -23,7 +25,6 @@ class Piece:
 
     #: The text that Tab and the arrow keys can stop at; an answer is one stop, made of many pieces.
     stop = True
-    toggles = False
 
     def __init__(self, *, gap: bool = True) -> None:
         self.gap = gap
@@ -47,23 +48,6 @@ class Piece:
         self.version += 1
         if self.listener is not None:
             self.listener(self)
-
-
-class Asked(Piece):
-    """What the user asked."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-
-    def mark(self) -> Run:
-        return Run("❯ ", "user-mark")
-
-    def lay(self, width: int) -> Sequence[Line]:
-        return wrap((Run(self.text.expandtabs(TAB), "user"),), min(width, MAX_PROSE), fill="user")
-
-    def source(self) -> str:
-        return self.text
 
 
 class Answered(Piece):
@@ -109,9 +93,7 @@ class Answering(Piece):
 
 
 class Folding(Piece):
-    """A piece with a headline that opens and closes what is under it."""
-
-    toggles = True
+    """A piece that opens and closes."""
 
     def __init__(self, *, is_open: bool = False, gap: bool = True) -> None:
         super().__init__(gap=gap)
@@ -122,9 +104,36 @@ class Folding(Piece):
         self.is_open = not self.is_open
         self.changed()
 
+
+class Asked(Folding):
+    """What the user asked. A long paste shows its beginning until it is opened."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def mark(self) -> Run:
+        return Run("❯ ", "user-mark")
+
     def lay(self, width: int) -> Sequence[Line]:
-        head = [Line(self.headline(width))]
-        return [*head, *self.body(width)] if self.is_open else [*head, *self.peek(width)]
+        width = min(width, MAX_PROSE)
+        rows = wrap((Run(self.text.expandtabs(TAB), "user"),), width, fill="user")
+        hidden = len(rows) - ASKED_ROWS
+        if self.is_open or hidden <= 0:
+            return rows
+        more = Line((Run(f"… {hidden} more rows", "user muted"),), fill="user", reach=width)
+        return [*rows[:ASKED_ROWS], more]
+
+    def source(self) -> str:
+        return self.text
+
+
+class Headed(Folding):
+    """A headline that opens and closes what is under it."""
+
+    def lay(self, width: int) -> Sequence[Line]:
+        under = self.body(width) if self.is_open else self.peek(width)
+        return [Line(self.headline(width)), *under]
 
     def headline(self, width: int) -> Runs:
         """The one row that always shows."""
@@ -140,7 +149,7 @@ class Folding(Piece):
         return ()
 
 
-class Thought(Folding):
+class Thought(Headed):
     """The model's thinking."""
 
     def __init__(self) -> None:
@@ -180,7 +189,7 @@ class Thought(Folding):
         return text.strip("\n")
 
 
-class Called(Folding):
+class Called(Headed):
     """A tool call and its result."""
 
     def __init__(self, call: str, *, gap: bool) -> None:

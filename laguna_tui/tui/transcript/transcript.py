@@ -24,7 +24,7 @@ class Transcript(TranscriptView, can_focus=True):
         Binding("pagedown", "page_down", "Scroll down a page", show=False),
         Binding("home,g", "scroll_home", "To the top"),
         Binding("end,G", "follow", "Follow the end"),
-        Binding("escape,i", "leave", "Back to the input"),
+        Binding("i", "leave", "Back to the input"),
     ]
 
     class Copied(Message):
