@@ -48,7 +48,6 @@ class Context:
         """Allocate cache and compute buffers; ContextError with llama.cpp's reason when that fails."""
         _check_options(options)
         self._stop = StopFlag()
-        self._model = model
         self._handle = _create(model, options, self._stop)
         self._memory: MemoryHandle = lib.llama_get_memory(self._handle)
         if not self._memory:
@@ -60,6 +59,7 @@ class Context:
         self._n_vocab = model.vocab.size
         self._rows = range(0)
         self._make_batch()
+        model.adopt(self)
 
     def _make_batch(self) -> None:
         size = self.n_batch

@@ -1,20 +1,26 @@
 """The weights, opened after their file has been checked.
 
-A `Model` is shared by every context made from it and must outlive them. Opening takes seconds to minutes and happens
-on the engine thread; the facts are plain attributes, readable from anywhere.
+A `Model` is shared by every context made from it and outlives them: closing it closes them first. Opening takes
+seconds to minutes and happens on the engine thread; the facts are plain attributes, readable from anywhere.
 """
+
+from __future__ import annotations
 
 import ctypes
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 from laguna_engine.errors import EngineClosed, ModelFileError
 from laguna_engine.gguf import header as gguf_header
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.native.library import lib, log, recent_log
 from laguna_engine.native.structs import KvOverride, ModelHandle, ModelParams, ProgressCallback
+
+if TYPE_CHECKING:
+    from laguna_engine.llama.context import Context
 
 OverrideValue = int | float | bool | str
 
@@ -39,6 +45,7 @@ class Model:
 
     def __init__(self, handle: ModelHandle, header: gguf_header.Header) -> None:
         self._handle = handle
+        self._contexts: WeakSet[Context] = WeakSet()
         self.header = header
         self.vocab = Vocab(lib.llama_model_get_vocab(handle))
         self.n_embd: int = lib.llama_model_n_embd(handle)
@@ -92,9 +99,15 @@ class Model:
             raise EngineClosed("the model is closed; open it again")
         return self._handle
 
+    def adopt(self, context: Context) -> None:
+        """Remember a context made from these weights, to close it before they go: using it later would crash."""
+        self._contexts.add(context)
+
     def close(self) -> None:
-        """Free the weights; harmless when repeated. Close every context first."""
+        """Close every context, then free the weights; harmless when repeated."""
         if self._handle:
+            for context in list(self._contexts):
+                context.close()
             self.vocab.close()
             lib.llama_model_free(self._handle)
             self._handle.value = None

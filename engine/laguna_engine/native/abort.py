@@ -89,7 +89,8 @@ class AbortWatch:
             listener()
 
 
-_lock = threading.Lock()
+# Reentrant: the garbage collector may close a dropped engine, which waits here, while this thread holds it.
+_lock = threading.RLock()
 _guarded: dict[int, AbortWatch] = {}
 _for_ever = threading.Lock()
 

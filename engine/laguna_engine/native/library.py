@@ -16,7 +16,7 @@ from typing import Any
 
 from laguna_engine.errors import LibraryError
 from laguna_engine.native import selftest
-from laguna_engine.native.log import LEVEL_WARN, LogRing
+from laguna_engine.native.log import LEVEL_ERROR, LEVEL_WARN, LogRing
 from laguna_engine.native.prototypes import PROTOTYPES
 
 _INSTALL = f"install it: pip install llama-cpp-python=={selftest.BINDING_VERSION}"
@@ -102,8 +102,9 @@ lib = _open()
 
 
 def recent_log(count: int = _FAILURE_LINES) -> str:
-    """llama.cpp's last warnings and errors in one line, or "no reason given"."""
-    return "; ".join(log.recent(count, at_least=LEVEL_WARN)) or "no reason given"
+    """llama.cpp's last errors in one line; its last warnings if there was no error, or "no reason given"."""
+    lines = log.recent(count, at_least=LEVEL_ERROR) or log.recent(count, at_least=LEVEL_WARN)
+    return "; ".join(lines) or "no reason given"
 
 
 def device_descriptions() -> tuple[str, ...]:

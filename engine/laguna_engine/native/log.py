@@ -23,16 +23,18 @@ class LogRing:
         self.callback = LogCallback(self._write)
 
     def _write(self, level: int, text: bytes | None, _data: object) -> None:
-        line = (text or b"").decode("utf-8", "replace")
-        if level == LEVEL_CONTINUE and self._lines:
-            last_level, last = self._lines.pop()
-            self._lines.append((last_level, last + line))
-        else:
-            self._lines.append((level, line))
+        # One append and nothing else: two native threads may log at once.
+        self._lines.append((level, (text or b"").decode("utf-8", "replace")))
 
     def recent(self, count: int = RING_LINES, *, at_least: int = 0) -> list[str]:
         """The last `count` lines of level `at_least` or worse, oldest first, without blank ones."""
-        lines = [text.strip() for level, text in list(self._lines) if level >= at_least]
+        joined: list[tuple[int, str]] = []
+        for level, text in list(self._lines):
+            if level == LEVEL_CONTINUE and joined:
+                joined[-1] = (joined[-1][0], joined[-1][1] + text)
+            else:
+                joined.append((level, text))
+        lines = [text.strip() for level, text in joined if level >= at_least]
         return [line for line in lines if line][-count:]
 
     def clear(self) -> None:

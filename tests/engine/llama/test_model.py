@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import tiny
 
-from laguna_engine.errors import ModelFileError
+from laguna_engine.errors import EngineClosed, ModelFileError
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 
@@ -76,3 +76,12 @@ def test_a_path_with_unusual_characters_opens(tiny_model_path: Path, tmp_path: P
     link = tmp_path / "modèle [1] 'x'.gguf"
     link.symlink_to(tiny_model_path)
     Model.open(link).close()
+
+
+def test_closing_a_model_closes_its_contexts_first(tiny_model_path: Path) -> None:
+    model = Model.open(tiny_model_path)
+    context = Context(model, ContextOptions(n_ctx=256, threads=1))
+    model.close()
+    with pytest.raises(EngineClosed):
+        context.decode([5], 0)
+    context.close()

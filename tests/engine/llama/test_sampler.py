@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import tiny
 
 from laguna_engine.errors import RequestError
 from laguna_engine.llama.context import Context, ContextOptions
@@ -92,3 +94,14 @@ def test_a_reset_chain_starts_again(context: Context) -> None:
     assert [context.sample(chain) for _ in range(8)] == first
     chain.close()
     chain.close()
+
+
+def test_logits_that_are_no_numbers_still_give_a_token(tmp_path: Path) -> None:
+    file = tiny.laguna()
+    file.tensors["output_norm.weight"][:] = math.nan
+    model = Model.open(file.write(tmp_path / "nan.gguf"))
+    context = Context(model, ContextOptions(n_ctx=256, threads=1))
+    context.decode([5, 6, 7], 0)
+    for stages in ([Greedy()], [Distribution(1)], [TopK(20), TopP(0.9), MinP(0.05), Temperature(0.8), Distribution(1)]):
+        assert 0 <= sample(context, *stages) < VOCABULARY
+    model.close()
