@@ -15,9 +15,9 @@ SAME_CALLS_ALLOWED = 2
 LOOP_TOKENS = 512
 # A loop must have gone round this often, and for this many tokens; lists and tables repeat less exactly.
 LOOP_ROUNDS = 3
-LOOP_MIN_TOKENS = 320
+LOOP_MIN_TOKENS = 160
 # Looking costs a fraction of a millisecond, so not at every token.
-_LOOK_EVERY = 64
+_LOOK_EVERY = 32
 # Equal tokens at the end that make a length worth comparing in full.
 _GLIMPSE = 16
 

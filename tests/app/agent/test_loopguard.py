@@ -19,8 +19,8 @@ def test_words_that_repeat_are_noticed_after_three_rounds(length):
     start = [chaos.randrange(5000) for _ in range(100)]
     stretch = [chaos.randrange(5000) for _ in range(length)]
     noticed = noticed_at(start + stretch * (2000 // length + 4))
-    rounds = max(320, 3 * length)
-    assert 100 + rounds <= noticed < 100 + rounds + 64
+    rounds = max(160, 3 * length)
+    assert 100 + rounds <= noticed < 100 + rounds + 32
 
 
 def test_what_only_looks_alike_is_no_loop():
