@@ -86,15 +86,12 @@ class Reader:
             raise Damaged(f"{what} has the unknown type {number}")
         return ValueType(number)
 
-    def string(self, what: str, limit: int = MAX_STRING_BYTES) -> str:
+    def string(self, what: str) -> str:
         """One string: its length in eight bytes, then UTF-8."""
-        return _text(self.take(self._length(what, limit), what), what)
-
-    def _length(self, what: str, limit: int) -> int:
         length = self.number("Q", what)
-        if length > limit:
-            raise Damaged(f"{what} is a text of {length} bytes, more than {limit}")
-        return length
+        if length > MAX_STRING_BYTES:
+            raise Damaged(f"{what} is a text of {length} bytes, more than {MAX_STRING_BYTES}")
+        return _text(self.take(length, what), what)
 
     def value(self, kind: ValueType, what: str, inspect: Callable[[bytes], None] | None = None) -> Value:
         """One metadata value of type `kind`; `inspect` sees every text of an array of texts, in order."""

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from laguna_engine.errors import ContextError, EngineClosed, RequestError
+from laguna_engine.llama.creation import create
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.options import ContextOptions, DecodeStatus, KvType, Outputs, physical_cores
+from laguna_engine.llama.options import ContextOptions, DecodeStatus, KvType, Outputs
 from laguna_engine.llama.sampler import SamplerChain
-from laguna_engine.native.library import lib, log, recent_log
+from laguna_engine.native.library import lib, recent_log
 from laguna_engine.native.stop import StopFlag
-from laguna_engine.native.structs import Batch, ContextHandle, ContextParams, MemoryHandle
+from laguna_engine.native.structs import Batch, MemoryHandle
 
 if TYPE_CHECKING:
     import numpy
@@ -31,12 +32,6 @@ _SEQUENCE = 0
 _INVALID_BATCH = -1
 """`llama_decode`: the batch was refused and nothing was changed."""
 
-_FLASH_ATTENTION = {None: -1, False: 0, True: 1}
-"""`llama_flash_attn_type`."""
-
-_MAX_TOKENS = 2**31 - 1
-"""Sizes and positions are 32-bit signed in llama.cpp."""
-
 
 class Context:
     """A `llama_context` of one sequence.
@@ -46,9 +41,8 @@ class Context:
 
     def __init__(self, model: Model, options: ContextOptions) -> None:
         """Allocate cache and compute buffers; ContextError with llama.cpp's reason when that fails."""
-        _check_options(options)
         self._stop = StopFlag()
-        self._handle = _create(model, options, self._stop)
+        self._handle = create(model, options, self._stop)
         self._memory: MemoryHandle = lib.llama_get_memory(self._handle)
         if not self._memory:
             lib.llama_free(self._handle)
@@ -202,31 +196,3 @@ def _output_rows(count: int, outputs: Outputs) -> range:
     if outputs is Outputs.NONE:
         return range(0)
     return range(count) if outputs is Outputs.ALL else range(count - 1, count)
-
-
-def _check_options(options: ContextOptions) -> None:
-    sizes = (options.n_ctx, options.n_batch, options.n_ubatch, options.threads, options.threads_batch)
-    if not all(0 <= size <= _MAX_TOKENS for size in sizes) or not (options.n_batch and options.n_ubatch):
-        raise ContextError(f"{options} has a size out of range; use positive sizes")
-    if options.flash_attention is False and options.type_v is not KvType.F16:
-        raise ContextError(f"a {options.type_v.value} V cache needs flash attention; turn it on or use an f16 cache")
-
-
-def _create(model: Model, options: ContextOptions, stop: StopFlag) -> ContextHandle:
-    params: ContextParams = lib.llama_context_default_params()
-    params.n_ctx, params.n_batch = options.n_ctx, options.n_batch
-    params.n_ubatch = min(options.n_ubatch, options.n_batch)
-    params.n_threads = options.threads or physical_cores()
-    params.n_threads_batch = options.threads_batch or options.threads or physical_cores()
-    params.type_k, params.type_v = options.type_k.ggml, options.type_v.ggml
-    params.flash_attn_type = _FLASH_ATTENTION[options.flash_attention]
-    params.swa_full = options.swa_full
-    params.abort_callback, params.abort_callback_data = stop.callback, stop.data
-    log.clear()
-    handle: ContextHandle = lib.llama_init_from_model(model.handle, params)
-    if not handle:
-        raise ContextError(
-            f"a context of {options.n_ctx} tokens could not be made ({recent_log()}); "
-            "try a smaller context, a q8_0 cache, or fewer layers on the GPU"
-        )
-    return handle

@@ -15,6 +15,12 @@ from laguna_engine.native.structs import SamplerHandle
 MAX_SEED = 0xFFFF_FFFE
 """The largest usable seed; 0xFFFFFFFF is llama.cpp's word for "a random one"."""
 
+MAX_LAST_N = 1 << 20
+"""llama.cpp sets aside this many tokens at once; no context is longer."""
+
+MAX_K = 2**31 - 1
+"""llama.cpp counts in 32 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Penalties:
@@ -117,9 +123,9 @@ def _check_values(stage: Stage) -> None:
     match stage:
         case Penalties(last_n, repeat, frequency, presence):
             finite = math.isfinite(repeat) and math.isfinite(frequency) and math.isfinite(presence)
-            valid = finite and last_n >= 0 and repeat > 0
+            valid = finite and 0 <= last_n <= MAX_LAST_N and repeat > 0
         case TopK(k):
-            valid = k >= 0
+            valid = 0 <= k <= MAX_K
         case TopP(p) | MinP(p):
             valid = 0 <= p <= 1
         case Temperature(t):

@@ -311,3 +311,16 @@ def test_not_a_number_in_the_weights(tmp_path: Path) -> None:
     path = file.write(tmp_path / "nan.gguf")
     with pytest.raises(ModelFileError, match=r"nan\.gguf: llama\.cpp cannot load it .*; download it again"):
         Model.open(path, check_tensors=True)
+
+
+def generic() -> tiny.GgufFile:
+    """The tiny model under the name of an architecture that the engine knows nothing special about."""
+    file = tiny.laguna().set("general.architecture", "qwen3moe")
+    file.metadata = {key.replace("laguna.", "qwen3moe."): entry for key, entry in file.metadata.items()}
+    return file.remove("blk.1.attn_gate.weight")
+
+
+def test_other_text_models_get_the_general_rules_only(tmp_path: Path) -> None:
+    assert header.check(generic().write(tmp_path / "generic.gguf")).architecture == "qwen3moe"
+    file = generic().set("qwen3moe.expert_used_count", 9)
+    assert "uses 9 of 4 experts" in refusal(file.write(tmp_path / "generic.gguf"))
