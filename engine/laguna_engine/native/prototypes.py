@@ -59,7 +59,6 @@ _MODEL: dict[str, Prototype] = {
     "llama_model_n_params": (c_uint64, (ModelHandle,)),
     "llama_model_size": (c_uint64, (ModelHandle,)),
     "llama_model_desc": (c_int32, (ModelHandle, c_char_p, c_size_t)),
-    "llama_model_has_decoder": (c_bool, (ModelHandle,)),
 }
 
 _VOCAB: dict[str, Prototype] = {
