@@ -1,6 +1,7 @@
 """In a real (pseudo) terminal: what the app sends, and that it leaves the terminal as it found it, however it ends."""
 
 import os
+import re
 import signal
 import sys
 import termios
@@ -75,13 +76,18 @@ def terminal() -> Iterator[Terminal]:
 
 
 @pytest.fixture
-def busy() -> Iterator[Terminal]:
+def slow() -> Iterator[Terminal]:
     terminal = Terminal(delay=0.005)
     terminal.read_until(b"ready")
-    terminal.child.send(b"go\r")
-    terminal.read_until(b"answer")
     yield terminal
     terminal.child.close(force=True)
+
+
+@pytest.fixture
+def busy(slow: Terminal) -> Terminal:
+    slow.child.send(b"go\r")
+    slow.read_until(b"answer")
+    return slow
 
 
 def test_quitting_restores_the_terminal(terminal: Terminal) -> None:
@@ -133,6 +139,15 @@ def test_hostile_text_never_reaches_the_terminal_as_a_command(busy: Terminal) ->
     assert "\x9b".encode() not in busy.written
     assert "\u202e".encode() not in busy.written
     assert "␛]52;c;".encode() in busy.written
+
+
+@pytest.mark.parametrize("newline", [b"\x1b\r", b"\n", b"\x1b[13;2u", b"\x1b[13;3u", b"\x1b[27;2;13~"])
+def test_every_terminals_new_line_key_is_understood(slow: Terminal, newline: bytes) -> None:
+    slow.child.send(b"first" + newline + b"second\r")
+    slow.read_until(b"answer")
+    assert b"queued" not in slow.written
+    rows = re.split(rb"\x1b\[\d+;\d+H|\r?\n", slow.written)
+    assert not any(b"first" in row and b"second" in row for row in rows)
 
 
 def test_copying_goes_through_the_terminals_clipboard(busy: Terminal) -> None:

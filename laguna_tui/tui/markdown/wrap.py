@@ -6,9 +6,9 @@ from rich.cells import cell_len, set_cell_size
 
 from laguna_tui.tui.markdown.flow import Line, Run, Runs, plain
 
-# A word, or one ideograph: East Asian text may break between any two of them.
+# A word, or one ideograph: East Asian text may break between any two of them. A no-break space is part of a word.
 _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffdc\U00020000-\U0003fffd"
-_WORD = re.compile(rf"[{_WIDE}]|[^\s{_WIDE}]+")
+_WORD = re.compile(rf"[{_WIDE}]|[^ \t\n\u3000{_WIDE}]+")
 # A column narrower than this shows nothing readable; laying out is done as if it were this wide and is cropped.
 MIN_WIDTH = 4
 

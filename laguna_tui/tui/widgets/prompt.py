@@ -12,6 +12,7 @@ from textual.widgets import TextArea
 from laguna_tui.text import sanitize
 from laguna_tui.tui.commands import is_slash, matching
 from laguna_tui.tui.history import History
+from laguna_tui.tui.legacy_keys import SHIFT_ENTER, understand_alt_enter
 
 
 class Prompt(TextArea):
@@ -43,7 +44,9 @@ class Prompt(TextArea):
             if isinstance(binding, Binding)
             for key in binding.key.split(",")
         }
+        self._own_keys[SHIFT_ENTER] = "newline"
         self.cursor_blink = False
+        understand_alt_enter()
 
     def replace_text(self, text: str) -> None:
         """Put this text in, the cursor at its end."""
