@@ -25,7 +25,7 @@ class Outlet:
     def publish(self) -> None:
         """Hand over what was put; waits while the reader is far behind."""
         self._published = time.perf_counter()
-        self._channel.publish(self.batch)
+        self._channel.publish(self.batch.copy())
         self.batch.clear()
 
     def tell(self, event: Event) -> None:

@@ -84,13 +84,15 @@ class AsyncEventStream(_Held):
         return self._unread.popleft()
 
     async def _take(self) -> list[Event]:
-        loop = asyncio.get_running_loop()
-        while True:
-            changed = asyncio.Event()
-            batch = self._channel.poll(_waker(loop, changed, self._cancel))
-            if batch is not None:
-                return batch
-            await changed.wait()
+        changed = asyncio.Event()
+        self._channel.wake = _waker(asyncio.get_running_loop(), changed, self._cancel)
+        try:
+            while (batch := self._channel.poll()) is None:
+                await changed.wait()
+                changed.clear()
+        finally:
+            self._channel.wake = None
+        return batch
 
     async def aclose(self) -> None:
         """Cancel the generation if it still runs, and end the iteration. Does not wait."""

@@ -16,13 +16,12 @@ def in_thread(function, *arguments) -> threading.Thread:
     return thread
 
 
-def test_items_come_out_in_order_and_the_end_is_an_empty_batch():
+def test_batches_come_out_in_order_and_the_end_is_an_empty_one_for_ever():
     channel: Channel[int] = Channel(100)
     channel.publish([1, 2])
     channel.publish([3])
     channel.end([4])
-    assert channel.take() == [1, 2, 3, 4]
-    assert channel.take() == []
+    assert [channel.take() for _ in range(5)] == [[1, 2], [3], [4], [], []]
 
 
 def test_a_reader_waits_for_the_writer():
@@ -59,9 +58,10 @@ def test_an_error_comes_after_what_was_written_before_it():
     channel: Channel[int] = Channel(100)
     channel.publish([1])
     channel.end([2], ValueError("broken"))
-    assert channel.take() == [1, 2]
-    with pytest.raises(ValueError, match="broken"):
-        channel.take()
+    assert [channel.take(), channel.take()] == [[1], [2]]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="broken"):
+            channel.take()
 
 
 def test_only_the_first_end_counts():
@@ -74,14 +74,33 @@ def test_only_the_first_end_counts():
         channel.take()
 
 
-def test_polling_an_empty_channel_wakes_once_when_something_comes():
+def test_polling_does_not_wait_and_whoever_polls_is_woken():
     channel: Channel[int] = Channel(100)
     wakes: list[str] = []
-    assert channel.poll(lambda: wakes.append("woken")) is None
+    channel.wake = lambda: wakes.append("woken")
+    assert channel.poll() is None
     channel.publish([1])
-    channel.publish([2])
     assert wakes == ["woken"]
-    assert channel.poll(lambda: wakes.append("again")) == [1, 2]
+    assert channel.poll() == [1]
+    assert channel.poll() is None
+    channel.wake = None
+    channel.publish([2])
     channel.end([])
     assert wakes == ["woken"]
-    assert channel.poll(lambda: wakes.append("again")) == []
+    assert [channel.poll(), channel.poll(), channel.poll()] == [[2], [], []]
+
+
+def test_nothing_is_lost_between_a_hasty_writer_and_a_hasty_reader():
+    channel: Channel[int] = Channel(3)
+    got: list[int] = []
+
+    def read():
+        while batch := channel.take():
+            got.extend(batch)
+
+    reader = in_thread(read)
+    for number in range(5000):
+        channel.publish([number])
+    channel.end([])
+    reader.join(SECONDS)
+    assert got == list(range(5000))

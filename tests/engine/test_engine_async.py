@@ -11,6 +11,7 @@ from laguna_engine import outlet
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished, FinishReason, Token
 from laguna_engine.generation import Generation
+from laguna_engine.stream import _waker
 from tests.engine.runs import answer, gather
 
 PROMPT = list(range(40, 60))
@@ -109,15 +110,8 @@ def test_a_loop_that_was_closed_under_the_reader_cancels(engine):
         streams.append(stream)
         await anext(stream)
         # Left waiting for a wake-up, as a task is when its loop is torn down.
-        stream._channel.poll(waker(stream))
-
-    def waker(stream):
-        from laguna_engine.stream import _waker
-
-        return _waker(asyncio.get_running_loop(), asyncio.Event(), stream._cancel)
+        stream._channel.wake = _waker(asyncio.get_running_loop(), asyncio.Event(), stream._cancel)
 
     asyncio.run(start())
-    channel = streams[0]._channel
-    while (batch := channel.take())[-1:] and not isinstance(batch[-1], Finished):
-        pass
-    assert batch[-1].reason is FinishReason.CANCELLED
+    *_, last = iter(streams[0]._channel.take, [])
+    assert last[-1].reason is FinishReason.CANCELLED
