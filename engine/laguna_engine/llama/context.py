@@ -52,6 +52,8 @@ class Context:
         self.n_ubatch: int = lib.llama_n_ubatch(self._handle)
         self._n_vocab = model.vocab.size
         self._rows = range(0)
+        # Where the cache ends; kept here because every native call lets another thread take the interpreter.
+        self._next = 0
         self._make_batch()
         model.adopt(self)
 
@@ -77,11 +79,12 @@ class Context:
         count = len(tokens)
         if not 0 < count <= self.n_batch or min(tokens) < 0 or max(tokens) >= self._n_vocab:
             raise self._refusal(tokens)
-        if start != lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1:
-            raise RequestError(f"position {start} does not continue the cache, which ends at {self.positions()[1]}")
+        if start != self._next:
+            raise RequestError(f"position {start} does not continue the cache, which ends at {self._next - 1}")
         self._fill(tokens, start, count, outputs)
         code = lib.llama_decode(self._handle, self._batch)
         if code == 0:
+            self._next = start + count
             self._rows = _output_rows(count, outputs)
             return DecodeStatus.OK
         return self._failed(code)
@@ -103,7 +106,7 @@ class Context:
             flags[count - 1] = outputs is Outputs.LAST
 
     def _failed(self, code: int) -> DecodeStatus:
-        self._rows = range(0)
+        self._changed()
         if code in (DecodeStatus.FULL, DecodeStatus.ABORTED):
             return DecodeStatus(code)
         if code == _INVALID_BATCH:
@@ -128,11 +131,16 @@ class Context:
         if start < 0 or (end is not None and end < start):
             raise RequestError(f"cannot remove positions {start} to {end}; start must be 0 or more and end after it")
         lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end)
-        self._rows = range(0)
+        self._changed()
 
     def clear(self) -> None:
         """Empty the cache."""
         lib.llama_memory_clear(self._live_memory(), True)
+        self._changed()
+
+    def _changed(self) -> None:
+        """What was known of the cache's end and of the logits no longer holds."""
+        self._next = self.positions()[1] + 1
         self._rows = range(0)
 
     def positions(self) -> tuple[int, int]:
