@@ -27,6 +27,7 @@ from laguna_tui.tui.widgets.prompt import Prompt
 DRAWS_PER_SECOND = 20
 # The second ctrl+c must follow this soon to mean: quit.
 TWICE_S = 1.5
+NO_MODEL = "No model is loaded, so nobody can answer. The message above says what to do."
 
 
 class LagunaApp(Shell):
@@ -39,6 +40,7 @@ class LagunaApp(Shell):
         self._session = session
         self._turns = Turns(session)
         self.conversation = Conversation(self.document)
+        self._welcome = Welcome(self._model, self._folder)
         self._poller: Timer | None = None
         self._interrupted_at = -TWICE_S
 
@@ -52,7 +54,7 @@ class LagunaApp(Shell):
         on_ending_signals(self._leave)
         self.status_bar.status = Status(model=self._model, folder=self._folder)
         self._poller = self.set_interval(1 / DRAWS_PER_SECOND, self._poll)
-        self.document.append(Welcome(self._model, self._folder))
+        self.document.append(self._welcome)
         self.transcript.update_rows()
         self._turns.open()
 
@@ -69,7 +71,7 @@ class LagunaApp(Shell):
 
     def _show(self) -> None:
         self.status_bar.status = replace(self.status_bar.status, state=self._turns.state)
-        self.rail.queued = tuple(self._turns.queued)
+        self.rail.queued = tuple(sanitize_line(message) for message in self._turns.queued)
         self.transcript.update_rows()
         if self._poller is not None and not self._turns.busy:
             self._poller.pause()
@@ -86,9 +88,12 @@ class LagunaApp(Shell):
                 self.status_bar.status = replace(self.status_bar.status, size=info.context_size, load=None)
                 for warning in info.warnings:
                     self.conversation.say(sanitize(warning), "warning")
+                self._welcome.tell(sanitize_line(info.details))
                 set_aside()
             case Failed(sentence):
                 self.conversation.fail(sentence)
+                if self._turns.state is State.FAILED:
+                    self._give_back()
             case Idle():
                 self.conversation.settle()
                 set_aside()
@@ -102,25 +107,22 @@ class LagunaApp(Shell):
         if is_slash(event.text):
             self._command(event.text)
         else:
-            self._send(sanitize(event.text))
-
-    async def _run(self, action: str) -> None:
-        await self.run_action(action)
+            self._send(event.text)
 
     def _command(self, text: str) -> None:
         command = find(text)
         if command is None:
             self.tell(f"There is no command {text}. F1 lists them.", "warning")
         else:
-            self.run_worker(self._run(command.action))
+            self.run_command(command)
 
     def _send(self, message: str) -> None:
         if self._turns.state is State.FAILED:
-            self.tell("No model is loaded, so nobody can answer. The message above says what to do.", "warning")
+            self.tell(NO_MODEL, "warning")
             self.prompt.replace_text(message)
             return
         if self._turns.send(message):
-            self.conversation.ask(message)
+            self.conversation.ask(sanitize(message))
             self.transcript.follow()
         if self._poller is not None:
             self._poller.resume()
@@ -132,16 +134,23 @@ class LagunaApp(Shell):
         if self._turns.state is not State.BUSY:
             return
         self._turns.stop()
+        self._give_back()
+        self._show()
+
+    def _give_back(self) -> None:
+        """Put the messages that wait into the input."""
         waiting = self._turns.unqueue()
         if waiting:
             self.prompt.replace_text("\n".join(part for part in (self.prompt.text, waiting) if part))
-        self._show()
 
     def action_new_chat(self) -> None:
         """Forget the conversation."""
+        if self._turns.state is State.FAILED:
+            self.tell(NO_MODEL, "warning")
+            return
         self._turns.new_chat()
         self.conversation.clear()
-        self.document.append(Welcome(self._model, self._folder))
+        self.document.append(self._welcome)
         self.transcript.follow()
         if self._poller is not None:
             self._poller.resume()

@@ -1,7 +1,8 @@
 """The screen without the model: its widgets, its keys, and what the user can do with what is already there."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from textual.screen import Screen
 from laguna_tui.text import sanitize_line
 from laguna_tui.tui import themes
 from laguna_tui.tui.border import safe_path
-from laguna_tui.tui.commands import COMMANDS, is_slash, matching
+from laguna_tui.tui.commands import COMMANDS, Command, is_slash, matching
 from laguna_tui.tui.export import write_chat
 from laguna_tui.tui.history import History
 from laguna_tui.tui.keys import Row, command_rows, key_rows
@@ -88,10 +89,11 @@ class Shell(App[None]):
         """Our commands in textual's palette."""
         del screen
         for command in COMMANDS:
-            yield SystemCommand(command.title, command.summary, self._runner(command.action))
+            yield SystemCommand(command.title, command.summary, partial(self.run_command, command))
 
-    def _runner(self, action: str) -> Callable[[], object]:
-        return lambda: self.run_worker(self.run_action(action), exit_on_error=True)
+    def run_command(self, command: Command) -> None:
+        """Do what the command says."""
+        self.run_worker(self.run_action(command.action))
 
     # -- input and rail
 
@@ -184,7 +186,8 @@ class Shell(App[None]):
 
     # -- screens
 
-    def help_sections(self) -> dict[str, list[Row]]:
+    @staticmethod
+    def help_sections() -> dict[str, list[Row]]:
         """What the help screen and the documentation of the keys are made from."""
         return {
             "Everywhere": key_rows(Shell.BINDINGS),

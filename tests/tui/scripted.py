@@ -41,6 +41,8 @@ class ScriptedSession:
         delay: float = 0.0,
         warnings: tuple[str, ...] = (),
         context_size: int = 8192,
+        details: str = "",
+        broken: bool = False,
     ) -> None:
         self.title = title
         self.folder = folder
@@ -51,7 +53,8 @@ class ScriptedSession:
         self._scripts = scripts or (answer("Hello."),)
         self._opening = opening
         self._delay = delay
-        self._info = SessionInfo(context_size, warnings=warnings)
+        self._broken = broken
+        self._info = SessionInfo(context_size, details, warnings)
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         for percent in (0, 50, 100):
@@ -61,6 +64,8 @@ class ScriptedSession:
             raise self._opening
         if self._opening is not None:
             self._opening.wait(20)
+        if self._broken:
+            raise RuntimeError("out of luck")
         return self._info
 
     def ask(self, message: str) -> Iterator[AgentEvent]:

@@ -50,6 +50,25 @@ async def test_a_model_that_cannot_be_loaded_is_an_error_with_a_remedy_and_the_a
         assert app.is_running
 
 
+async def test_what_was_loaded_is_told() -> None:
+    async with running(ScriptedSession(details="3 M parameters, CPU")) as (app, pilot):
+        await ready(app, pilot)
+        assert "laguna  Scripted  3 M parameters, CPU" in transcript(app)
+
+
+async def test_messages_for_a_model_that_never_came_go_back_into_the_input() -> None:
+    gate = threading.Event()
+    session = ScriptedSession(opening=gate, broken=True)
+    async with running(session) as (app, pilot):
+        await pilot.press(*"early", "enter")
+        await until(pilot, lambda: app.rail.queued)
+        gate.set()
+        await until(pilot, lambda: app.state is State.FAILED)
+        assert app.prompt.text == "early"
+        await pilot.press("ctrl+n")
+        assert "went wrong" in transcript(app)
+
+
 async def test_a_warning_of_the_engine_is_shown() -> None:
     async with running(ScriptedSession(warnings=("The KV cache is quantised.",))) as (app, pilot):
         await ready(app, pilot)

@@ -11,7 +11,7 @@ HINTS = (("Enter", "send"), ("Ctrl+J", "new line"), ("Tab", "to the transcript")
 
 
 class Welcome(Piece):
-    """The model and folder by name. Both texts are sanitised."""
+    """The model and folder by name, and what is known of the model once it is loaded. All texts are sanitised."""
 
     stop = False
 
@@ -19,13 +19,20 @@ class Welcome(Piece):
         super().__init__()
         self._model = model
         self._folder = folder
+        self._details = ""
+
+    def tell(self, details: str) -> None:
+        """The model is loaded, and this is what it is."""
+        self._details = details
+        self.changed()
 
     def mark(self) -> Run:
         return Run("≈ ", "bar")
 
     def lay(self, width: int) -> Sequence[Line]:
         width = min(width, MAX_PROSE)
-        name = (Run("laguna", "heading heading-h2"), Run(f"  {self._model}", "muted"))
+        details = (Run(f"  {self._details}", "muted"),) if self._details else ()
+        name = (Run("laguna", "heading heading-h2"), Run(f"  {self._model}", "text"), *details)
         about = (Run("Ask about the code in "), Run(self._folder, "inline-code"))
         hints: list[Run] = []
         for key, what in HINTS:
