@@ -151,7 +151,7 @@ class LagunaApp(Shell):
         self._turns.new_chat()
         self.conversation.clear()
         self.document.append(self._welcome)
-        self.transcript.follow()
+        self.transcript.action_follow()
         if self._poller is not None:
             self._poller.resume()
         self._show()

@@ -21,10 +21,10 @@ from laguna_tui.events import (
 )
 from laguna_tui.tui.markdown.convert import convert
 from laguna_tui.tui.markdown.flow import Flows
-from laguna_tui.tui.markdown.split import Chunk, Splitter
-from laguna_tui.tui.markdown.tail import Tail
+from laguna_tui.tui.stream import AnswerStream
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.pieces import Answered, Answering, Asked, Called, Notice, Thought
+from laguna_tui.tui.transcript.pieces import Asked, Notice
+from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.transcript.working import Working
 
 _ENDS: dict[TurnEnd, tuple[str, str]] = {
@@ -53,7 +53,7 @@ class Conversation:
         self.document = document
         self._clock = clock
         self._convert = converter
-        self._stream: _Stream | None = None
+        self._stream: AnswerStream | None = None
         self._thought: Thought | None = None
         self._thought_at = 0.0
         self._calls: dict[int, Called] = {}
@@ -66,6 +66,7 @@ class Conversation:
 
     def say(self, text: str, kind: str = "info") -> None:
         """The app has something to tell."""
+        self._idle()
         self._end_text()
         self.document.append(Notice(text, kind))
 
@@ -79,7 +80,7 @@ class Conversation:
         self._idle()
         self._end_text()
         for called in self._calls.values():
-            called.finish("", 0.0, ok=False)
+            called.stop_waiting()
         self._calls.clear()
 
     def clear(self) -> None:
@@ -113,9 +114,9 @@ class Conversation:
         """Show that something is going on before there is text."""
         if self._working is None:
             self._end_text()
-            self._working = Working(self._clock())
+            self._working = Working()
             self.document.append(self._working)
-        self._working.tell(prefill, self._clock())
+        self._working.tell(prefill)
 
     def _idle(self) -> None:
         if self._working is not None:
@@ -139,7 +140,7 @@ class Conversation:
                 return
             self._idle()
             self._end_text()
-            self._stream = _Stream(self.document, self._convert)
+            self._stream = AnswerStream(self.document, self._convert)
         self._stream.feed(text)
 
     def _end_text(self) -> None:
@@ -168,45 +169,6 @@ class Conversation:
         kind, sentence = _ENDS.get(event.end, ("info", ""))
         if event.detail or sentence:
             self.say(event.detail or sentence, kind)
-
-
-class _Stream:
-    """The answer that streams: closed blocks are appended, the open one is drawn by its tail."""
-
-    def __init__(self, document: Document, converter: Callable[[str], Flows]) -> None:
-        self._document = document
-        self._convert = converter
-        self._splitter = Splitter()
-        self._tail = Tail(self._splitter)
-        self._open: Answering | None = None
-        self._first = True
-
-    def feed(self, text: str) -> None:
-        chunks = self._splitter.feed(text)
-        self._take(chunks)
-        if not self._splitter.tail.strip():
-            return
-        if self._open is None:
-            self._open = Answering(self._tail, gap=self._first or self._splitter.tail_gap)
-            self._document.append(self._open)
-        self._open.changed()
-
-    def finish(self) -> None:
-        self._take(self._splitter.finish())
-        self._drop()
-
-    def _take(self, chunks: list[Chunk]) -> None:
-        if chunks:
-            self._drop()
-        for chunk in chunks:
-            self._document.append(Answered(chunk.source, self._convert(chunk.source), gap=chunk.gap or self._first))
-            self._first = False
-
-    def _drop(self) -> None:
-        if self._open is not None:
-            self._document.remove(self._open)
-            self._open = None
-        self._tail.restart()
 
 
 def call_text(event: ToolStarted) -> str:

@@ -22,7 +22,8 @@ from laguna_tui.tui.keys import Row, command_rows, key_rows
 from laguna_tui.tui.session import AUTO_THEME, TuiSettings
 from laguna_tui.tui.transcript import reading
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.pieces import Called, Folding, Thought
+from laguna_tui.tui.transcript.pieces import Folding
+from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.widgets.bars import Rail, StatusBar
 from laguna_tui.tui.widgets.help import HelpScreen

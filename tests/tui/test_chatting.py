@@ -5,7 +5,8 @@ from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
 from laguna_tui.events import TextDelta, TurnEnd
-from laguna_tui.tui.transcript.pieces import Asked, Called, Thought
+from laguna_tui.tui.transcript.pieces import Asked
+from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.turns import State
 from laguna_tui.tui.widgets.help import HelpScreen
 from tests.tui.pilot import ask, ready, running, screen, transcript, until

@@ -19,8 +19,10 @@ from laguna_tui.tui.conversation import Conversation
 from laguna_tui.tui.feed import coalesced
 from laguna_tui.tui.markdown.convert import convert
 from laguna_tui.tui.markdown.flow import Flows, plain
+from laguna_tui.tui.transcript.answer import Answered
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.pieces import Answered, Asked, Called, Notice, Thought
+from laguna_tui.tui.transcript.pieces import Asked, Notice
+from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.transcript.working import Working
 from tests.tui.scripted import call, deltas, thinking
 from tests.tui.story import ANSWER
@@ -126,10 +128,12 @@ def test_the_agents_own_words_come_first() -> None:
     assert chat.rows() == ["", "needs 9,000 of 8,192"]
 
 
-def test_a_rejected_call_is_told() -> None:
+def test_a_rejected_call_is_told_and_the_wait_goes_on_below() -> None:
     chat = Chat()
+    chat.conversation.ask("q")
     chat.hear(CallRejected("<tool_call>x", "no tool x"))
-    assert "no tool x" in chat.rows()[1]
+    assert "no tool x" in chat.rows()[3]
+    assert chat.kinds() == [Asked, Notice, Working]
 
 
 def test_an_error_in_the_middle_closes_what_was_open() -> None:
@@ -139,7 +143,7 @@ def test_an_error_in_the_middle_closes_what_was_open() -> None:
     chat.conversation.fail("The engine stopped.")
     chat.document.flush()
     assert chat.kinds() == [Asked, Called, Answered, Notice]
-    assert "running" not in "".join(chat.rows())
+    assert chat.rows()[3] == "read()  stopped"
 
 
 def test_blank_text_opens_nothing() -> None:

@@ -42,6 +42,11 @@ def test_a_longer_fence_holds_a_shorter_one() -> None:
     assert sources(f"{code}\nafter") == [code, "after"]
 
 
+def test_an_indented_fence_does_not_close_one() -> None:
+    code = "```\n    ```\nx\n```"
+    assert sources(f"{code}\nafter") == [code, "after"]
+
+
 def test_a_fence_may_have_no_end() -> None:
     assert sources("```\nx = 1") == ["```\nx = 1"]
 

@@ -3,8 +3,10 @@
 from laguna_tui.tui.markdown.convert import convert
 from laguna_tui.tui.markdown.flow import plain
 from laguna_tui.tui.transcript import reading
+from laguna_tui.tui.transcript.answer import Answered
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.pieces import Answered, Asked, Called, Notice, Piece, Thought
+from laguna_tui.tui.transcript.pieces import Asked, Notice, Piece
+from laguna_tui.tui.transcript.steps import Called, Thought
 
 
 def document_of(*pieces: Piece, width: int = 40) -> Document:

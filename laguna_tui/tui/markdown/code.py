@@ -1,5 +1,6 @@
 """Code to toned runs with pygments. Highlighting may fail or be too dear: then the code is shown plain."""
 
+import re
 from functools import lru_cache
 
 from pygments.lexer import Lexer
@@ -13,6 +14,7 @@ from laguna_tui.tui.markdown.flow import Run, Runs
 # of hostile text; past this, no colours.
 MAX_HIGHLIGHT = 20_000
 TAB = 4
+_LANGUAGE = re.compile(r"[\w.+#-]{1,24}")
 _TONES: dict[_TokenType, str] = {
     Token.Comment: "code-comment",
     Token.Keyword: "code-keyword",
@@ -33,6 +35,12 @@ _TONES: dict[_TokenType, str] = {
     Token.Generic.Subheading: "code-name",
     Token.Generic.Prompt: "code-comment",
 }
+
+
+def language_of(info: str) -> str:
+    """The language that a fence's info string names, or nothing."""
+    found = _LANGUAGE.match(info.strip())
+    return found.group() if found else ""
 
 
 def highlight(code: str, language: str) -> tuple[Runs, ...]:

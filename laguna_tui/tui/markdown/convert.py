@@ -1,17 +1,15 @@
 """One closed Markdown block to flows, by markdown-it-py. The text was sanitised before it came here."""
 
-import re
 from dataclasses import dataclass, field
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from laguna_tui.tui.markdown.code import highlight
+from laguna_tui.tui.markdown.code import highlight, language_of
 from laguna_tui.tui.markdown.flow import Code, Flow, Flows, Indent, Prose, Rule, Run, Runs, Table
 from laguna_tui.tui.markdown.inline import inline_runs
 
 BULLETS = "•◦▪"
-_LANGUAGE = re.compile(r"[\w.+#-]{1,24}")
 _QUOTE = Run("▎ ", "quote-bar")
 
 
@@ -93,8 +91,7 @@ class _Builder:
             self.flows.append(Prose(runs, self._indent(), gap))
 
     def _fence(self, token: Token) -> None:
-        found = _LANGUAGE.match(token.info.strip())
-        self._code(token.content, found.group() if found else "")
+        self._code(token.content, language_of(token.info))
 
     def _code_block(self, token: Token) -> None:
         self._code(token.content, "")

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
+# From this indent on a line is code, whatever it looks like.
+INDENTED_CODE = 4
 _FENCE = re.compile(r"(?P<indent> {0,3})(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)")
 _INNER_FENCE = re.compile(r"\s*(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)")
 _HEADING = re.compile(r" {0,3}#{1,6}(\s|$)")
@@ -116,7 +118,7 @@ class Splitter:
         self._blank = False
         inner = _INNER_FENCE.match(line)
         if self._mark:
-            self._mark = "" if closes_fence(line, self._mark) else self._mark
+            self._mark = "" if closes_fence(line, self._mark, self._depth) else self._mark
         elif inner is not None:
             self._mark = inner["mark"]
 
@@ -151,7 +153,8 @@ class Splitter:
         self.kind, self.lines, self._mark = Kind.NONE, [], ""
 
 
-def closes_fence(line: str, mark: str) -> bool:
-    """Whether the line is a closing fence for one that was opened with `mark`."""
+def closes_fence(line: str, mark: str, depth: int = 0) -> bool:
+    """Whether the line is a closing fence for one that was opened with `mark` in content that starts at `depth`."""
     stripped = line.strip()
-    return len(stripped) >= len(mark) and stripped == mark[0] * len(stripped)
+    near = len(line) - len(line.lstrip()) - depth < INDENTED_CODE
+    return near and len(stripped) >= len(mark) and stripped == mark[0] * len(stripped)

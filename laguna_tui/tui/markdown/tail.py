@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from laguna_tui.tui.markdown.code import TAB, highlight
+from laguna_tui.tui.markdown.code import TAB, highlight, language_of
 from laguna_tui.tui.markdown.convert import convert
 from laguna_tui.tui.markdown.flow import Flows, Line, Run, Table
 from laguna_tui.tui.markdown.layout import MAX_PROSE, language_row, lay_code, lay_out
@@ -63,14 +63,15 @@ class _FenceTail:
         self._width = 0
 
     def lines(self, splitter: Splitter, width: int) -> list[Line]:
-        language = splitter.lines[0].lstrip(" `~").split(" ")[0]
+        language = language_of(splitter.lines[0].lstrip(" `~"))
         reach = min(width, MAX_PROSE)
         if width != self._width:
             self._rows, self._done, self._width = language_row(language, reach), 1, width
         for line in splitter.lines[self._done :]:
             self._rows.extend(lay_code(highlight(line, language), width, reach))
         self._done = len(splitter.lines)
-        if not splitter.partial:
+        # What may become the closing fence is not shown as code first.
+        if not splitter.partial.strip(" `~"):
             return self._rows
         return self._rows + lay_code(((Run(splitter.partial.expandtabs(TAB), "code"),),), width, reach)
 

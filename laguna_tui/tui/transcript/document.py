@@ -82,10 +82,13 @@ class Document:
         for later in range(index, len(self._slots)):
             self._index[self._slots[later].piece] = later
         self._touched.discard(piece)
+        piece.listener = None
         self._change(index)
 
     def clear(self) -> None:
         """Forget every piece."""
+        for piece in self._index:
+            piece.listener = None
         self._slots.clear()
         self._index.clear()
         self._touched.clear()

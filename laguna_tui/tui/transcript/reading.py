@@ -1,9 +1,11 @@
 """Reading a document back: where the block cursor stops, what copying gives, the whole chat as Markdown."""
 
 from laguna_tui.tui.markdown.flow import plain
+from laguna_tui.tui.transcript.answer import Answered
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.paint import GUTTER
-from laguna_tui.tui.transcript.pieces import Answered, Asked, Called, Notice, Piece, Thought
+from laguna_tui.tui.transcript.pieces import Asked, Notice, Piece
+from laguna_tui.tui.transcript.steps import Called, Thought
 
 
 def stops(document: Document) -> list[int]:
@@ -57,8 +59,8 @@ def last_answer(document: Document) -> str:
         if isinstance(piece, Asked) and answer:
             break
         if isinstance(piece, Answered):
-            answer.insert(0, piece)
-    return joined(answer)
+            answer.append(piece)
+    return joined(answer[::-1])
 
 
 def rows_text(document: Document, first: tuple[int, int], last: tuple[int, int | None]) -> str:

@@ -22,7 +22,7 @@ class Transcript(TranscriptView, can_focus=True):
         Binding("y,c", "copy", "Copy the block"),
         Binding("pageup", "page_up", "Scroll up a page", show=False),
         Binding("pagedown", "page_down", "Scroll down a page", show=False),
-        Binding("home,g", "scroll_home", "To the top"),
+        Binding("home,g", "top", "To the top"),
         Binding("end,G", "follow", "Follow the end"),
         Binding("i", "leave", "Back to the input"),
     ]
@@ -106,6 +106,10 @@ class Transcript(TranscriptView, can_focus=True):
         """Copy the block under the cursor."""
         if self._at is not None and self._at < len(self.document):
             self.post_message(self.Copied(reading.copied(self.document, self._at)))
+
+    def action_top(self) -> None:
+        """Go to the first row."""
+        self.scroll_home(animate=False)
 
     def action_follow(self) -> None:
         """Go to the end and stay there."""

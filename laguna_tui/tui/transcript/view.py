@@ -115,9 +115,8 @@ class TranscriptView(ScrollView):
         super().watch_scroll_y(old_value, new_value)
         if not self._moving:
             self.following = round(new_value) >= self.max_scroll_y
-            if self.document.width:
-                self._lay_visible(self._anchor())
-                self.update_rows()
+            self._lay_visible(self._anchor())
+            self.update_rows()
 
     def watch_following(self, following: bool) -> None:
         self.post_message(self.FollowChanged(following))
@@ -197,7 +196,7 @@ class TranscriptView(ScrollView):
         piece = self.document.piece(index)
         inside = inner >= piece.gap
         focused = inside and index in self._focused_pieces
-        key = (id(piece), piece.version, inner, focused)
+        key = (piece.serial, piece.version, inner, focused)
         strip = self._painted.get(key)
         if strip is None:
             mark = piece.mark() if inside else NO_MARK

@@ -16,15 +16,13 @@ class Working(Piece):
 
     stop = False
 
-    def __init__(self, since: float) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._since = since
-        self._now = since
         self._prefill: Prefill | None = None
 
-    def tell(self, prefill: Prefill | None, now: float) -> None:
+    def tell(self, prefill: Prefill | None) -> None:
         """How far reading has come; None when there is nothing to read."""
-        self._prefill, self._now = prefill, now
+        self._prefill = prefill
         self.changed()
 
     def mark(self) -> Run:
