@@ -112,7 +112,8 @@ _SETTINGS = (
 def _tui(arguments: argparse.Namespace) -> int:
     from laguna_tui.supervise import run_supervised
 
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # Textual draws on stderr, so a redirected one would swallow the screen.
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         sys.stderr.write('laguna-tui: the TUI needs a terminal; for pipes use: laguna-tui ask "QUESTION"\n')
         return 2
     return run_supervised(lambda: _guarded(_tui_here, arguments))
