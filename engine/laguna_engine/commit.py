@@ -25,7 +25,9 @@ class Committer:
         """Tell `token`; why the generation ends with it, or None."""
         event = Token(token, self._text.feed(token), source, self.count)
         self.count += 1
-        if self._show(event):
+        if self._filter is None:
+            self._put(event)
+        elif self._show(event, self._filter):
             return FinishReason.STOP_TEXT
         if token in self._stops:
             return FinishReason.STOP_TOKEN
@@ -36,12 +38,9 @@ class Committer:
         if self._filter is not None:
             self._put_all(self._filter.flush())
 
-    def _show(self, event: Token) -> bool:
+    def _show(self, event: Token, watch: StopTextFilter) -> bool:
         """Tell `event` unless it must wait; whether a stop text is complete."""
-        if self._filter is None:
-            self._put(event)
-            return False
-        released, stopped = self._filter.push(event)
+        released, stopped = watch.push(event)
         self._put_all(released)
         return stopped
 

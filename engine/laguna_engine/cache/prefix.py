@@ -64,8 +64,8 @@ class PrefixCache:
 
     def extend(self, tokens: Sequence[int]) -> None:
         """`tokens` were decoded behind what was there."""
-        with self._lock:
-            self._tokens.extend(tokens)
+        # Once a token, and atomic by itself; the lock only keeps tokens and `_pos_min` together.
+        self._tokens.extend(tokens)
 
     def settle(self, pos_min: int, pos_max: int) -> None:
         """Take over what the KV cache itself says it holds: the positions `pos_min` to `pos_max`, or -1 and -1."""
