@@ -1,10 +1,11 @@
 """The app as a user meets it, on a scripted session (no model)."""
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
-from laguna_tui.events import TextDelta, TurnEnd
+from laguna_tui.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.tui.transcript.pieces import Asked
 from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.turns import State
@@ -98,6 +99,39 @@ async def test_escape_stops_at_once() -> None:
         await ready(app, pilot)
         assert "stopped" in transcript(app)
         assert "two" not in transcript(app)
+
+
+class Slow(ScriptedSession):
+    """Takes a moment to notice that it was cancelled, and goes on talking."""
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        yield TextDelta("one ")
+        self.cancelled.wait(10)
+        yield TextDelta("late")
+        yield from call(1, "find", "late too")
+        yield TurnFinished(TurnEnd.CANCELLED, "stopped late")
+
+
+async def test_what_the_engine_says_after_a_stop_is_not_shown() -> None:
+    async with running(Slow()) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        await pilot.press("escape")
+        await ready(app, pilot)
+        assert "late\n" not in transcript(app)
+        assert "stopped late" in transcript(app)
+
+
+async def test_a_new_chat_hears_nothing_of_the_old_one() -> None:
+    session = Slow()
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: session.chats == 2 and app.state is State.READY)
+        assert transcript(app).rstrip().endswith("all\xa0keys")
 
 
 async def test_a_message_typed_meanwhile_is_sent_after() -> None:
