@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Channel(Generic[T]):
-    """A bounded queue that is filled and emptied in batches, none of them empty.
+    """A bounded queue that is filled and emptied in batches.
 
     `wake` is called on the writer's thread after every change while it is set; it must not block.
     """
@@ -32,7 +32,8 @@ class Channel(Generic[T]):
 
     def publish(self, batch: list[T]) -> None:
         """Append `batch`, then wait until less than the capacity is unread; not once the channel is hurried."""
-        if self._ended:
+        # An empty batch would read as the end.
+        if self._ended or not batch:
             return
         self._written += len(batch)
         self._put(batch)

@@ -24,6 +24,13 @@ def test_batches_come_out_in_order_and_the_end_is_an_empty_one_for_ever():
     assert [channel.take() for _ in range(5)] == [[1, 2], [3], [4], [], []]
 
 
+def test_nothing_written_is_not_the_end():
+    channel: Channel[int] = Channel(100)
+    channel.publish([])
+    channel.publish([1])
+    assert channel.take() == [1]
+
+
 def test_a_reader_waits_for_the_writer():
     channel: Channel[int] = Channel(100)
     got: list[list[int]] = []

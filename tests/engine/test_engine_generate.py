@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from laguna_engine import outlet
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.errors import RequestError
 from laguna_engine.events import ContextOverflow, Finished, FinishReason, Prefill, Source, Token
@@ -128,6 +129,15 @@ def test_the_possible_beginning_of_a_stop_text_is_shown_when_the_answer_ends_fir
     stop = free.text[-3:] + "and more that never comes"
     result = run(engine, PROMPT, stop_texts=(stop,), max_tokens=10)
     assert (result.text, result.reason) == (free.text, FinishReason.MAX_TOKENS)
+
+
+def test_tokens_that_are_held_back_for_long_do_not_end_the_stream(engine, monkeypatch):
+    # As on a slow machine: every token's turn to be published comes before the next one.
+    monkeypatch.setattr(outlet, "_PUBLISH_SECONDS", 0)
+    free = run(engine, PROMPT, max_tokens=20)
+    stop = free.text[:-1] + "and more that never comes"
+    result = run(engine, PROMPT, stop_texts=(stop,), max_tokens=20)
+    assert (result.text, result.tokens, result.reason) == (free.text, free.tokens, FinishReason.MAX_TOKENS)
 
 
 def test_the_answer_ends_when_the_context_is_full(engine):
