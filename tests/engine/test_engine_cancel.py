@@ -209,3 +209,43 @@ def test_a_preview_answers_while_a_generation_runs(engine):
     stream = engine.generate(Request(PROMPT))
     costs = [engine.preview(PROMPT) for event in stream if isinstance(event, Token)]
     assert {(cost.cached, cost.reprefill) for cost in costs} == {(len(PROMPT) - 1, False)}
+
+
+def test_many_threads_may_use_one_engine_and_every_stream_ends_well(engine):
+    problems: list[BaseException] = []
+
+    def use(seed: int) -> None:
+        dice = random.Random(seed)
+        try:
+            for _ in range(60):
+                use_once(engine, dice)
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=use, args=(seed,)) for seed in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert not any(thread.is_alive() for thread in threads)
+    assert problems == []
+
+
+def use_once(engine: Engine, dice: random.Random) -> None:
+    stop_texts = ("ab",) if dice.random() < 0.3 else ()
+    request = Request(PROMPT[: dice.randrange(1, 300)], stop_texts=stop_texts)
+    try:
+        match dice.choice(["read", "read", "let go", "cancel", "preview", "clear"]):
+            case "read":
+                assert isinstance(gather(engine.generate(request)).reason, FinishReason)
+            case "let go":
+                engine.generate(request)
+            case "cancel":
+                engine.cancel()
+            case "preview":
+                engine.preview(PROMPT)
+            case "clear":
+                engine.clear()
+    except RequestError:
+        # Somebody else's generation is running.
+        time.sleep(0.001)
