@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable
 
 # Everything a full-screen program may have switched on, switched off; harmless where it was off already.
-# Synchronised output, mouse (1000, 1002, 1003, 1006, 1015), focus, bracketed paste, kitty keys, colours, the
-# alternate screen, the cursor.
+# Synchronised output, mouse (1000, 1002, 1003, 1006, 1015, 1016), focus, bracketed paste, in-band resize, line wrap
+# (switched on again), kitty keys, colours, the alternate screen, the cursor.
 RESTORE = (
     "\x1b[?2026l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1004l\x1b[?2004l"
-    "\x1b[<u\x1b[0m\x1b[?1049l\x1b[?25h"
+    "\x1b[?1016l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[0m\x1b[?1049l\x1b[?25h"
 )
 FORWARDED = ("SIGTERM", "SIGHUP")
 

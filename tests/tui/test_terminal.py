@@ -13,7 +13,7 @@ import pexpect
 import pytest
 
 ROOT = Path(__file__).parents[2]
-RESTORING = ("?1049l", "?25h", "?1000l", "?1003l", "?1006l", "?2004l", "?1004l")
+RESTORING = ("?1049l", "?25h", "?7h", "?1000l", "?1003l", "?1006l", "?2004l", "?1004l")
 PATIENCE_S = 20
 
 
