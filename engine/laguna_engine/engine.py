@@ -10,13 +10,13 @@ from typing import Self
 
 from laguna_engine.cache.preview import Preview, preview
 from laguna_engine.events import LoadProgress
-from laguna_engine.generation import Generation
+from laguna_engine.generation.generation import Generation
+from laguna_engine.generation.target import Target
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.opening import Opening
 from laguna_engine.options import EngineInfo, EngineOptions
 from laguna_engine.request import Request, checked_tokens
 from laguna_engine.stream import AsyncEventStream, EventStream
-from laguna_engine.target import Target
 from laguna_engine.thread import EngineThread
 from laguna_engine.turnstile import Turnstile
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from laguna_engine.events import LoadProgress
+from laguna_engine.generation.target import Target
 from laguna_engine.gguf.context_length import header_warnings, safe_context
 from laguna_engine.gguf.header import Header
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 from laguna_engine.native.library import device_descriptions
 from laguna_engine.options import EngineInfo, EngineOptions
-from laguna_engine.target import Target
 
 
 class Opening:

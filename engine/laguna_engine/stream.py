@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from laguna_engine.events import Event
-from laguna_engine.generation import Generation
+from laguna_engine.generation.generation import Generation
 
 
 class _Held:

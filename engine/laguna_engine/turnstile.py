@@ -3,7 +3,7 @@
 import threading
 
 from laguna_engine.errors import EngineClosed, RequestError
-from laguna_engine.generation import Generation
+from laguna_engine.generation.generation import Generation
 
 
 class Turnstile:

@@ -29,14 +29,13 @@ def key_rows(bindings: Iterable[BindingType]) -> list[Row]:
 
 
 def key_names(keys: str) -> str:
-    """`ctrl+j,escape` -> `Ctrl+J  Esc`."""
-    return "  ".join("+".join(_name(part) for part in key.split("+")) for key in keys.split(","))
+    """`ctrl+j,escape,g` -> `Ctrl+J  Esc  g`."""
+    return "  ".join(_key_name(key) for key in keys.split(","))
 
 
-def _name(part: str) -> str:
-    if part in _NAMES:
-        return _NAMES[part]
-    return part if len(part) == 1 and part.isupper() else part.capitalize()
+def _key_name(key: str) -> str:
+    # A bare letter is shown as it is typed: g and G are different keys.
+    return key if len(key) == 1 else "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
 
 
 def command_rows() -> list[Row]:

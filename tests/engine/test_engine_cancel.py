@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine import generation
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.errors import RequestError
 from laguna_engine.events import FinishReason, Prefill, Token
+from laguna_engine.generation import generation
 from laguna_engine.llama.model import Model
 from tests.engine import tiny
 from tests.engine.runs import answer, assert_same_answer, gather

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine import outlet
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.errors import RequestError
 from laguna_engine.events import ContextOverflow, Finished, FinishReason, Prefill, Source, Token
+from laguna_engine.generation import outlet
 from laguna_engine.sampling import Sampling
 from tests.engine.runs import Run, gather
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_engine.events import Source, Token
-from laguna_engine.stoptext import StopTextFilter
+from laguna_engine.generation.stoptext import StopTextFilter
 
 
 def tokens(texts: list[str]) -> list[Token]:

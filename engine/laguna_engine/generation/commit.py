@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from laguna_engine.detokenize import TextDecoder
 from laguna_engine.events import Event, FinishReason, Source, Token
+from laguna_engine.generation.detokenize import TextDecoder
+from laguna_engine.generation.stoptext import StopTextFilter
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.request import Request
-from laguna_engine.stoptext import StopTextFilter
 
 
 class Committer:

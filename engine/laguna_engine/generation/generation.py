@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 
-from laguna_engine.cancel import Cancellation
-from laguna_engine.channel import Channel
-from laguna_engine.commit import Committer
 from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats
+from laguna_engine.generation.cancel import Cancellation
+from laguna_engine.generation.channel import Channel
+from laguna_engine.generation.commit import Committer
+from laguna_engine.generation.outlet import Outlet
+from laguna_engine.generation.target import Target
 from laguna_engine.llama.context import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import SamplerChain
-from laguna_engine.outlet import Outlet
 from laguna_engine.request import Request
-from laguna_engine.target import Target
 
 _CHANNEL_CAPACITY = 4096
 """Unread events before the engine waits: seconds of the fastest stream, under 1 MB."""

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_engine.detokenize import TextDecoder
+from laguna_engine.generation.detokenize import TextDecoder
 
 
 def decoder(pieces: list[bytes], silent: frozenset[int] = frozenset()) -> TextDecoder:

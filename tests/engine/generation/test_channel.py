@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from laguna_engine.channel import Channel
+from laguna_engine.generation.channel import Channel
 
 SECONDS = 10
 """Far longer than anything here takes; only a hang reaches it."""

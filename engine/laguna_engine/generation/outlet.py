@@ -2,8 +2,8 @@
 
 import time
 
-from laguna_engine.channel import Channel
 from laguna_engine.events import Event
+from laguna_engine.generation.channel import Channel
 
 _PUBLISH_SECONDS = 0.005
 """Shorter than a screen refresh, long against a wake-up. Slower streams publish every token at once."""

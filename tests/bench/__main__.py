@@ -1,0 +1,10 @@
+"""Every benchmark, one after another: `make bench`. Nothing is asserted; the tables say what was measured."""
+
+import subprocess
+import sys
+
+BENCHMARKS = ("cold_start", "engine_overhead", "tui_engine", "tui_stream")
+
+for name in BENCHMARKS:
+    print(f"\n## {name}\n", flush=True)
+    subprocess.run([sys.executable, "-m", f"tests.bench.{name}"], check=True)

@@ -1,0 +1,41 @@
+"""The README says what the app does: its keys, its exit codes and the flags in its examples are checked."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+from laguna_tui.cli import EXIT_CODES, main
+
+TOP = Path(__file__).parent.parent
+README = TOP / "README.md"
+
+
+def script(path):
+    """A script of the repository as a module; `packaging` is also the name of an installed library."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_keys_are_those_of_the_app():
+    text = README.read_text(encoding="utf-8")
+    assert text == script(TOP / "packaging/readme_keys.py").updated(text), "run: python packaging/readme_keys.py"
+
+
+def test_the_exit_codes_are_those_of_the_help():
+    text = README.read_text(encoding="utf-8")
+    for code in re.findall(r"^ +(\d+)", EXIT_CODES, re.MULTILINE):
+        assert f"\n| {code} | " in text
+
+
+def test_every_flag_in_the_readme_exists(capsys):
+    helps = []
+    for arguments in (["--help"], ["ask", "--help"]):
+        try:
+            main(arguments)
+        except SystemExit:
+            helps.append(capsys.readouterr().out)
+    flags = set(re.findall(r"laguna-tui[^|`\n]*?(--[a-z-]+)", README.read_text(encoding="utf-8")))
+    assert flags >= {"--stats", "--json", "--model"}
+    assert not [flag for flag in flags if flag not in "".join(helps)]
