@@ -7,6 +7,7 @@ import pytest
 
 from laguna_engine.errors import RequestError
 from laguna_tui.compose import LocalSession
+from laguna_tui.errors import UserError
 from laguna_tui.events import StepFinished, TurnFinished
 from laguna_tui.settings import Settings
 
@@ -41,6 +42,8 @@ def test_closing_twice_is_harmless(session):
     session.open(lambda progress: None)
     session.close()
     session.close()
+    with pytest.raises(UserError, match="no model is loaded"):
+        list(session.ask("hello"))
 
 
 def test_a_seed_the_sampler_cannot_have_is_refused_before_the_model_loads(tiny_path, tmp_path):

@@ -46,4 +46,6 @@ def test_a_damaged_file_loses_only_its_damaged_lines(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    History(tmp_path / "file").add("a")
+    history = History(tmp_path / "file")
+    history.add("a")
+    assert history.entries == ["a"]

@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from laguna_tui.tui.markdown.code import MAX_HIGHLIGHT, highlight
 from laguna_tui.tui.markdown.convert import convert
@@ -140,7 +141,7 @@ def test_an_open_block_never_breaks_the_tail(text: str, width: int) -> None:
     for character in text:
         if splitter.feed(character):
             tail.restart()
-        tail.lines(width)
+        assert all(cell_len(plain(line.runs)) <= width for line in tail.lines(width))
 
 
 def test_an_open_fence_lays_out_each_line_once() -> None:

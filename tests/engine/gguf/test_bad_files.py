@@ -254,7 +254,9 @@ def test_a_gate_for_each_element_is_allowed(tmp_path: Path) -> None:
     file = tiny.laguna()
     for layer, heads in enumerate((2, 4, 4, 4)):
         file.tensors[f"blk.{layer}.attn_gate.weight"] = np.zeros((heads * 32, 64), np.float16)
-    Model.open(file.write(tmp_path / "elements.gguf")).close()
+    model = Model.open(file.write(tmp_path / "elements.gguf"))
+    assert model.n_layer == 4
+    model.close()
 
 
 def patched(good: bytes, name: bytes, position: int, code: str, value: int) -> bytes:

@@ -75,7 +75,9 @@ def test_ways_of_loading_give_the_same_answer(
 def test_a_path_with_unusual_characters_opens(tiny_model_path: Path, tmp_path: Path) -> None:
     link = tmp_path / "modèle [1] 'x'.gguf"
     link.symlink_to(tiny_model_path)
-    Model.open(link).close()
+    model = Model.open(link)
+    assert model.vocab.size == tiny.Shape().n_vocab
+    model.close()
 
 
 def test_closing_a_model_closes_its_contexts_first(tiny_model_path: Path) -> None:
