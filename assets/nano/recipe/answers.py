@@ -64,20 +64,18 @@ def joined(items: list[list[Span]], more: bool) -> list[Span]:
     return [*spans, Span(" and more" if more else "")]
 
 
+def line_head(match: Match) -> Span:
+    """A result line up to its code, as it stands there: copied in one piece, which a small model does best."""
+    return copied(f"{match.symbol} {match.place}")
+
+
 def where(name: str, result: str) -> list[Span]:
     """Where `name` is defined: the first line, if its symbol is the name itself."""
     lines = matches(result)
     if not lines:
         return not_found(name)
-    if lines[0].symbol == name:
-        return [Span("`"), copied(name), Span("` is defined in "), *at(lines[0].place), Span(".")]
-    return [
-        Span("I found no definition of `"),
-        copied(name),
-        Span("`, but it is used at "),
-        *at(lines[0].place),
-        Span("."),
-    ]
+    opening = "Defined here: `" if lines[0].symbol == name else "I found no definition, but a use: `"
+    return [Span(opening), line_head(lines[0]), Span("`.")]
 
 
 def signature(code: str) -> str | None:
@@ -98,20 +96,13 @@ def takes(name: str, result: str) -> list[Span]:
     arguments = signature(lines[0].code) if defined else None
     if arguments is None or lines[0].code.startswith("class"):
         return where(name, result)
-    return [Span("`"), copied(name), Span("` takes `"), copied(arguments), Span("` ("), *at(lines[0].place), Span(").")]
+    return [Span("The signature is `"), copied(name + arguments), Span("`.")]
 
 
 def is_definition(match: Match, name: str) -> bool:
     """True for the lines that a search puts first: definitions of the name itself."""
     defined = DEFINES.match(match.code)
     return match.symbol == name and (defined is None or defined[1] == name)
-
-
-def use(match: Match) -> list[Span]:
-    """One place of use with the function it is in, if it is in one."""
-    if match.symbol == "-":
-        return at(match.place)
-    return [Span("`"), copied(match.symbol), Span("` at "), *at(match.place)]
 
 
 def uses(name: str, result: str) -> list[Span]:
@@ -121,9 +112,9 @@ def uses(name: str, result: str) -> list[Span]:
         return not_found(name)
     used = [line for line in lines if not is_definition(line, name)]
     if not used:
-        return [Span("I found no use of `"), copied(name), Span("` beyond "), *at(lines[0].place), Span(".")]
-    places = joined([use(line) for line in used[:PLACES_SAID]], more=len(used) > PLACES_SAID)
-    return [Span("`"), copied(name), Span("` is used in "), *places, Span(".")]
+        return [Span("I found only its definition: `"), line_head(lines[0]), Span("`.")]
+    items = [[Span("`"), line_head(line), Span("`")] for line in used[:PLACES_SAID]]
+    return [Span("Used here: "), *joined(items, more=len(used) > PLACES_SAID), Span(".")]
 
 
 def outline(pattern: str, result: str) -> list[Span]:

@@ -15,7 +15,7 @@ from tokenizer import PAD_ID
 from tokenizers import Tokenizer
 from torch import Tensor
 
-BATCH_TOKENS = 1536
+BATCH_TOKENS = 2048
 POOL = 96  # chats sorted by length together; larger wastes less padding and mixes less
 LONGEST = 1500  # tokens after the header: three ordinary turns, or two long results
 TURNS = ([1, 2, 3, 4], [60, 22, 12, 6])

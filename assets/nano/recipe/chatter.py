@@ -22,6 +22,11 @@ ACTIONS = wordings("""
     review
     debug
     simplify
+    shorten
+    extend
+    improve the tests of
+    add comments about
+    add error handling to
     document
     translate
     port
@@ -58,6 +63,27 @@ OBJECTS = wordings("""
 LEADS = ("", "", "Please ", "Can you ", "Could you ", "I want you to ", "Now ")
 
 OTHER = wordings("""
+    What is the capital of Spain?
+    what is the capital of Japan
+    write a limerick
+    Write a song.
+    Implement quicksort.
+    implement a cache for {n}
+    How do I learn to program?
+    how do I write a loop?
+    I want to change {n}.
+    I want to delete {f}
+    make {n} simpler
+    make {n} longer
+    Make {f} easier to read.
+    split {f} into two files
+    merge {n} and {n}
+    Please format {f}.
+    fix all failing tests
+    the tests fail, fix them
+    what does {n} do?
+    Explain what {n} does.
+    why does {n} return a list?
     Write a function that sorts a list.
     write a web server in python
     Write a poem about the sea.
@@ -153,6 +179,11 @@ TALK = {
         hello, how is it going?
         what's up?
         greetings
+        hello, good day
+        Hello Laguna!
+        hi, nice to meet you
+        Hey, good morning
+        yo
     """),
     "who": wordings("""
         Who are you?
@@ -175,6 +206,12 @@ TALK = {
         How big are you?
         Are you ChatGPT?
         Is this the real Laguna?
+        who is this?
+        Which kind of assistant are you?
+        Who am I speaking with?
+        what sort of model is this
+        And who are you?
+        Who is Laguna?
     """),
     "can": wordings("""
         What can you do?
@@ -197,6 +234,12 @@ TALK = {
         what tools can you use?
         How does this work?
         show me what you can do
+        what are you for?
+        What can you help me with?
+        Can you do anything?
+        could you help me?
+        please help
+        What is possible here?
     """),
     "thanks": wordings("""
         Thanks
@@ -214,6 +257,13 @@ TALK = {
         good job
         cool
         awesome
+        Thanks for your help!
+        thanks so much
+        thank you, that helped
+        ok, thank you
+        ok thanks
+        Well done!
+        That was great.
     """),
     "bye": wordings("""
         Bye
@@ -225,12 +275,16 @@ TALK = {
         See you later
         good night
         that is all, bye
+        ok bye
+        Bye, see you tomorrow
+        bye bye
+        I am done for today
     """),
     "other": OTHER,
 }
 
 TALK_HELD_OUT = {
-    "hello": ("Hi there!", "hello, good morning"),
+    "hello": ("Hello, nice to see you", "hello, good morning"),
     "who": ("So who are you?", "What kind of model are you?", "who am I talking to?"),
     "can": ("What are you good at?", "what can I do with you?", "can you help?"),
     "thanks": ("Thanks a lot!", "great work, thank you"),
@@ -238,7 +292,7 @@ TALK_HELD_OUT = {
     "other": (
         "Write unit tests for {n}.", "Could you refactor {n} for me?", "What is the capital of Italy?",
         "Please add comments to {n}", "why does {n} return None?", "write a haiku", "Implement a binary search.",
-        "I want to rename {n}", "make {f} shorter", "Delete the file {f}.", "how do I learn python?",
+        "I want to rename {n}", "make {f} shorter", "Throw away {f}.", "how do I learn python?",
         "fix the failing test",
     ),
 }  # fmt: skip

@@ -20,9 +20,11 @@ from tokenizers import Tokenizer
 
 GENERATION_PROMPT = f"{ASSISTANT}\n{END_THINK}"
 FIXED, FIRST, COPY, FIRST_COPY = 0.25, 4.0, 1.0, 5.0
-"""Loss weights: fixed wording, the first token of a fixed piece (a decision), copied text, and where a copy begins."""
+DECISION = 12.0
+"""Loss weights: fixed wording, the first token of a fixed piece (a decision), copied text, where a copy begins,
+and the first token of an answer, on which the rest of it hangs."""
 
-SKILL_SHARES = {Skill.WHERE: 34, Skill.TAKES: 15, Skill.USES: 10, Skill.OUTLINE: 15, Skill.TALK: 10}
+SKILL_SHARES = {Skill.WHERE: 24, Skill.TAKES: 20, Skill.USES: 22, Skill.OUTLINE: 18, Skill.TALK: 15}
 MISSING_SHARE = 0.16  # of look-ups, ask for a name that is not there
 RENAME_SHARE, MOVE_SHARE, SHORTEN_SHARE = 0.6, 0.5, 0.7
 DENSE_SHARE = 0.08  # rows of bare look-ups: many retrievals per token
@@ -50,9 +52,10 @@ class Chat:
         """Text that the model reads and never writes."""
         self.text += text
 
-    def say(self, span: Span) -> None:
-        """Text that the model writes."""
+    def say(self, span: Span, decision: float = 0.0) -> None:
+        """Text that the model writes; `decision` outweighs the usual weight of its first token."""
         first, rest = (FIRST_COPY, COPY) if span.copied else (FIRST, FIXED)
+        first = decision or first
         self.ranges.append((len(self.text), len(self.text) + len(span.text), first, rest))
         self.text += span.text
 
@@ -226,8 +229,8 @@ class Generator:
         chat.plain(f"\n<tool_response>\n{shown}\n</tool_response>\n{GENERATION_PROMPT}")
         symbols = [m for m in lines if [n.symbol for n in lines].count(m.symbol) == 1 and m.symbol != "-"]
         for m in self.rng.sample(symbols, min(len(symbols), 6)):
-            chat.plain(f"\n`{m.symbol}` is defined in `")
-            chat.say(copied(m.place))
+            chat.plain(f"\nUsed here: `{m.symbol}")
+            chat.say(copied(f" {m.place}"))
             chat.plain("`.")
         return chat
 
@@ -257,7 +260,8 @@ def say_call(chat: Chat, tool: str, pattern: str) -> None:
 def say_answer(chat: Chat, spans: list[Span]) -> None:
     """The answer, its end, and the line break that the app adds."""
     chat.say(Span("\n"))
-    for span in spans:
+    chat.say(spans[0], DECISION)
+    for span in spans[1:]:
         chat.say(span)
     chat.say(Span(f"\n{END_ASSISTANT}"))
     chat.plain("\n")

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from answers import ANSWER, text_of
@@ -42,6 +46,9 @@ MISSING_NAMES = (
     "MoonLander",
     "xyzzy_handler",
 )
+
+NOT_THERE = "about what is not there"
+KINDS = [*(skill.value for skill in Skill), NOT_THERE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +137,20 @@ def talk(rng: random.Random, repository: str, name: str) -> Case:
     return Case(Skill.TALK.value, repository, question, None, lambda _: TALK_ANSWERS[kind])
 
 
-def cases(repositories: Path, held_out: list[str], number: int) -> Iterator[Case]:
-    """`number` cases of every kind, spread over the held-out packages."""
+def groups(repositories: Path, held_out: list[str], number: int) -> Iterator[list[Case]]:
+    """`number` groups with one case of every kind, each group about one held-out package."""
     rng = random.Random(SEED)
     names = {r: sorted({n for n in defined_names(repositories / r) if n[:2] != "__"}) for r in held_out}
     files = {r: file_patterns(repositories / r, rng) for r in held_out}
     for index in range(number):
-        repository = held_out[index % len(held_out)]
-        for skill in (Skill.WHERE, Skill.TAKES, Skill.USES):
-            yield lookup(rng, skill.value, skill, repository, rng.choice(names[repository]))
-        yield lookup(rng, Skill.OUTLINE.value, Skill.OUTLINE, repository, rng.choice(files[repository]))
-        other = rng.choice([r for r in held_out if r != repository])
-        absent = rng.choice([*MISSING_NAMES, *set(names[other]) - set(names[repository])])
-        yield lookup(rng, "not found", Skill.WHERE, repository, absent)
-        yield talk(rng, repository, rng.choice(names[repository]))
+        here, there = held_out[index % len(held_out)], held_out[(index + 1) % len(held_out)]
+        name, other = rng.choice(names[here]), rng.choice(sorted(set(names[there]) - set(names[here])))
+        yield [
+            *(lookup(rng, s.value, s, here, rng.choice(names[here])) for s in (Skill.WHERE, Skill.TAKES, Skill.USES)),
+            lookup(rng, Skill.OUTLINE.value, Skill.OUTLINE, here, rng.choice(files[here])),
+            lookup(rng, NOT_THERE, Skill.WHERE, here, rng.choice([*MISSING_NAMES, other])),
+            talk(rng, here, name),
+        ]
 
 
 def run(chat: Chat, case: Case, tools: dict[str, Callable[[str], str]]) -> tuple[bool, bool, str]:
@@ -159,55 +166,56 @@ def run(chat: Chat, case: Case, tools: dict[str, Callable[[str], str]]) -> tuple
     return right_call, right_call and reply.strip() == case.answer(result), reply
 
 
-def first_and_second(
-    model: Llama, case: Case, before: Case, tools: dict[str, Callable[[str], str]]
+def converse(
+    model: Llama, first: Case, second: Case, tools: dict[str, Callable[[str], str]]
 ) -> list[tuple[bool, bool]]:
-    """The case as a chat's first question, and again as the second question of another chat."""
-    opening = OPENING.format(case.repository)
+    """Two cases as one chat; whether call and answer were right, for each."""
+    chat = Chat(model)
     outcomes = []
-    for earlier in (None, before):
-        chat = Chat(model)
-        if earlier is not None:
-            run(chat, Case("", "", opening + earlier.question, earlier.call, earlier.answer), tools)
-        question = case.question if earlier else opening + case.question
-        right_call, right, reply = run(chat, Case(case.kind, case.repository, question, case.call, case.answer), tools)
-        if SHOW and not right:
-            print(f"--- {case.kind}, turn {1 + bool(earlier)}: {case.question}\n    {reply.strip()!r}")
+    for turn, case in enumerate((first, second), start=1):
+        opening = OPENING.format(case.repository) if turn == 1 else ""
+        right_call, right, reply = run(chat, replace(case, question=opening + case.question), tools)
+        if not right:
+            logging.info("%s, turn %d: %s\n    %r", case.kind, turn, case.question, reply.strip())
         outcomes.append((right_call, right))
     return outcomes
 
 
-SHOW = False
+def count(share: int, options: argparse.Namespace) -> Counter[tuple[str, str]]:
+    """What was right in every `--processes`-th group, by kind and column."""
+    logging.basicConfig(level=logging.INFO if options.show else logging.WARNING, format="%(message)s")
+    manifest = json.loads((Path(__file__).parent / "sources.json").read_text())
+    held_out = [source["name"] for source in manifest["packages"] if source["held_out"]]
+    model = Llama(str(options.model), n_ctx=CONTEXT, n_threads=1, n_threads_batch=1, swa_full=True, verbose=False)
+    tools = {r: dict(zip(("search", "find"), open_tools(options.work / "repos" / r), strict=True)) for r in held_out}
+    counts: Counter[tuple[str, str]] = Counter()
+    for index, group in enumerate(groups(options.work / "repos", held_out, options.questions)):
+        if index % options.processes != share:
+            continue
+        for first, second in zip(group, group[1:] + group[:1], strict=True):
+            outcomes = converse(model, first, second, tools[first.repository])
+            for turn, (case, (right_call, right)) in enumerate(zip((first, second), outcomes, strict=True), start=1):
+                counts[case.kind, f"call {turn}"] += right_call
+                counts[case.kind, f"answer {turn}"] += right
+    return counts
 
 
 def main() -> None:
-    """Print the table: a row per kind, calls and answers right, as first and as second question."""
-    global SHOW
+    """Print the table: a row per kind; calls and answers right, as first and as second question of a chat."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
     parser.add_argument("model", type=Path)
-    parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--questions", type=int, default=100, help="of each kind")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--show", action="store_true", help="print what went wrong")
     options = parser.parse_args()
-    SHOW = options.show
-    manifest = json.loads((Path(__file__).parent / "sources.json").read_text())
-    held_out = [source["name"] for source in manifest["packages"] if source["held_out"]]
-    model = Llama(str(options.model), n_ctx=CONTEXT, n_threads=options.threads, swa_full=True, verbose=False)
-    tools = {r: dict(zip(("search", "find"), open_tools(options.work / "repos" / r), strict=True)) for r in held_out}
-    counts: dict[str, list[int]] = {}
-    previous: dict[str, Case] = {}
-    for case in cases(options.work / "repos", held_out, options.questions):
-        before = previous.get(case.repository, case)
-        previous[case.repository] = case
-        row = counts.setdefault(case.kind, [0] * 5)
-        row[0] += 1
-        for turn, (right_call, right) in enumerate(first_and_second(model, case, before, tools[case.repository])):
-            row[1 + 2 * turn] += right_call
-            row[2 + 2 * turn] += right
-    print("| skill | questions | call | answer | call, 2nd turn | answer, 2nd turn |\n|---|---|---|---|---|---|")
-    for kind, (asked, *right) in counts.items():
-        print(f"| {kind} | {asked} | " + " | ".join(f"{100 * n / asked:.0f} %" for n in right) + " |")
+    with ProcessPoolExecutor(options.processes) as pool:
+        parts = list(pool.map(partial(count, options=options), range(options.processes)))
+    total = sum(parts, Counter())
+    columns = ["call 1", "answer 1", "call 2", "answer 2"]
+    print(f"| {options.questions} questions each | " + " | ".join(columns) + " |\n|" + "---|" * (len(columns) + 1))
+    for kind in KINDS:
+        print(f"| {kind} | " + " | ".join(f"{100 * total[kind, c] / options.questions:.0f} %" for c in columns) + " |")
 
 
 if __name__ == "__main__":

@@ -90,6 +90,19 @@ TRAINED = {
         open the definition of {n}
         {n}?
         {n}
+        Can you locate {n}?
+        could you find {n}?
+        Could you show me where {n} is?
+        I want to find {n}.
+        I want to see the definition of {n}.
+        Where do I find {n}?
+        where can I see {n}
+        Please show me {n}.
+        In what file is {n}?
+        what is the file of {n}?
+        Where was {n} declared?
+        point me to {n}
+        Which line defines {n}?
     """),
     Skill.TAKES: wordings("""
         What does {n} take?
@@ -124,6 +137,19 @@ TRAINED = {
         Can you show me the parameters of {n}?
         What inputs does {n} take?
         Which keyword arguments does {n} have?
+        Could you tell me the arguments of {n}?
+        Tell me what {n} takes.
+        tell me the parameters of {n}
+        What are the inputs of {n}?
+        Which parameters does {n} have?
+        I need the signature of {n}.
+        please show the signature of {n}
+        What is the argument list of {n}?
+        how do I call {n}
+        Can I see the arguments of {n}?
+        What does the function {n} accept?
+        what does {n} accept?
+        find the signature of {n}
     """),
     Skill.USES: wordings("""
         Who calls {n}?
@@ -162,6 +188,28 @@ TRAINED = {
         Can you find who calls {n}?
         Tell me where {n} is used.
         Please show me the uses of {n}.
+        who is using {n}?
+        What invokes {n}?
+        who invokes {n}
+        Where are the calls to {n}?
+        calls to {n}
+        find calls of {n}
+        Which modules use {n}?
+        which files use {n}
+        Which lines call {n}?
+        which methods are calling {n}?
+        Where does the code use {n}?
+        Where does the code call {n}?
+        In which places is {n} used?
+        Who depends on {n}?
+        what depends on {n}
+        Are there any callers of {n}?
+        Can you find the uses of {n}?
+        Could you show me where {n} is called?
+        I want to see the callers of {n}.
+        Please find who uses {n}.
+        Look for uses of {n}.
+        search for callers of {n}
     """),
     Skill.OUTLINE: wordings("""
         What is in {f}?
@@ -197,6 +245,19 @@ TRAINED = {
         What functions does {f} have?
         what are the functions in {f}?
         Can you list what is in {f}?
+        Can you show me what is in {f}?
+        Could you list what {f} defines?
+        please outline {f}
+        What classes does {f} have?
+        Which definitions are in {f}?
+        what are the contents of {f}?
+        What is the file {f} about?
+        Tell me what {f} defines.
+        what do I find in {f}?
+        Please list the functions of {f}.
+        I want to know what is in {f}.
+        look into {f}
+        open {f}
     """),
 }
 

@@ -190,9 +190,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=Path)
     parser.add_argument("--name", default="nano")
-    parser.add_argument("--muon-rate", type=float, default=0.01)
-    parser.add_argument("--adam-rate", type=float, default=2e-3)
-    parser.add_argument("--decay", type=float, default=0.5)
+    parser.add_argument("--muon-rate", type=float, default=0.005)
+    parser.add_argument("--adam-rate", type=float, default=1e-3)
+    parser.add_argument("--decay", type=float, default=0.8)
     parser.add_argument(
         "--bare-share", type=float, default=0.8, help="early steps without header: cheaper, same copying"
     )
