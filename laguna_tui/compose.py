@@ -5,7 +5,8 @@ llama.cpp is loaded only when a session is opened, so that a screen can be there
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,7 +93,7 @@ class LocalSession:
         self._parts = _Parts(engine, toolbox, agent)
         return SessionInfo(engine.n_ctx, _describe(engine.info), engine.info.warnings)
 
-    def ask(self, message: str) -> Iterator[AgentEvent]:
+    def ask(self, message: str) -> Generator[AgentEvent, None, None]:
         """Send a message; iterate to make it go on.
 
         EngineError when the engine fails. If llama.cpp aborted, the next message gets a fresh engine, which reads the
@@ -145,7 +146,9 @@ def run_ask(settings: Settings, folder: Path, question: str, form: Format, *, st
         return _complain(error, ExitCode.MODEL)
     _stop_gently(session)
     try:
-        return run(session.ask(question), form, session.title, stats=stats)
+        # Closed before the session is, also when nobody reads on: the turn still has to leave the conversation whole.
+        with closing(session.ask(question)) as events:
+            return run(events, form, session.title, stats=stats)
     except EngineError as error:
         return _complain(error, ExitCode.FAILED)
     finally:

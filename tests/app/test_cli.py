@@ -1,9 +1,13 @@
 """The command line as a user meets it: a real process, real exit codes, plain sentences."""
 
+import json
+import signal
 import subprocess
 import sys
 
 import pytest
+
+from tests.engine import tiny
 
 
 def cli(*arguments: str, stdin: bytes = b"", cwd=None, env=None) -> subprocess.CompletedProcess[bytes]:
@@ -63,3 +67,36 @@ def test_a_file_that_is_no_model_is_refused_with_its_name(tmp_path, content, par
     assert b"model.gguf" in run.stderr
     assert part in run.stderr
     assert b"Traceback" not in run.stderr
+
+
+@pytest.fixture(scope="session")
+def slow_path(tmp_path_factory):
+    """A model of random weights that reads and talks for about a second, whatever it says."""
+    shape = tiny.Shape(n_embd=768, n_layer=4, n_ff=1024, expert_ff=512)
+    return tiny.laguna(shape).write(tmp_path_factory.mktemp("models") / "slow.gguf")
+
+
+@pytest.fixture
+def talking(slow_path, tmp_path):
+    """`ask` on a model that talks on and on; its first event has been read."""
+    command = [sys.executable, "-m", "laguna_tui", "ask", "--model", str(slow_path), "--threads", "1"]
+    command += ["--temperature", "1", "--seed", "3", "--folder", str(tmp_path), "--stream-json", "tell me everything"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert b"turn_started" in process.stdout.readline()
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_answer_with_its_exit_code_and_without_a_traceback(talking, number, code):
+    talking.send_signal(number)
+    out, err = talking.communicate(timeout=30)
+    assert talking.returncode == code
+    assert b"Traceback" not in err
+    assert number is signal.SIGTERM or json.loads(out.splitlines()[-1])["end"] == "cancelled"
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(talking):
+    talking.stdout.close()
+    assert talking.wait(timeout=30) == 141
+    assert talking.stderr.read() == b""
