@@ -17,7 +17,7 @@ from laguna_tui.tui.turns import State
 
 TOP = Path(__file__).resolve().parent.parent
 TARGET = TOP / "assets" / "screenshots" / "answer.svg"
-QUESTIONS = ("where is StreamParser defined?", "what is in laguna_tui/supervise.py?")
+QUESTIONS = ("where is StreamParser defined?", "what does run_supervised take?")
 SIZE = (100, 28)
 POLL_S = 0.1
 
