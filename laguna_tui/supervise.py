@@ -17,7 +17,7 @@ RESTORE = (
     "\x1b[?2026l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1004l\x1b[?2004l"
     "\x1b[?1016l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[0m\x1b[?1049l\x1b[?25h"
 )
-FORWARDED = ("SIGTERM", "SIGHUP")
+FORWARDED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 def run_supervised(app: Callable[[], int]) -> int:
@@ -31,8 +31,11 @@ def run_supervised(app: Callable[[], int]) -> int:
 
     tty = sys.stdin.fileno()
     saved = termios.tcgetattr(tty)
+    # Held back until both sides are ready: one that came in between would end the parent and leave the child alone.
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
     child = os.fork()
     if child == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
         _run_child(app)
     status = _wait(child)
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) < 128:
@@ -65,8 +68,9 @@ def _wait(child: int) -> int:
             os.kill(child, number)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in FORWARDED:
-        signal.signal(getattr(signal, name), forward)
+    for number in FORWARDED:
+        signal.signal(number, forward)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     return os.waitpid(child, 0)[1]
 
 

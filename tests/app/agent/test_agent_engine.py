@@ -5,6 +5,7 @@ import pytest
 from laguna_engine.chat.template import Family
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Prefill
+from laguna_engine.sampling import Sampling
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.turn import AgentOptions
@@ -33,7 +34,16 @@ def test_a_second_message_prefills_only_itself(agent):
     assert next(event for event in events if isinstance(event, Prefill)).cached == started.cached
 
 
-def test_a_cancelled_turn_keeps_the_cache(agent):
+@pytest.fixture
+def talkative(tiny_path, tmp_path):
+    """An agent whose model would go on for hundreds of tokens: time enough to cancel it."""
+    with Engine.open(EngineOptions(model=tiny_path, n_ctx=2048, threads=1)) as engine:
+        options = AgentOptions(sampling=Sampling(temperature=1.0, seed=3))
+        yield Agent(engine, engine.vocab, Family.XS_2_1, Toolbox(Workspace(tmp_path)), options)
+
+
+def test_a_cancelled_turn_keeps_the_cache(talkative):
+    agent = talkative
     events = agent.run("Where is main?")
     for event in events:
         if isinstance(event, TextDelta):
