@@ -154,4 +154,6 @@ def test_copying_goes_through_the_terminals_clipboard(busy: Terminal) -> None:
     busy.child.send(b"\x1b")
     busy.read_until(b"stopped")
     busy.child.send(b"\x19")
-    busy.read_until(b"\x1b]52;c;VGhlIGFuc3dlci")
+    copied = b"\x1b]52;c;VGhlIGFuc3dlci"
+    busy.read_until(copied)
+    assert copied in busy.written

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import platformdirs
 
+from laguna_tui.settings import APP
+
 # About 3,000 tokens of code: an answer that long already takes a good part of a small context.
 RESULT_LIMIT_CHARS = 12_000
 # The head of a result says more than its tail (paths and definitions come first).
 _HEAD_SHARE = 0.7
-_APP = "laguna-tui"
 # No session needs a result for longer.
 _KEPT_S = 7 * 24 * 3600
 
@@ -47,7 +48,7 @@ class ResultStore:
     """Keeps the whole of results that were cut, until it is closed."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or platformdirs.user_cache_path(_APP) / "results"
+        self._folder = folder or platformdirs.user_cache_path(APP) / "results"
         self._paths: list[Path] = []
 
     def result(self, answer: Answer) -> ToolResult:
