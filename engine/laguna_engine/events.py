@@ -62,13 +62,24 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One draft-verify round. With plain decoding the drafter is None and no rounds are reported."""
+    """One draft-verify round; it comes before the tokens it committed. Without speculation none are reported.
+
+    drafter: who drafted, None when nobody did. drafted, accepted: tokens proposed, and how many of them (a prefix)
+    stand; the round commits one more, which is the target's own. draft_s: making the draft, taking in features
+    included. verify_s: the target's computation. sample_s: picking tokens from its rows. total_s: the whole round; the
+    rest of it is the engine's own. rejected: the text of what was drafted and does not stand. reason: why this drafter
+    and this length, or why none, as a sentence fragment for the user ("off: would cost 12 % here").
+    """
 
     drafter: Source | None
     drafted: int
     accepted: int
     draft_s: float
     verify_s: float
+    sample_s: float
+    total_s: float
+    rejected: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +92,21 @@ class ContextOverflow:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What one generation cost. Rates are derived, so that they cannot disagree with the counts."""
+    """What one generation cost. Rates are derived, so that they cannot disagree with the counts.
+
+    rounds, drafted, accepted: of speculative decoding; rounds is 0 without it. seed: the one that was used, so that the
+    answer can be made again; None when nothing was drawn.
+    """
 
     prompt_tokens: int
     cached_tokens: int
     prefill_s: float
     generated_tokens: int
     decode_s: float
+    rounds: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    seed: int | None = None
 
     @property
     def prefill_rate(self) -> float | None:
@@ -100,6 +119,16 @@ class Stats:
         """Generated tokens per second after the first, or None when fewer than two were generated."""
         later = self.generated_tokens - 1
         return later / self.decode_s if later > 0 and self.decode_s > 0 else None
+
+    @property
+    def tokens_per_round(self) -> float | None:
+        """Mean tokens committed by one round, or None without speculation."""
+        return (self.accepted + self.rounds) / self.rounds if self.rounds else None
+
+    @property
+    def acceptance(self) -> float | None:
+        """Share of the drafted tokens that stood, or None when nothing was drafted."""
+        return self.accepted / self.drafted if self.drafted else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,8 @@ def _info(model: Model, options: EngineOptions, capacity: int, warnings: list[st
         devices=device_descriptions(),
         kv_type=options.kv_type,
         chat_template=_text(model, "tokenizer.chat_template"),
+        speculation=options.speculation,
+        drafter="",
         warnings=tuple(warnings),
     )
 

@@ -1,9 +1,24 @@
 """What an engine is opened with, and what it then says about itself: plain values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from laguna_engine.llama.options import KvType
+
+
+class Speculation(Enum):
+    """What speculative decoding may do to the arithmetic.
+
+    OFF: nothing is drafted, and nothing is set up for it. FAST: drafts are verified with whatever kernels are fastest,
+    so an answer can depart from the plain one where two tokens are equally likely up to rounding. STRICT: on the CPU
+    the answer is byte for byte the plain one, at the price of slower kernels and full-length sliding-window caches.
+    """
+
+    OFF = "off"
+    FAST = "fast"
+    STRICT = "strict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +30,9 @@ class EngineOptions:
     threads: 0 means the physical cores. swa_full: keep sliding-window layers at full length, which allows any edit of
     the prompt to reuse the cache and costs the memory of a full-attention model. check_tensors: look for damaged
     weights, which reads the whole file.
+    drafter: a DFlash-family GGUF made for this model; without one only copying drafts. adapters: named LoRA files for
+    the drafter, chosen by request. economy: what `Engine.economy` said in an earlier session, so that which drafts pay
+    need not be learned again.
     """
 
     model: Path
@@ -26,13 +44,18 @@ class EngineOptions:
     threads: int = 0
     swa_full: bool = False
     check_tensors: bool = False
+    speculation: Speculation = Speculation.FAST
+    drafter: Path | None = None
+    adapters: tuple[tuple[str, Path], ...] = ()
+    economy: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
     """An open engine: sizes in bytes, lengths in tokens; `warnings` are sentences for the user.
 
-    `chat_template` is the file's own, empty when it has none: to be recognised, never to be run.
+    `chat_template` is the file's own, empty when it has none: to be recognised, never to be run. speculation: the mode
+    it runs in. drafter: one line about it, empty without one.
     """
 
     name: str
@@ -45,4 +68,6 @@ class EngineInfo:
     devices: tuple[str, ...]
     kv_type: KvType
     chat_template: str
+    speculation: Speculation
+    drafter: str
     warnings: tuple[str, ...]

@@ -5,7 +5,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from laguna_engine.errors import RequestError
+from laguna_engine.events import Source
 from laguna_engine.sampling import GREEDY, Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """How one request is sped up; the answer is the same either way.
+
+    enabled: False decodes plainly. sources: who may draft, None for whoever is there. length: tokens drafted every
+    round, None to let the engine choose each time, 0 included. sampled: let drafters sample and accept by ratio
+    rejection, which pays at high temperatures; otherwise drafts are the likeliest tokens. adapter: the name of the
+    drafter's adapter, None for the drafter as it is. files: tokens of the files that are open or were read, latest
+    last, to copy from.
+    """
+
+    enabled: bool = True
+    sources: frozenset[Source] | None = None
+    length: int | None = None
+    sampled: bool = False
+    adapter: str | None = None
+    files: tuple[Sequence[int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.length is not None and self.length < 0:
+            raise RequestError(f"a draft length of {self.length} makes no sense; give 0 or more")
+
+
+DRAFTING = Drafting()
+"""Whoever is there drafts as much as pays."""
+
+PLAIN = Drafting(enabled=False)
+"""One token after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +44,7 @@ class Request:
     """Continue `tokens`, the whole transcript; what is already in the KV cache is found and reused.
 
     stop_texts end the generation when they appear and are not shown. stop_tokens end it like the vocabulary's own
-    end-of-generation tokens do. max_tokens None goes on until the context is full.
+    end-of-generation tokens do. max_tokens None goes on until the context is full. drafting: how it is sped up.
     """
 
     tokens: Sequence[int]
@@ -21,6 +52,7 @@ class Request:
     stop_texts: tuple[str, ...] = ()
     stop_tokens: frozenset[int] = frozenset()
     max_tokens: int | None = None
+    drafting: Drafting = DRAFTING
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 1:
