@@ -1,0 +1,61 @@
+"""The seam between who drafts and who decides: offers, drafts, and the two things every drafter does.
+
+Deals in token ids; a drafter never decides whether its tokens stand.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine.events import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a drafter could do now, before it has done any work.
+
+    kind: which record of experience applies, such as "dflash" or "suffix/8+". longest: the most tokens it could draft.
+    """
+
+    source: Source
+    kind: str
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What a token may be chosen from: `ids` (int32) and their `logits` (float32), likeliest first."""
+
+    ids: NDArray[np.int32]
+    logits: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Proposed tokens.
+
+    confidence: for each token the chance that it stands if those before it do, when the drafter knows. candidates: for
+    each token what it was sampled from, when it was sampled.
+    """
+
+    tokens: list[int]
+    confidence: list[float] | None = None
+    candidates: list[Candidates] | None = None
+
+
+class Drafter(Protocol):
+    """Proposes the tokens that may follow what is committed. Engine thread only."""
+
+    def offer(self) -> Offer | None:
+        """What it could draft now; None for nothing."""
+        ...
+
+    def draft(self, length: int) -> Draft:
+        """At most `length` tokens."""
+        ...
+
+    def reset(self) -> None:
+        """Forget everything about the sequence."""
+        ...
