@@ -21,6 +21,10 @@ class ContextError(EngineError):
     """llama.cpp could not create a context with the options given (most often: not enough memory)."""
 
 
+class GraphError(EngineError):
+    """A computation was put together wrongly, or a device cannot run it; caught before native code would abort."""
+
+
 class RequestError(EngineError):
     """A request cannot be run as asked: no tokens, an id outside the vocabulary, a setting out of range."""
 

@@ -4,23 +4,44 @@ A symbol that is not in this table is not reachable; `library` binds each entry 
 the installed build is an error at import, not in the middle of an answer.
 """
 
-from ctypes import POINTER, c_bool, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    c_bool,
+    c_char_p,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 
 from laguna_engine.native.structs import (
     AbortHook,
+    AllocatorHandle,
+    BackendHandle,
     Batch,
+    BufferHandle,
+    BufferTypeHandle,
     ContextHandle,
     ContextParams,
     DeviceHandle,
     GgmlContextHandle,
     GgmlInitParams,
+    GraphHandle,
     LogCallback,
     MemoryHandle,
     ModelHandle,
     ModelParams,
+    OptionalTensor,
+    RegistryHandle,
     SamplerChainParams,
     SamplerHandle,
     TensorHandle,
+    TypeTraits,
     VocabHandle,
 )
 
@@ -43,6 +64,84 @@ _GGML: dict[str, Prototype] = {
         TensorHandle,
         (GgmlContextHandle, TensorHandle, *(c_int64,) * 4, *(c_size_t,) * 4),
     ),
+    "ggml_get_name": (c_char_p, (TensorHandle,)),
+    "ggml_op_desc": (c_char_p, (TensorHandle,)),
+    "ggml_nbytes": (c_size_t, (TensorHandle,)),
+    "ggml_row_size": (c_size_t, (c_int, c_int64)),
+    "ggml_blck_size": (c_int64, (c_int,)),
+    "ggml_type_size": (c_size_t, (c_int,)),
+    "ggml_get_type_traits": (POINTER(TypeTraits), (c_int,)),
+    "ggml_set_input": (None, (TensorHandle,)),
+    "ggml_set_output": (None, (TensorHandle,)),
+}
+
+_OPERATIONS: dict[str, Prototype] = {
+    **{
+        f"ggml_{name}": (TensorHandle, (GgmlContextHandle, TensorHandle))
+        for name in ("silu", "softplus", "sigmoid", "argmax", "cont", "transpose", "sum_rows")
+    },
+    **{
+        f"ggml_{name}": (TensorHandle, (GgmlContextHandle, TensorHandle, TensorHandle))
+        for name in ("mul_mat", "add", "sub", "mul", "swiglu_split", "get_rows", "cpy")
+    },
+    "ggml_rms_norm": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float)),
+    "ggml_scale": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float)),
+    "ggml_fill": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float)),
+    "ggml_cast": (TensorHandle, (GgmlContextHandle, TensorHandle, c_int)),
+    "ggml_top_k": (TensorHandle, (GgmlContextHandle, TensorHandle, c_int)),
+    "ggml_concat": (TensorHandle, (GgmlContextHandle, TensorHandle, TensorHandle, c_int)),
+    "ggml_set_rows": (TensorHandle, (GgmlContextHandle, *(TensorHandle,) * 3)),
+    "ggml_soft_max_ext": (TensorHandle, (GgmlContextHandle, TensorHandle, OptionalTensor, c_float, c_float)),
+    "ggml_flash_attn_ext": (
+        TensorHandle,
+        (GgmlContextHandle, *(TensorHandle,) * 3, OptionalTensor, *(c_float,) * 3),
+    ),
+    "ggml_flash_attn_ext_set_prec": (None, (TensorHandle, c_int)),
+    "ggml_rope_ext": (
+        TensorHandle,
+        (GgmlContextHandle, TensorHandle, TensorHandle, OptionalTensor, *(c_int,) * 3, *(c_float,) * 6),
+    ),
+    "ggml_permute": (TensorHandle, (GgmlContextHandle, TensorHandle, *(c_int,) * 4)),
+    "ggml_reshape_4d": (TensorHandle, (GgmlContextHandle, TensorHandle, *(c_int64,) * 4)),
+    "ggml_repeat_4d": (TensorHandle, (GgmlContextHandle, TensorHandle, *(c_int64,) * 4)),
+}
+
+_GRAPH: dict[str, Prototype] = {
+    "ggml_graph_overhead_custom": (c_size_t, (c_size_t, c_bool)),
+    "ggml_new_graph_custom": (GraphHandle, (GgmlContextHandle, c_size_t, c_bool)),
+    "ggml_build_forward_expand": (None, (GraphHandle, TensorHandle)),
+    "ggml_graph_n_nodes": (c_int, (GraphHandle,)),
+    "ggml_graph_node": (TensorHandle, (GraphHandle, c_int)),
+    "ggml_graph_get_tensor": (TensorHandle, (GraphHandle, c_char_p)),
+    "ggml_gallocr_new": (AllocatorHandle, (BufferTypeHandle,)),
+    "ggml_gallocr_free": (None, (AllocatorHandle,)),
+    "ggml_gallocr_alloc_graph": (c_bool, (AllocatorHandle, GraphHandle)),
+    "ggml_gallocr_get_buffer_size": (c_size_t, (AllocatorHandle, c_int)),
+}
+
+_BACKEND: dict[str, Prototype] = {
+    "ggml_backend_dev_by_type": (DeviceHandle, (c_int,)),
+    "ggml_backend_dev_name": (c_char_p, (DeviceHandle,)),
+    "ggml_backend_dev_type": (c_int, (DeviceHandle,)),
+    "ggml_backend_dev_init": (BackendHandle, (DeviceHandle, c_char_p)),
+    "ggml_backend_dev_backend_reg": (RegistryHandle, (DeviceHandle,)),
+    "ggml_backend_dev_supports_op": (c_bool, (DeviceHandle, TensorHandle)),
+    "ggml_backend_dev_supports_buft": (c_bool, (DeviceHandle, BufferTypeHandle)),
+    "ggml_backend_reg_get_proc_address": (c_void_p, (RegistryHandle, c_char_p)),
+    "ggml_backend_free": (None, (BackendHandle,)),
+    "ggml_backend_get_default_buffer_type": (BufferTypeHandle, (BackendHandle,)),
+    "ggml_backend_alloc_ctx_tensors_from_buft": (BufferHandle, (GgmlContextHandle, BufferTypeHandle)),
+    "ggml_backend_buft_name": (c_char_p, (BufferTypeHandle,)),
+    "ggml_backend_buft_get_device": (DeviceHandle, (BufferTypeHandle,)),
+    "ggml_backend_buffer_free": (None, (BufferHandle,)),
+    "ggml_backend_buffer_get_size": (c_size_t, (BufferHandle,)),
+    "ggml_backend_buffer_get_type": (BufferTypeHandle, (BufferHandle,)),
+    "ggml_backend_buffer_clear": (None, (BufferHandle, c_uint8)),
+    "ggml_backend_buffer_set_usage": (None, (BufferHandle, c_int)),
+    "ggml_backend_tensor_set": (None, (TensorHandle, c_void_p, c_size_t, c_size_t)),
+    "ggml_backend_tensor_get": (None, (TensorHandle, c_void_p, c_size_t, c_size_t)),
+    "ggml_backend_graph_compute": (c_int, (BackendHandle, GraphHandle)),
+    "ggml_backend_synchronize": (None, (BackendHandle,)),
 }
 
 _MODEL: dict[str, Prototype] = {
@@ -104,5 +203,14 @@ _SAMPLER: dict[str, Prototype] = {
     "llama_sampler_init_greedy": (SamplerHandle, ()),
 }
 
-PROTOTYPES: dict[str, Prototype] = {**_GGML, **_MODEL, **_VOCAB, **_CONTEXT, **_SAMPLER}
+PROTOTYPES: dict[str, Prototype] = {
+    **_GGML,
+    **_OPERATIONS,
+    **_GRAPH,
+    **_BACKEND,
+    **_MODEL,
+    **_VOCAB,
+    **_CONTEXT,
+    **_SAMPLER,
+}
 """Name -> (result, arguments)."""

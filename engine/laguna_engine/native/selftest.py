@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from laguna_engine.errors import LibraryError
+from laguna_engine.native import layout
 from laguna_engine.native.structs import GgmlInitParams
 
 BINDING_VERSION = "0.3.36"
@@ -20,8 +21,6 @@ GGML_VERSION = b"0.25.3"
 
 REINSTALL = f"install the pinned build again: pip install --force-reinstall llama-cpp-python=={BINDING_VERSION}"
 
-_TENSOR_OVERHEAD = 368
-_OFFSET_TYPE, _OFFSET_NE, _OFFSET_NB, _OFFSET_VIEW_SRC, _OFFSET_NAME = 0, 16, 48, 232, 256
 _F16 = 1
 _SCRATCH_BYTES = 1 << 14
 """Room for a few tensor structs without data."""
@@ -103,9 +102,9 @@ def _check_defaults(struct: str, actual: ctypes.Structure, expected: dict[str, o
 
 
 def _check_tensor_layout(library: Any) -> None:
-    if library.ggml_tensor_overhead() != _TENSOR_OVERHEAD:
+    if library.ggml_tensor_overhead() != layout.TENSOR_BYTES:
         raise LibraryError(
-            f"a tensor takes {library.ggml_tensor_overhead()} bytes, not {_TENSOR_OVERHEAD}; {REINSTALL}"
+            f"a tensor takes {library.ggml_tensor_overhead()} bytes, not {layout.TENSOR_BYTES}; {REINSTALL}"
         )
     context = library.ggml_init(GgmlInitParams(_SCRATCH_BYTES, None, True))
     try:
@@ -119,14 +118,14 @@ def _check_tensor_layout(library: Any) -> None:
 
 
 def _layout_matches(tensor: int, view: int) -> bool:
-    shape = ctypes.c_int64 * 4
-    strides = ctypes.c_size_t * 4
     return (
-        ctypes.c_int32.from_address(tensor + _OFFSET_TYPE).value == _F16
-        and tuple(shape.from_address(tensor + _OFFSET_NE)) == (3, 5, 7, 11)
-        and tuple(strides.from_address(tensor + _OFFSET_NB)) == (2, 6, 30, 210)
-        and tuple(shape.from_address(view + _OFFSET_NE)) == (2, 4, 6, 10)
-        and tuple(strides.from_address(view + _OFFSET_NB)) == (2, 102, 1004, 10006)
-        and ctypes.c_void_p.from_address(view + _OFFSET_VIEW_SRC).value == tensor
-        and ctypes.string_at(view + _OFFSET_NAME) == b"layout"
+        layout.type_of(tensor) == _F16
+        and layout.shape_of(tensor) == (3, 5, 7, 11)
+        and layout.strides_of(tensor) == (2, 6, 30, 210)
+        and layout.buffer_of(tensor) is None
+        and layout.shape_of(view) == (2, 4, 6, 10)
+        and layout.strides_of(view) == (2, 102, 1004, 10006)
+        and [source.value for source in layout.sources_of(view)] == [tensor]
+        and ctypes.c_void_p.from_address(view + layout.VIEWED).value == tensor
+        and layout.name_of(view) == "layout"
     )

@@ -21,11 +21,12 @@ from ctypes import (
     c_uint32,
     c_void_p,
 )
-from typing import Self
+from typing import Any, Self
 
 LogCallback = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
 AbortHook = ctypes.CFUNCTYPE(None, c_char_p)
 ProgressCallback = ctypes.CFUNCTYPE(c_bool, c_float, c_void_p)
+ToFloat = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_int64)
 
 
 class Handle(c_void_p):
@@ -63,18 +64,64 @@ class DeviceHandle(Handle):
     """`ggml_backend_dev_t`."""
 
 
+class BackendHandle(Handle):
+    """`ggml_backend_t`: a device, opened to compute on."""
+
+
+class RegistryHandle(Handle):
+    """`ggml_backend_reg_t`."""
+
+
+class BufferTypeHandle(Handle):
+    """`ggml_backend_buffer_type_t`."""
+
+
+class BufferHandle(Handle):
+    """`ggml_backend_buffer_t`: memory on a device."""
+
+
 class GgmlContextHandle(Handle):
-    """`ggml_context *`; only the self-test makes one."""
+    """`ggml_context *`: room for tensor and graph structs, never for their data."""
+
+
+class GraphHandle(Handle):
+    """`ggml_cgraph *`; lives in its context."""
+
+
+class AllocatorHandle(Handle):
+    """`ggml_gallocr_t`: memory for the intermediate results of graphs."""
 
 
 class TensorHandle(Handle):
-    """`ggml_tensor *`."""
+    """`ggml_tensor *`; lives in its context."""
+
+
+class OptionalTensor(TensorHandle):
+    """An argument that may be a tensor or nothing."""
+
+    @classmethod
+    def from_param(cls, value: object) -> Any:
+        """Let a live tensor or None through."""
+        return None if value is None else TensorHandle.from_param(value)
 
 
 class GgmlInitParams(ctypes.Structure):
     """`ggml_init_params`."""
 
     _fields_ = (("mem_size", c_size_t), ("mem_buffer", c_void_p), ("no_alloc", c_bool))
+
+
+class TypeTraits(ctypes.Structure):
+    """`ggml_type_traits`, up to the function that makes floats of a row."""
+
+    _fields_ = (
+        ("type_name", c_char_p),
+        ("blck_size", c_int64),
+        ("blck_size_interleave", c_int64),
+        ("type_size", c_size_t),
+        ("is_quantized", c_bool),
+        ("to_float", ToFloat),
+    )
 
 
 class KvOverrideValue(ctypes.Union):

@@ -1,0 +1,129 @@
+"""A computation that is put together once and run many times.
+
+Inputs have memory of their own: what lies in the allocator's buffer is overwritten by later nodes of the same run.
+`finish` asks the device about every node and every leaf, because a single one that it cannot run makes ggml abort.
+"""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from laguna_engine.errors import GraphError
+from laguna_engine.ggml import transfer
+from laguna_engine.ggml.arena import Arena
+from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.operations import STRUCTS_PER_OPERATION, Operations
+from laguna_engine.ggml.tensor import Tensor
+from laguna_engine.ggml.types import Type
+from laguna_engine.native import layout
+from laguna_engine.native.library import lib
+from laguna_engine.native.structs import AllocatorHandle, GraphHandle, TensorHandle
+
+_MAX_INPUTS = 32
+
+
+class Graph(Operations):
+    """Operations on one backend, between named inputs and named outputs."""
+
+    def __init__(self, backend: Backend, nodes: int) -> None:
+        """`nodes` is the most operations it may have, views and reshapes included."""
+        super().__init__(Arena(STRUCTS_PER_OPERATION * nodes, nodes))
+        self._backend = backend
+        self._inputs = Arena(_MAX_INPUTS)
+        self._graph: GraphHandle = lib.ggml_new_graph_custom(self._arena.handle, nodes, False)
+        self._allocator: AllocatorHandle | None = None
+        self._named: dict[str, Tensor] = {}
+        self._has_inputs = False
+
+    def input(self, name: str, kind: Type, *shape: int) -> Tensor:
+        """A tensor to `write` before a run; what was written stays until it is overwritten."""
+        tensor = self._inputs.new(name, kind, *shape)
+        lib.ggml_set_input(tensor.handle)
+        self._named[name] = tensor
+        self._has_inputs = True
+        return tensor
+
+    def output(self, name: str, tensor: Tensor) -> Tensor:
+        """Compute `tensor` and keep it until the next run, to be `read`."""
+        lib.ggml_set_name(tensor.handle, name.encode())
+        lib.ggml_set_output(tensor.handle)
+        lib.ggml_build_forward_expand(self._graph, tensor.handle)
+        self._named[name] = tensor
+        return tensor
+
+    def keep(self, tensor: Tensor) -> Tensor:
+        """Compute `tensor` for its effect, such as rows that are set."""
+        lib.ggml_build_forward_expand(self._graph, tensor.handle)
+        return tensor
+
+    def finish(self) -> "Graph":
+        """Check everything and get memory; GraphError names what the device cannot do."""
+        if self._has_inputs:
+            self._inputs.allocate(self._backend.buffer_type)
+            self._inputs.clear()
+        for index in range(lib.ggml_graph_n_nodes(self._graph)):
+            self._check(lib.ggml_graph_node(self._graph, index))
+        self._allocator = lib.ggml_gallocr_new(self._backend.buffer_type)
+        if not lib.ggml_gallocr_alloc_graph(self._allocator, self._graph):
+            raise GraphError(f"{self._backend.device.name} has not enough free memory to draft; use a smaller context")
+        return self
+
+    @property
+    def nodes(self) -> int:
+        """How many operations it has."""
+        return int(lib.ggml_graph_n_nodes(self._graph))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of intermediate results and inputs on the device."""
+        results = lib.ggml_gallocr_get_buffer_size(self._allocator, 0) if self._allocator else 0
+        return int(results) + self._inputs.nbytes
+
+    def write(self, name: str, values: NDArray[Any]) -> None:
+        """Fill the beginning of an input."""
+        transfer.write(self._named[name], values)
+
+    def compute(self) -> None:
+        """Run it; GraphError if the device fails."""
+        if self._allocator is None:
+            raise GraphError("the graph is not finished; call finish first")
+        code = lib.ggml_backend_graph_compute(self._backend.handle, self._graph)
+        if code:
+            raise GraphError(f"{self._backend.device.name} failed to draft ({code}); turn speculation off and go on")
+
+    def read(self, name: str) -> NDArray[Any]:
+        """A copy of an output, its shape reversed."""
+        return transfer.read(self._named[name])
+
+    def read_into(self, name: str, values: NDArray[Any]) -> None:
+        """Fill `values` with the first elements of an output."""
+        transfer.read_into(self._named[name], values)
+
+    def close(self) -> None:
+        """Free everything; harmless when repeated."""
+        if self._allocator is not None:
+            lib.ggml_gallocr_free(self._allocator)
+            self._allocator = None
+        self._inputs.close()
+        self._arena.close()
+
+    def _check(self, node: TensorHandle) -> None:
+        address = node.value
+        assert address is not None, "ggml's own nodes exist"
+        for source in layout.sources_of(address):
+            self._check_leaf(source)
+        if not lib.ggml_backend_dev_supports_op(self._backend.device.handle, node):
+            operation = lib.ggml_op_desc(node).decode()
+            what = f"{operation} to {list(layout.shape_of(address))}"
+            raise GraphError(
+                f"{self._backend.device.name} cannot compute {what}; draft on the CPU or without a drafter"
+            )
+
+    def _check_leaf(self, source: TensorHandle) -> None:
+        """What lies in memory already must lie where the device can read it: ggml does not ask, and crashes."""
+        address = source.value
+        assert address is not None, "sources_of leaves empty ones out"
+        buffer = layout.buffer_of(address)
+        if buffer and not self._backend.reads(lib.ggml_backend_buffer_get_type(buffer)):
+            name = layout.name_of(address)
+            raise GraphError(f"{name} does not lie where {self._backend.device.name} can read it; keep a copy there")

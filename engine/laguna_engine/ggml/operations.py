@@ -1,0 +1,232 @@
+"""ggml's operations, each checked before the native call, which would abort the process.
+
+Shapes are ggml's: row length first. Every method returns a new tensor of the graph; nothing is computed yet.
+"""
+
+from laguna_engine.errors import GraphError
+from laguna_engine.ggml.arena import Arena
+from laguna_engine.ggml.tensor import Tensor
+from laguna_engine.ggml.types import Type
+from laguna_engine.native.library import lib
+from laguna_engine.native.structs import TensorHandle
+
+_NEOX = 2
+"""`GGML_ROPE_TYPE_NEOX`: the two halves of a head are rotated against each other."""
+
+_PRECISION_F32 = 10
+"""`GGML_PREC_F32`: sums in float32, which half-precision kernels do not by themselves."""
+
+_YARN_BETA_FAST, _YARN_BETA_SLOW = 32.0, 1.0
+"""Arguments of `ggml_rope_ext` that do nothing without YaRN."""
+
+STRUCTS_PER_OPERATION = 2
+"""No operation makes more."""
+
+
+class Operations:
+    """Builds tensors in `arena`."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
+
+    def mul_mat(self, weights: Tensor, x: Tensor) -> Tensor:
+        """weights [k, m] times x [k, n] -> F32 [m, n]; dimensions 3 and 4 of x are multiples of those of weights."""
+        same = weights.shape[0] == x.shape[0]
+        fits = x.shape[2] % weights.shape[2] == 0 and x.shape[3] % weights.shape[3] == 0
+        self._require(same and fits and not weights.transposed, "mul_mat", weights, x)
+        return self._binary("mul_mat", weights, x)
+
+    def add(self, left: Tensor, right: Tensor) -> Tensor:
+        """left + right, right repeated to left's shape."""
+        return self._elementwise("add", left, right)
+
+    def sub(self, left: Tensor, right: Tensor) -> Tensor:
+        """left - right, right repeated to left's shape."""
+        return self._elementwise("sub", left, right)
+
+    def mul(self, left: Tensor, right: Tensor) -> Tensor:
+        """left * right, right repeated to left's shape."""
+        return self._elementwise("mul", left, right)
+
+    def scale(self, x: Tensor, factor: float) -> Tensor:
+        """x * factor."""
+        self._require(x.type is Type.F32, "scale", x)
+        return self._made(lib.ggml_scale(self._arena.handle, x.handle, factor))
+
+    def rms_norm(self, x: Tensor, epsilon: float) -> Tensor:
+        """Every row divided by its root mean square."""
+        self._require(x.type is Type.F32 and x.contiguous_rows and epsilon >= 0, "rms_norm", x)
+        return self._made(lib.ggml_rms_norm(self._arena.handle, x.handle, epsilon))
+
+    def silu(self, x: Tensor) -> Tensor:
+        """x * sigmoid(x)."""
+        return self._float("silu", x)
+
+    def softplus(self, x: Tensor) -> Tensor:
+        """log(1 + exp(x))."""
+        return self._float("softplus", x)
+
+    def sigmoid(self, x: Tensor) -> Tensor:
+        """1 / (1 + exp(-x))."""
+        return self._float("sigmoid", x)
+
+    def swiglu(self, gate: Tensor, up: Tensor) -> Tensor:
+        """silu(gate) * up."""
+        alike = gate.shape == up.shape and gate.type is up.type is Type.F32
+        self._require(alike and gate.contiguous and up.contiguous, "swiglu", gate, up)
+        return self._binary("swiglu_split", gate, up)
+
+    def rope(self, x: Tensor, positions: Tensor, dims: int, base: float) -> Tensor:
+        """Rotate the first `dims` numbers of each head of x [head, heads, tokens] by positions, I32 [tokens]."""
+        fits = positions.type is Type.I32 and positions.shape == (x.shape[2], 1, 1, 1)
+        self._require(fits and x.type is Type.F32 and 0 < dims <= x.shape[0] and dims % 2 == 0, "rope", x, positions)
+        handle = lib.ggml_rope_ext(
+            self._arena.handle, x.handle, positions.handle, None, dims, _NEOX, 0,
+            base, 1.0, 0.0, 1.0, _YARN_BETA_FAST, _YARN_BETA_SLOW,
+        )  # fmt: skip
+        return self._made(handle)
+
+    def flash_attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+        """Attention of q [head, tokens, heads] over k, v [head, keys, kv heads] -> F32 [head, heads, tokens].
+
+        mask: F16 [keys, tokens], added to the scores.
+        """
+        keys = k.shape[1] == v.shape[1] and k.shape[2] == v.shape[2] and q.shape[2] % k.shape[2] == 0
+        self._require(keys and q.shape[0] == k.shape[0] == v.shape[0] and q.type is Type.F32, "flash_attention", q, k)
+        if mask is not None:
+            fits = mask.type is Type.F16 and mask.contiguous and mask.shape[0] == k.shape[1]
+            self._require(fits and mask.shape[1] >= q.shape[1] and mask.shape[2:] == (1, 1), "flash_attention", q, mask)
+        handle = lib.ggml_flash_attn_ext(
+            self._arena.handle, q.handle, k.handle, v.handle, mask and mask.handle, scale, 0.0, 0.0
+        )
+        lib.ggml_flash_attn_ext_set_prec(handle, _PRECISION_F32)
+        return self._made(handle)
+
+    def soft_max(self, x: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+        """softmax(x * scale + mask) along rows; mask F16 or F32 [row, rows or more]."""
+        self._require(x.type is Type.F32 and x.contiguous, "soft_max", x)
+        if mask is not None:
+            fits = mask.type in (Type.F16, Type.F32) and mask.contiguous and mask.shape[0] == x.shape[0]
+            self._require(fits and mask.shape[1] >= x.shape[1] and mask.shape[2:] == (1, 1), "soft_max", x, mask)
+        return self._made(lib.ggml_soft_max_ext(self._arena.handle, x.handle, mask and mask.handle, scale, 0.0))
+
+    def get_rows(self, table: Tensor, ids: Tensor) -> Tensor:
+        """Rows of table [width, rows, a, b] named by ids, I32 [n, a, b] -> F32 (or I32) [width, n, a, b]."""
+        fits = ids.type is Type.I32 and table.shape[2:] == ids.shape[1:3] and ids.shape[3] == 1
+        self._require(fits and table.contiguous_rows, "get_rows", table, ids)
+        return self._binary("get_rows", table, ids)
+
+    def set_rows(self, into: Tensor, rows: Tensor, ids: Tensor) -> Tensor:
+        """Write rows [width, n, …], F32, into the rows of `into` named by ids, I64 [n] -> a view of `into`."""
+        same = into.shape[0] == rows.shape[0] and into.shape[2:] == rows.shape[2:] and rows.type is Type.F32
+        fits = ids.type is Type.I64 and ids.shape == (rows.shape[1], 1, 1, 1)
+        self._require(same and fits and into.contiguous_rows and rows.contiguous_rows, "set_rows", into, rows, ids)
+        return self._made(lib.ggml_set_rows(self._arena.handle, into.handle, rows.handle, ids.handle))
+
+    def cast(self, x: Tensor, kind: Type) -> Tensor:
+        """The same numbers in another format."""
+        return self._made(lib.ggml_cast(self._arena.handle, x.handle, kind))
+
+    def cont(self, x: Tensor) -> Tensor:
+        """A contiguous copy."""
+        return self._unary("cont", x)
+
+    def copy(self, x: Tensor, into: Tensor) -> Tensor:
+        """Write x over `into`, converting the format -> a view of `into`."""
+        self._require(x.elements == into.elements, "copy", x, into)
+        return self._binary("cpy", x, into)
+
+    def concat(self, left: Tensor, right: Tensor, axis: int) -> Tensor:
+        """One after the other along `axis`."""
+        others = all(left.shape[i] == right.shape[i] for i in range(4) if i != axis)
+        self._require(others and 0 <= axis < 4 and left.type is right.type, "concat", left, right)
+        return self._made(lib.ggml_concat(self._arena.handle, left.handle, right.handle, axis))
+
+    def argmax(self, x: Tensor) -> Tensor:
+        """The index of every row's largest number: x F32 [width, rows] -> I32 [rows]."""
+        self._require(x.type is Type.F32 and x.contiguous and x.shape[2:] == (1, 1), "argmax", x)
+        return self._unary("argmax", x)
+
+    def top_k(self, x: Tensor, k: int) -> Tensor:
+        """The indices of every row's k largest numbers, in no order: x F32 [width, rows] -> I32 [k, rows]."""
+        self._require(x.type is Type.F32 and x.contiguous and 0 < k <= x.shape[0], f"top_k {k}", x)
+        return self._made(lib.ggml_top_k(self._arena.handle, x.handle, k))
+
+    def sum_rows(self, x: Tensor) -> Tensor:
+        """The sum of every row."""
+        return self._float("sum_rows", x)
+
+    def fill(self, x: Tensor, value: float) -> Tensor:
+        """A tensor like x, every number of it `value`."""
+        return self._made(lib.ggml_fill(self._arena.handle, x.handle, value))
+
+    def repeat(self, x: Tensor, *shape: int) -> Tensor:
+        """x again and again, to a shape whose dimensions are multiples of its own."""
+        dims = _padded(shape)
+        self._require(all(new % old == 0 for new, old in zip(dims, x.shape, strict=True)), f"repeat to {shape}", x)
+        return self._made(lib.ggml_repeat_4d(self._arena.handle, x.handle, *dims))
+
+    def reshape(self, x: Tensor, *shape: int) -> Tensor:
+        """The same elements in another shape; x must be contiguous."""
+        dims = _padded(shape)
+        count = dims[0] * dims[1] * dims[2] * dims[3]
+        self._require(x.contiguous and count == x.elements, f"reshape to {shape}", x)
+        return self._made(lib.ggml_reshape_4d(self._arena.handle, x.handle, *dims))
+
+    def permute(self, x: Tensor, *axes: int) -> Tensor:
+        """Dimension i becomes dimension axes[i]; nothing is copied."""
+        self._require(sorted(axes) == [0, 1, 2, 3], f"permute {axes}", x)
+        return self._made(lib.ggml_permute(self._arena.handle, x.handle, *axes))
+
+    def transpose(self, x: Tensor) -> Tensor:
+        """Rows and columns swapped; nothing is copied."""
+        return self._unary("transpose", x)
+
+    def view(self, x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] = (), offset: int = 0) -> Tensor:
+        """A part of x: `strides` are bytes between rows, planes and cubes (contiguous where left out)."""
+        dims = _padded(shape)
+        row = x.type.row_bytes(dims[0])
+        steps = [*strides]
+        for index in range(len(steps), 3):
+            steps.append(row if index == 0 else steps[index - 1] * dims[index])
+        last = sum((size - 1) * step for size, step in zip(dims[1:], steps, strict=True)) + row
+        inside = dims[0] % x.type.block == 0 and offset >= 0 and offset + last <= _extent(x)
+        self._require(inside and x.contiguous_rows and min(steps) >= 0, f"view {shape} at {offset}", x)
+        return self._made(lib.ggml_view_4d(self._arena.handle, x.handle, *dims, *steps, offset))
+
+    def _elementwise(self, name: str, left: Tensor, right: Tensor) -> Tensor:
+        repeats = all(a % b == 0 for a, b in zip(left.shape, right.shape, strict=True))
+        self._require(repeats and left.type is Type.F32 and right.type in (Type.F32, Type.F16), name, left, right)
+        return self._binary(name, left, right)
+
+    def _float(self, name: str, x: Tensor) -> Tensor:
+        self._require(x.type is Type.F32 and x.contiguous_rows, name, x)
+        return self._unary(name, x)
+
+    def _unary(self, name: str, x: Tensor) -> Tensor:
+        return self._made(getattr(lib, f"ggml_{name}")(self._arena.handle, x.handle))
+
+    def _binary(self, name: str, left: Tensor, right: Tensor) -> Tensor:
+        return self._made(getattr(lib, f"ggml_{name}")(self._arena.handle, left.handle, right.handle))
+
+    def _made(self, handle: TensorHandle) -> Tensor:
+        # Counted afterwards: an arena has spare room.
+        self._arena.take(STRUCTS_PER_OPERATION)
+        return Tensor(handle, self._arena)
+
+    def _require(self, condition: bool, operation: str, *tensors: Tensor) -> None:
+        if not condition:
+            raise GraphError(f"{operation} cannot be applied to {', '.join(map(repr, tensors))}")
+
+
+def _padded(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
+    one, two, three, four = [*shape, 1, 1, 1, 1][:4]
+    if not 0 < len(shape) <= 4 or min(shape) < 1:
+        raise GraphError(f"{shape} is no shape; give one to four positive sizes")
+    return one, two, three, four
+
+
+def _extent(x: Tensor) -> int:
+    """Bytes from a tensor's first element to behind its last."""
+    steps = zip(x.shape[1:], x.strides[1:], strict=True)
+    return x.type.row_bytes(x.shape[0]) + sum((size - 1) * step for size, step in steps)

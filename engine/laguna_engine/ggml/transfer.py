@@ -1,0 +1,54 @@
+"""Bytes between numpy arrays and tensors on a device."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine.errors import GraphError
+from laguna_engine.ggml.tensor import Tensor
+from laguna_engine.native.library import lib
+
+
+def write(tensor: Tensor, values: NDArray[Any], offset: int = 0) -> None:
+    """Copy `values`, of the tensor's own number format, into it, beginning `offset` bytes in.
+
+    About 3 us of Python. GraphError for another number format, or if it would not fit.
+    """
+    if values.dtype != tensor.type.numpy:
+        raise GraphError(f"{tensor} cannot take {values.dtype} values; convert them first")
+    if not values.flags.c_contiguous:
+        values = np.ascontiguousarray(values)
+    _put(tensor, values.ctypes.data, offset, values.nbytes)
+
+
+def write_bytes(tensor: Tensor, data: memoryview) -> None:
+    """Copy a tensor's whole raw content, quantized blocks included; GraphError for another size."""
+    if data.nbytes != tensor.nbytes:
+        raise GraphError(f"{tensor} takes {tensor.nbytes} bytes, not {data.nbytes}")
+    _put(tensor, np.frombuffer(data, np.uint8).ctypes.data, 0, data.nbytes)
+
+
+def read(tensor: Tensor) -> NDArray[Any]:
+    """A copy of its content; the array's shape is the tensor's reversed, without leading ones. Waits for the device."""
+    values = np.empty(tensor.shape[::-1], tensor.type.numpy)
+    read_into(tensor, values)
+    return values.reshape(values.shape[next((i for i, size in enumerate(values.shape) if size > 1), 3) :])
+
+
+def read_into(tensor: Tensor, values: NDArray[Any]) -> None:
+    """Fill `values` (contiguous, of the tensor's format) with the tensor's first elements."""
+    if values.dtype != tensor.type.numpy or not values.flags.c_contiguous:
+        raise GraphError(f"{tensor} cannot be read into {values.dtype} values; give a contiguous array of its format")
+    if not tensor.contiguous or values.nbytes > tensor.nbytes or tensor.buffer is None:
+        raise GraphError(f"{tensor} cannot be read as {values.nbytes} bytes; it is not contiguous, smaller or nowhere")
+    lib.ggml_backend_tensor_get(tensor.handle, ctypes.c_void_p(values.ctypes.data), 0, values.nbytes)
+
+
+def _put(tensor: Tensor, address: int, offset: int, size: int) -> None:
+    if not tensor.contiguous or tensor.buffer is None:
+        raise GraphError(f"{tensor} cannot be written; it is not contiguous or has no memory")
+    if not 0 <= offset <= tensor.nbytes - size:
+        raise GraphError(f"{tensor} has {tensor.nbytes} bytes; {size} at {offset} would not fit")
+    lib.ggml_backend_tensor_set(tensor.handle, ctypes.c_void_p(address), offset, size)
