@@ -86,5 +86,19 @@ class Arena:
             self._handle.value = None
 
 
+class Borrowed(Arena):
+    """A context that somebody else owns, such as the one llama.cpp builds a graph in; nothing of it is freed here."""
+
+    def __init__(self, handle: GgmlContextHandle, tensors: int) -> None:
+        """At most `tensors` structs are added to it."""
+        self._handle = handle
+        self._room = tensors
+        self._buffer = None
+
+    def give_back(self) -> None:
+        """Its owner may free it from now on: tensors made here are not to be used any more."""
+        self._handle = GgmlContextHandle()
+
+
 _USAGE_WEIGHTS = 1
 """`GGML_BACKEND_BUFFER_USAGE_WEIGHTS`."""

@@ -42,6 +42,10 @@ class Store:
         """A copy of the tensor `name`, its shape reversed."""
         return transfer.read(self._tensors[name])
 
+    def read_into(self, name: str, values: NDArray[Any]) -> None:
+        """Fill `values` with the first elements of the tensor `name`."""
+        transfer.read_into(self._tensors[name], values)
+
     def clear(self) -> None:
         """Set everything to 0."""
         self._arena.clear()

@@ -5,24 +5,24 @@ checked here because llama.cpp answers a wrong one with `abort()`. One `decode` 
 Python: the batch and its arrays are made once and reused.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import numpy
+from numpy.typing import NDArray
 
 from laguna_engine.errors import ContextError, EngineClosed, RequestError
+from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.creation import create
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.options import ContextOptions, DecodeStatus, KvType, Outputs
+from laguna_engine.llama.picks import BestPicks, CandidatePicks, read_picks
+from laguna_engine.llama.readout import LOGITS, Readout
 from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.llama.taps import Taps
 from laguna_engine.native.library import lib, recent_log
 from laguna_engine.native.stop import StopFlag
 from laguna_engine.native.structs import Batch, MemoryHandle
-
-if TYPE_CHECKING:
-    import numpy
-    from numpy.typing import NDArray
 
 __all__ = ["Context", "ContextOptions", "DecodeStatus", "KvType", "Outputs"]
 
@@ -39,10 +39,14 @@ class Context:
     `n_ctx`, `n_batch` and `n_ubatch` are what llama.cpp made of the options (it rounds `n_ctx` up to 256).
     """
 
-    def __init__(self, model: Model, options: ContextOptions) -> None:
-        """Allocate cache and compute buffers; ContextError with llama.cpp's reason when that fails."""
+    def __init__(self, model: Model, options: ContextOptions, taps: Taps | CallbackTaps | None = None) -> None:
+        """Allocate cache and compute buffers; ContextError with llama.cpp's reason when that fails.
+
+        `taps` belong to this context and are closed with it.
+        """
         self._stop = StopFlag()
-        self._handle = create(model, options, self._stop)
+        self._taps = taps
+        self._handle = create(model, options, self._stop, taps)
         self._memory: MemoryHandle = lib.llama_get_memory(self._handle)
         if not self._memory:
             lib.llama_free(self._handle)
@@ -52,6 +56,7 @@ class Context:
         self.n_ubatch: int = lib.llama_n_ubatch(self._handle)
         self._n_vocab = model.vocab.size
         self._rows = range(0)
+        self._picks: BestPicks | CandidatePicks | None = None
         # Where the cache ends; kept here because every native call lets another thread take the interpreter.
         self._next = 0
         self._make_batch()
@@ -81,13 +86,27 @@ class Context:
             raise self._refusal(tokens)
         if start != self._next:
             raise RequestError(f"position {start} does not continue the cache, which ends at {self._next - 1}")
+        rows = _output_rows(count, outputs)
+        if self._taps is not None:
+            self._announce(start, count, rows)
         self._fill(tokens, start, count, outputs)
         code = lib.llama_decode(self._handle, self._batch)
         if code == 0:
             self._next = start + count
-            self._rows = _output_rows(count, outputs)
+            self._rows = rows
+            self._picks = None
+            if self._taps is not None:
+                self._taps.after()
             return DecodeStatus.OK
         return self._failed(code)
+
+    def _announce(self, start: int, count: int, rows: range) -> None:
+        """Tell the taps what comes; RequestError for more than they hold, which llama.cpp aborts on."""
+        taps = self._taps
+        assert taps is not None, "only called with taps"
+        if len(rows) > taps.outputs or count > self.n_ubatch:
+            raise RequestError(f"{count} tokens with {len(rows)} outputs in one batch; send them in smaller pieces")
+        taps.before(start, count, rows)
 
     def _fill(self, tokens: Sequence[int], start: int, count: int, outputs: Outputs) -> None:
         self._batch.n_tokens = count
@@ -156,15 +175,44 @@ class Context:
 
         A negative `row` counts back from the last row that has logits. RequestError for a row without logits.
         """
-        token: int = lib.llama_sampler_sample(chain.handle, self._handle, self._checked(row))
+        row = self._checked(row)
+        taps = self._taps
+        if isinstance(taps, Taps) and taps.readout != LOGITS:
+            if self._picks is None:
+                self.synchronize()
+                self._picks = read_picks(taps, len(self._rows))
+            return self._picks.pick(chain, row - self._rows.start if row >= 0 else row)
+        token: int = lib.llama_sampler_sample(chain.handle, self._handle, row)
         return token
 
-    def logits(self, row: int = -1) -> NDArray[numpy.float32]:
-        """A copy of the logits of `row` of the last batch, float32 [vocabulary]; RequestError as for `sample`."""
-        # numpy takes 80 ms to import and plain generation never needs it.
-        import numpy
+    @property
+    def readout(self) -> Readout:
+        """What of the logits comes to the host after a decode."""
+        return LOGITS if self._taps is None else self._taps.readout
 
-        pointer = lib.llama_get_logits_ith(self._handle, self._checked(row))
+    def read_out(self, readout: Readout) -> None:
+        """Have less of the logits come to the host, from the next decode on; nothing where only LOGITS are to be had.
+
+        With anything but LOGITS `logits` cannot be asked for.
+        """
+        if isinstance(self._taps, Taps):
+            self._taps.read_out(readout, self._handle)
+
+    def synchronize(self) -> None:
+        """Wait for the device: what `decode` started may still be running."""
+        lib.llama_synchronize(self._handle)
+
+    def logits(self, row: int = -1) -> NDArray[numpy.float32]:
+        """A copy of the logits of `row` of the last batch, float32 [vocabulary].
+
+        RequestError as for `sample`, and if the readout was not LOGITS.
+        """
+        row = self._checked(row)
+        if self.readout != LOGITS:
+            raise RequestError("the logits stayed on the device; read out LOGITS before decoding")
+        hooked = isinstance(self._taps, Taps)
+        get = lib.llama_get_sampled_logits_ith if hooked else lib.llama_get_logits_ith
+        pointer = get(self._handle, row)
         return numpy.ctypeslib.as_array(pointer, (self._n_vocab,)).copy()
 
     def _checked(self, row: int) -> int:
@@ -198,6 +246,8 @@ class Context:
             self._handle.value = None
             self._rows = range(0)
             self.n_batch = 0
+            if self._taps is not None:
+                self._taps.close()
 
 
 def _output_rows(count: int, outputs: Outputs) -> range:

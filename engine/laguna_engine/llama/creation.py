@@ -1,8 +1,12 @@
 """From `ContextOptions` to a native context: the options in llama.cpp's own terms, and its reason if it declines."""
 
+import ctypes
+
 from laguna_engine.errors import ContextError
+from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.options import ContextOptions, KvType, physical_cores
+from laguna_engine.llama.taps import Taps
 from laguna_engine.native.library import lib, log, recent_log
 from laguna_engine.native.stop import StopFlag
 from laguna_engine.native.structs import ContextHandle, ContextParams
@@ -14,7 +18,9 @@ _MAX_TOKENS = 2**31 - 1
 """Sizes and positions are 32-bit signed in llama.cpp."""
 
 
-def create(model: Model, options: ContextOptions, stop: StopFlag) -> ContextHandle:
+def create(
+    model: Model, options: ContextOptions, stop: StopFlag, taps: Taps | CallbackTaps | None = None
+) -> ContextHandle:
     """Allocate a native context that stops when `stop` is set, or raise ContextError with llama.cpp's reason."""
     _check(options)
     params: ContextParams = lib.llama_context_default_params()
@@ -26,6 +32,7 @@ def create(model: Model, options: ContextOptions, stop: StopFlag) -> ContextHand
     params.flash_attn_type = _FLASH_ATTENTION[options.flash_attention]
     params.swa_full = options.swa_full
     params.abort_callback, params.abort_callback_data = stop.callback, stop.data
+    _attach(params, taps)
     log.clear()
     handle: ContextHandle = lib.llama_init_from_model(model.handle, params)
     if not handle:
@@ -34,6 +41,16 @@ def create(model: Model, options: ContextOptions, stop: StopFlag) -> ContextHand
             "try a smaller context, a q8_0 cache, or fewer layers on the GPU"
         )
     return handle
+
+
+def _attach(params: ContextParams, taps: Taps | CallbackTaps | None) -> None:
+    if taps is None:
+        return
+    params.n_outputs_max = params.n_outputs_max_per_seq = taps.outputs
+    if isinstance(taps, Taps):
+        params.samplers, params.n_samplers = ctypes.addressof(taps.hook.sequences), 1
+    else:
+        params.cb_eval = ctypes.cast(taps.callback, ctypes.c_void_p).value
 
 
 def _check(options: ContextOptions) -> None:

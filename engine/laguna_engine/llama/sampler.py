@@ -4,16 +4,23 @@ Every chain ends in exactly one stage that picks (`Distribution` or `Greedy`): l
 not, so it is refused here.
 """
 
+import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy
+from numpy.typing import NDArray
+
 from laguna_engine.errors import RequestError
 from laguna_engine.native.library import lib
-from laguna_engine.native.structs import SamplerHandle
+from laguna_engine.native.structs import SamplerHandle, TokenData, TokenDataArray
 
 MAX_SEED = 0xFFFF_FFFE
 """The largest usable seed; 0xFFFFFFFF is llama.cpp's word for "a random one"."""
+
+CANDIDATE = numpy.dtype([("id", numpy.int32), ("logit", numpy.float32), ("p", numpy.float32)])
+"""`llama_token_data`, in numpy."""
 
 MAX_LAST_N = 1 << 20
 """llama.cpp sets aside this many tokens at once; no context is longer."""
@@ -105,6 +112,15 @@ class SamplerChain:
     def accept(self, token: int) -> None:
         """Tell the chain about a token it did not sample itself."""
         lib.llama_sampler_accept(self._handle, token)
+
+    def choose(self, candidates: NDArray[numpy.void]) -> int:
+        """Pick one of `candidates` (`CANDIDATE` [n], likeliest first) and remember it; their order may change."""
+        data = ctypes.cast(candidates.ctypes.data, ctypes.POINTER(TokenData))
+        array = TokenDataArray(data, len(candidates), -1, True)
+        lib.llama_sampler_apply(self._handle, array)
+        token: int = array.data[array.selected].id
+        lib.llama_sampler_accept(self._handle, token)
+        return token
 
     def close(self) -> None:
         """Free the chain and its stages; harmless when repeated."""

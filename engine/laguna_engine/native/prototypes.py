@@ -40,7 +40,9 @@ from laguna_engine.native.structs import (
     RegistryHandle,
     SamplerChainParams,
     SamplerHandle,
+    SamplerInterface,
     TensorHandle,
+    TokenDataArray,
     TypeTraits,
     VocabHandle,
 )
@@ -184,9 +186,14 @@ _CONTEXT: dict[str, Prototype] = {
     "llama_memory_seq_pos_max": (c_int32, (MemoryHandle, c_int32)),
     "llama_decode": (c_int32, (ContextHandle, Batch)),
     "llama_get_logits_ith": (POINTER(c_float), (ContextHandle, c_int32)),
+    "llama_get_sampled_logits_ith": (POINTER(c_float), (ContextHandle, c_int32)),
 }
 
 _SAMPLER: dict[str, Prototype] = {
+    "llama_set_sampler": (c_bool, (ContextHandle, c_int32, SamplerHandle)),
+    "llama_synchronize": (None, (ContextHandle,)),
+    "llama_sampler_init": (SamplerHandle, (POINTER(SamplerInterface), c_void_p)),
+    "llama_sampler_apply": (None, (SamplerHandle, POINTER(TokenDataArray))),
     "llama_sampler_chain_default_params": (SamplerChainParams, ()),
     "llama_sampler_chain_init": (SamplerHandle, (SamplerChainParams,)),
     "llama_sampler_chain_add": (None, (SamplerHandle, SamplerHandle)),

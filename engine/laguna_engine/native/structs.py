@@ -222,3 +222,54 @@ class SamplerChainParams(ctypes.Structure):
     """`llama_sampler_chain_params`."""
 
     _fields_ = (("no_perf", c_bool),)
+
+
+class TokenData(ctypes.Structure):
+    """`llama_token_data`."""
+
+    _fields_ = (("id", c_int32), ("logit", c_float), ("p", c_float))
+
+
+class TokenDataArray(ctypes.Structure):
+    """`llama_token_data_array`; samplers reorder, cut and replace what `data` points to."""
+
+    _fields_ = (("data", POINTER(TokenData)), ("size", c_size_t), ("selected", c_int64), ("sorted", c_bool))
+
+
+class SamplerData(ctypes.Structure):
+    """`llama_sampler_data`: the tensors that a sampler inside the graph takes over and passes on."""
+
+    _fields_ = (("logits", c_void_p), ("probs", c_void_p), ("sampled", c_void_p), ("candidates", c_void_p))
+
+
+SamplerName = ctypes.CFUNCTYPE(c_char_p, c_void_p)
+SamplerApply = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)
+SamplerBackendInit = ctypes.CFUNCTYPE(c_bool, c_void_p, c_void_p, c_uint32)
+SamplerBackendApply = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_void_p, POINTER(SamplerData))
+SamplerEvent = ctypes.CFUNCTYPE(None, c_void_p)
+EvalCallback = ctypes.CFUNCTYPE(c_bool, c_void_p, c_bool, c_void_p)
+
+
+class SamplerInterface(ctypes.Structure):
+    """`llama_sampler_i`; only what the engine fills in has a type."""
+
+    _fields_ = (
+        ("name", SamplerName),
+        ("accept", c_void_p),
+        ("apply", SamplerApply),
+        ("reset", c_void_p),
+        ("clone", c_void_p),
+        ("free", c_void_p),
+        ("backend_init", SamplerBackendInit),
+        ("backend_accept", c_void_p),
+        ("backend_apply", SamplerBackendApply),
+        ("backend_set_input", c_void_p),
+        ("backend_reset", SamplerEvent),
+        ("copy_state", c_void_p),
+    )
+
+
+class SequenceSampler(ctypes.Structure):
+    """`llama_sampler_seq_config`."""
+
+    _fields_ = (("seq_id", c_int32), ("sampler", c_void_p))

@@ -1,0 +1,90 @@
+"""Features by a callback on every node of the graph: slower than the hook, and there when the hook is refused.
+
+llama.cpp asks about each of some thousand nodes, through the GIL, and stops the device at those that are wanted.
+"""
+
+import ctypes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine.errors import ContextError
+from laguna_engine.ggml.device import Backend
+from laguna_engine.llama.features import Features, TargetShape
+from laguna_engine.llama.readout import LOGITS, Readout
+from laguna_engine.native import layout
+from laguna_engine.native.library import lib
+from laguna_engine.native.structs import EvalCallback, TensorHandle
+
+
+class CallbackTaps:
+    """The same features as `Taps`, brought to the host and from there to where the drafter reads them."""
+
+    def __init__(self, layers: tuple[int, ...], shape: TargetShape, rows: int, outputs: int, threads: int = 1) -> None:
+        """Arguments as for `Taps`. The features lie in ordinary memory, and drafts are made on the CPU."""
+        self.layers = layers
+        self.outputs = outputs
+        self.backend = Backend.cpu(threads)
+        self.callback = EvalCallback(self._on_node)
+        self._features = Features(self.backend, len(layers), shape.n_embd, rows) if layers else None
+        self._names = {b"l_out-%d" % layer: place for place, layer in enumerate(layers)}
+        self._last = layers.index(shape.n_layer - 1) if shape.n_layer - 1 in layers else None
+        self._n_embd = shape.n_embd
+        self._taken: dict[int, NDArray[np.float32]] = {}
+        self._start, self._count, self._outputs = 0, 0, range(0)
+        self._error: BaseException | None = None
+
+    @property
+    def features(self) -> Features | None:
+        """Where the hidden states are; None without taps."""
+        return self._features
+
+    @property
+    def readout(self) -> Readout:
+        """Whole rows, always."""
+        return LOGITS
+
+    def before(self, start: int, count: int, outputs: range) -> None:
+        """Remember what the next decode computes."""
+        self._taken.clear()
+        self._start, self._count, self._outputs = start, count, outputs
+
+    def after(self) -> None:
+        """Hand over what was taken; raises what went wrong in the callback."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        if self._features is None:
+            return
+        values = np.zeros((self._count, len(self.layers), self._n_embd), np.float32)
+        for place, taken in self._taken.items():
+            rows = self._outputs if place == self._last else range(self._count)
+            values[rows.start : rows.stop, place] = taken
+        self._features.upload(self._start, values.reshape(self._count, -1))
+
+    def close(self) -> None:
+        """Free everything; only after the context."""
+        if self._features is not None:
+            self._features.close()
+        self.backend.close()
+
+    def _on_node(self, tensor: int, ask: bool, _: object) -> bool:
+        """True means "wanted" when asked, and "go on" afterwards; anything else would leave garbage behind."""
+        place = self._names.get(ctypes.string_at(tensor + layout.NAME))
+        if ask:
+            return place is not None
+        try:
+            if place is not None:
+                self._taken[place] = self._values(tensor)
+        except BaseException as error:
+            self._error = error
+        return True
+
+    def _values(self, tensor: int) -> NDArray[np.float32]:
+        width, count, *_ = layout.shape_of(tensor)
+        if width != self._n_embd or layout.type_of(tensor):
+            raise ContextError(f"a hidden state of width {width} cannot be tapped; use this model without a drafter")
+        values = np.empty((count, width), np.float32)
+        if count:
+            lib.ggml_backend_tensor_get(TensorHandle(tensor), ctypes.c_void_p(values.ctypes.data), 0, values.nbytes)
+        return values
