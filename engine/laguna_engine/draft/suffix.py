@@ -1,0 +1,123 @@
+"""Copy drafting: what came last has been here before, so what followed it then may follow now.
+
+Deals in token ids; one drafter copies from the transcript itself, the one for files is in `suffix_files`. Both only
+note what they are told and do their work when asked for an offer, so a request that drafts nothing pays nothing and the
+first token never waits for them: a prompt of 30,000 tokens takes 0.15 s, which `catch_up` can spread over a prefill.
+"""
+
+from collections.abc import Sequence
+
+from laguna_engine.draft.drafter import Draft, Offer
+from laguna_engine.draft.suffix_automaton import SuffixAutomaton
+from laguna_engine.events import Source
+
+SHORTEST = 2
+"""Shortest match that is worth an offer. One token alone recurs nearly always and says little: on code the first token
+drafted after it was right in 33 of 100 cases and half a token stood, after two it was 53 and a whole one."""
+
+LONGEST = 16
+"""Tokens drafted at most, like the widest block of the drafters that are models. After the best matches in code, 10 of
+100 drafts of 16 stood to the end."""
+
+LIMIT = 65_536
+"""Tokens copied from, the newest ones: 36 MB, and 0.3 s to build afresh."""
+
+_BUCKETS = ("1-2", "1-2", "1-2", "3-4", "3-4", "5-7", "5-7", "5-7", "8+")
+"""Names of the lengths of a match, by length; how well drafts do depends on little else."""
+
+
+def kind(source: Source, match: int) -> str:
+    """The record of experience for drafts from `source` after a match of `match` tokens, such as "suffix/8+"."""
+    return f"{source.value}/{_BUCKETS[min(match, len(_BUCKETS) - 1)]}"
+
+
+class CopyDraft:
+    """One look at an automaton: an offer and the tokens behind it, made together because both take microseconds."""
+
+    def __init__(self, source: Source, automaton: SuffixAutomaton, state: int, match: int, longest: int) -> None:
+        self._tokens, self._chances = automaton.follow(state, match, longest, SHORTEST)
+        self.offer = Offer(source, kind(source, match), len(self._tokens)) if self._tokens else None
+
+    def first(self, length: int) -> Draft:
+        """The first `length` tokens, or all there are."""
+        return Draft(self._tokens[:length], self._chances[:length])
+
+
+class SuffixDrafter:
+    """Copies from the transcript: the prompt and everything committed since.
+
+    Of a long transcript only the newest `limit` tokens are copied from; the oldest are forgotten by the quarter, since
+    forgetting means building the rest afresh (0.2 s, once in 16,384 tokens).
+    """
+
+    def __init__(self, limit: int = LIMIT, longest: int = LONGEST) -> None:
+        self._limit = limit
+        self._longest = longest
+        self._tokens: list[int] = []
+        self._start = 0
+        self._automaton = SuffixAutomaton()
+        self._found: CopyDraft | None = None
+
+    def __len__(self) -> int:
+        """Tokens of transcript it was told of."""
+        return len(self._tokens)
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """`tokens` were committed behind what was there."""
+        self._tokens.extend(tokens)
+        self._found = None
+
+    def truncate(self, length: int) -> None:
+        """The transcript was cut to its first `length` tokens."""
+        del self._tokens[length:]
+        self._found = None
+        start = self._first_kept()
+        kept = max(0, length - start)
+        # A token costs as much to take back as to take in.
+        if start != self._start or kept < len(self._automaton) // 2:
+            self._forget_before(start)
+        self._automaton.truncate(kept)
+
+    def reset(self) -> None:
+        """A new transcript begins."""
+        self._tokens.clear()
+        self._forget_before(0)
+
+    def catch_up(self, most: int | None = None) -> bool:
+        """Take in `most` of the tokens not yet looked at, or all of them; returns whether none is left.
+
+        `offer` does it too. Worth calling between the micro-batches of a prefill, while a device computes.
+        """
+        start = self._first_kept()
+        if start != self._start:
+            self._forget_before(start)
+        taken = self._start + len(self._automaton)
+        stop = len(self._tokens) if most is None else min(len(self._tokens), taken + most)
+        self._automaton.extend(self._tokens[taken:stop])
+        return stop == len(self._tokens)
+
+    def offer(self) -> Offer | None:
+        """What the votes after the longest match amount to; None if there is no match."""
+        return self._look().offer
+
+    def draft(self, length: int) -> Draft:
+        """At most `length` tokens along the votes."""
+        return self._look().first(length)
+
+    def _look(self) -> CopyDraft:
+        if self._found is None:
+            self.catch_up()
+            state, match = self._automaton.longest()
+            self._found = CopyDraft(Source.SUFFIX, self._automaton, state, match, self._longest)
+        return self._found
+
+    def _first_kept(self) -> int:
+        """Where the part begins that is copied from; of the transcript's length alone, so that cuts can be undone."""
+        excess = max(0, len(self._tokens) - self._limit)
+        chunk = max(1, self._limit // 4)
+        return -(-excess // chunk) * chunk
+
+    def _forget_before(self, start: int) -> None:
+        self._start = start
+        self._automaton = SuffixAutomaton()
+        self._found = None
