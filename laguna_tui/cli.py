@@ -95,6 +95,9 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
     add("--repeat-penalty", float, "R", "above 1 makes repetition less likely")
     add("--seed", int, "N", "the same seed gives the same sampled answer")
     add("--max-tokens", int, "N", "end every generation after so many tokens")
+    add("--speculation", str, "MODE", "fast (default), strict (on the CPU: byte for byte the plain answer) or off")
+    add("--drafter", str, "FILE", "a GGUF that drafts for the model, or none (default: the catalogue's, if it has one)")
+    add("--draft-length", int, "N", "draft N tokens every round (default: as many as pay at the moment)")
     add("--theme", str, "NAME", "auto, laguna-dark, laguna-light or any Textual theme")
     group.add_argument(
         "--thinking",
@@ -105,7 +108,8 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
 
 
 _SETTINGS = (
-    "model context kv gpu_layers threads temperature top_k top_p min_p repeat_penalty seed max_tokens theme thinking"
+    "model context kv gpu_layers threads temperature top_k top_p min_p repeat_penalty seed max_tokens speculation"
+    " drafter draft_length theme thinking"
 ).split()
 
 

@@ -7,7 +7,7 @@ All text in them is raw (model, files, tools): a front end passes it through `la
 from dataclasses import dataclass, field
 from enum import Enum
 
-from laguna_engine.events import Prefill, Stats
+from laguna_engine.events import Prefill, Round, Source, Stats
 
 
 class TurnEnd(Enum):
@@ -22,6 +22,21 @@ class TurnEnd(Enum):
     EMPTY_ANSWER = "empty_answer"
     REPEATING = "repeating"
 
+    @property
+    def sentence(self) -> str:
+        """What the user is told about it, ending in what to do; nothing where there is nothing to say."""
+        return _SENTENCES.get(self, "")
+
+
+_SENTENCES = {
+    TurnEnd.CONTEXT_FULL: "The context is full. Start a new chat, or start again with a larger --context.",
+    TurnEnd.MAX_TOKENS: "The answer reached the limit of tokens. Ask it to go on, or raise the limit.",
+    TurnEnd.TOO_MANY_STEPS: "No answer after many tool calls. Ask something narrower, or ask it to go on.",
+    TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run. Ask in other words.",
+    TurnEnd.EMPTY_ANSWER: "The model wrote no answer. Ask in other words.",
+    TurnEnd.REPEATING: "The answer began to repeat itself and was stopped. Start a new chat, or ask in other words.",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
@@ -33,16 +48,18 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """More of the model's thinking."""
+    """More of the model's thinking; `source` is who proposed it."""
 
     text: str
+    source: Source = Source.TARGET
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More of the answer, in Markdown."""
+    """More of the answer, in Markdown; `source` is who proposed it."""
 
     text: str
+    source: Source = Source.TARGET
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +101,19 @@ class StepFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftRound:
+    """One round of speculative decoding, told once its tokens are there.
+
+    `stood` is the text of the drafted tokens that stand; what was drafted behind them is `round.rejected`, and
+    `instead` is what the target wrote there.
+    """
+
+    round: Round
+    stood: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rate:
     """Live decoding speed, about ten times a second while tokens arrive."""
 
@@ -94,10 +124,15 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The last event of every turn; `detail` is a sentence for the user when there is something to say."""
+    """The last event of every turn. `detail` is a sentence for the user where the end's own does not say it all."""
 
     end: TurnEnd
     detail: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told, empty when there is nothing to say."""
+        return self.detail or self.end.sentence
 
 
 AgentEvent = (
@@ -108,7 +143,44 @@ AgentEvent = (
     | ToolStarted
     | ToolFinished
     | CallRejected
+    | DraftRound
     | Rate
     | StepFinished
     | TurnFinished
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Proving:
+    """An answer is being generated again without speculation: `done` of `total` tokens are compared."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where plain decoding went another way: after `index` equal tokens, behind the text `before`.
+
+    `answered` and `plain` are the texts of the two tokens; `margin` is by how much plain decoding preferred its own,
+    in logits: near 0 they were as good as equal, and rounding decided.
+    """
+
+    index: int
+    before: str
+    answered: str
+    plain: str
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What came of it: `compared` tokens of `total` were equal up to the difference, if there is one."""
+
+    compared: int
+    total: int
+    difference: Difference | None
+    seconds: float
+
+
+ProofEvent = Proving | Proof

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum, IntEnum
 from typing import TextIO
 
-from laguna_engine.events import Stats
+from laguna_engine.events import Round, Stats
 from laguna_tui.events import (
     AgentEvent,
     CallRejected,
+    DraftRound,
     StepFinished,
     TextDelta,
     ToolFinished,
@@ -68,8 +69,8 @@ class Outcome:
             case StepFinished(stats, used, size):
                 self.steps.append(stats)
                 self.context_used, self.context_size = used, size
-            case TurnFinished(end, detail):
-                self.end, self.detail = end, detail
+            case TurnFinished(end):
+                self.end, self.detail = end, event.sentence
             case _:
                 pass
 
@@ -178,9 +179,31 @@ def _json_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
 
 def _stream_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
     def show(event: AgentEvent) -> None:
-        _line(out, {"type": _snake(type(event).__name__), **_plain(asdict(event))})
+        _line(out, {"type": _snake(type(event).__name__), **_fields(event)})
 
     return show
+
+
+def _fields(event: AgentEvent) -> dict[str, object]:
+    match event:
+        case TurnFinished(end):
+            return {"end": end.value, "detail": event.sentence}
+        case DraftRound(spun, stood, instead):
+            return {**_round(spun), "stood": stood, "rejected": spun.rejected, "instead": instead}
+        case _:
+            return _plain(asdict(event))
+
+
+def _round(spun: Round) -> dict[str, object]:
+    """A round; times in milliseconds."""
+    times = {"draft": spun.draft_s, "verify": spun.verify_s, "sample": spun.sample_s, "total": spun.total_s}
+    return {
+        "drafter": spun.drafter.value if spun.drafter else None,
+        "drafted": spun.drafted,
+        "accepted": spun.accepted,
+        "ms": {name: round(seconds * 1000, 3) for name, seconds in times.items()},
+        "reason": spun.reason,
+    }
 
 
 def _plain(values: dict[str, object]) -> dict[str, object]:

@@ -14,6 +14,9 @@ from laguna_tui.errors import UserError
 
 APP = "laguna-tui"
 KV_TYPES = ("f16", "q8_0", "q4_0")
+SPECULATION = ("fast", "strict", "off")
+# What `drafter` says to draft by copying only.
+NO_DRAFTER = "none"
 # Below this not even the system prompt and one tool result fit.
 MIN_CONTEXT = 1024
 
@@ -35,6 +38,9 @@ class Settings:
     repeat_penalty: float | None = None
     seed: int | None = None
     max_tokens: int | None = None
+    speculation: str = "fast"
+    drafter: str | None = None
+    draft_length: int | None = None
     theme: str = "auto"
 
     def merged(self, changes: Mapping[str, object]) -> "Settings":
@@ -49,7 +55,7 @@ def config_path() -> Path:
 
 
 def state_dir() -> Path:
-    """Where the app keeps what it remembers between runs (input history)."""
+    """Where the app keeps what it remembers between runs: input history, and which drafts paid."""
     return platformdirs.user_state_path(APP)
 
 
@@ -83,9 +89,11 @@ def checked(settings: Settings, source: str) -> Settings:
         "model": (str,),
         "kv": (str,),
         "theme": (str,),
+        "speculation": (str,),
+        "drafter": (str, type(None)),
         "thinking": (bool, type(None)),
         **dict.fromkeys(("gpu_layers", "threads"), (int,)),
-        **dict.fromkeys(("context", "top_k", "seed", "max_tokens"), (int, type(None))),
+        **dict.fromkeys(("context", "top_k", "seed", "max_tokens", "draft_length"), (int, type(None))),
         **dict.fromkeys(("temperature", "top_p", "min_p", "repeat_penalty"), (int, float, type(None))),
     }
     for key, allowed in kinds.items():
@@ -108,6 +116,8 @@ def _in_range(settings: Settings, source: str) -> None:
         ("top_p", 0.0 < (1.0 if settings.top_p is None else settings.top_p) <= 1.0, "above 0, at most 1"),
         ("min_p", 0.0 <= (settings.min_p or 0.0) <= 1.0, "between 0 and 1"),
         ("repeat_penalty", settings.repeat_penalty is None or settings.repeat_penalty >= 1.0, "1 (off) or more"),
+        ("speculation", settings.speculation in SPECULATION, f"one of {', '.join(SPECULATION)}"),
+        ("draft_length", (settings.draft_length or 0) >= 0, "0 or more tokens"),
         ("max_tokens", settings.max_tokens is None or settings.max_tokens > 0, "1 or more"),
     )
     for key, ok, rule in rules:

@@ -10,22 +10,29 @@ from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.chat.toolcalls import StreamParser
 from laguna_engine.chat.transcript import Role, TokenView, Transcript
 from laguna_engine.chat.vocabulary import SafeEncoder, Tokenizer
+from laguna_tui.agent.files import FilesRead
 
 
 class Conversation:
-    """A growing transcript in the model's own format."""
+    """A growing transcript in the model's own format; `files` is what was read on the way."""
 
     def __init__(
         self, vocabulary: Tokenizer, family: Family, *, thinking: bool, prompt: str, tools: Sequence[ToolSpec]
     ) -> None:
-        encoder = SafeEncoder(vocabulary)
         self.transcript = Transcript()
-        self._renderer = Renderer(encoder, family, thinking)
-        self._markers = encoder.markers
+        self._family = family
         self._tools = tools
         self._thinking = thinking
+        self.use_vocabulary(vocabulary)
+        self.files = FilesRead()
         self.stop_tokens = self._renderer.stop_tokens
         self.transcript.append(Role.SYSTEM, self._renderer.system(prompt, tools), "system prompt and tools")
+
+    def use_vocabulary(self, vocabulary: Tokenizer) -> None:
+        """Go on with this vocabulary, which is that of the same model opened again."""
+        encoder = SafeEncoder(vocabulary)
+        self._renderer = Renderer(encoder, self._family, self._thinking)
+        self._markers = encoder.markers
 
     @property
     def tokens(self) -> TokenView:

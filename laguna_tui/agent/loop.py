@@ -5,16 +5,18 @@ that what the engine has cached stays a prefix of what it is given next.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 
 from laguna_engine.chat.template import Family
 from laguna_engine.chat.vocabulary import Tokenizer
+from laguna_engine.request import Drafting
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.ports import Engine
 from laguna_tui.agent.prompt import opening_message, system_prompt
 from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
-from laguna_tui.agent.turn import AgentOptions, Parts, Turn, finished
-from laguna_tui.events import AgentEvent, TurnEnd, TurnStarted
+from laguna_tui.agent.turn import AgentOptions, Generated, Parts, Turn
+from laguna_tui.events import AgentEvent, TurnEnd, TurnFinished, TurnStarted
 
 
 class Agent:
@@ -48,15 +50,32 @@ class Agent:
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
         self._call_ids = count(1)
+        self._last: Generated | None = None
         self.conversation = self._new_conversation()
 
     def new_chat(self) -> None:
         """Forget the conversation; the system prompt stays, and so does its place in the engine's cache."""
         self.conversation = self._new_conversation()
+        self._last = None
 
-    def use_engine(self, engine: Engine) -> None:
+    @property
+    def last(self) -> Generated | None:
+        """The newest generation of this conversation: what ended the last turn."""
+        return self._last
+
+    @property
+    def drafting(self) -> Drafting:
+        """How answers are sped up."""
+        return self._options.drafting
+
+    def use_drafting(self, drafting: Drafting) -> None:
+        """How what is asked from now on is sped up; generations that run go on as they began."""
+        self._options = replace(self._options, drafting=drafting)
+
+    def use_engine(self, engine: Engine, vocabulary: Tokenizer) -> None:
         """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
-        self._engine = engine
+        self._engine, self._vocabulary = engine, vocabulary
+        self.conversation.use_vocabulary(vocabulary)
 
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""
@@ -80,7 +99,7 @@ class Agent:
         yield TurnStarted(len(tokens), preview.cached)
         if not preview.fits:
             # Not added, so that a shorter message can still be sent.
-            yield finished(TurnEnd.CONTEXT_FULL)
+            yield TurnFinished(TurnEnd.CONTEXT_FULL)
             return
         self.conversation.add_message(text)
         yield from Turn(self._parts()).run()
@@ -94,7 +113,12 @@ class Agent:
             options=self._options,
             cancelled=lambda: self._cancelled,
             call_ids=self._call_ids,
+            made=self._made,
         )
+
+    def _made(self, generated: Generated) -> None:
+        if generated.tokens:
+            self._last = generated
 
     def _new_conversation(self) -> Conversation:
         return Conversation(

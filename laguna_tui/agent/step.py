@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from laguna_engine.chat.messages import ToolCall
 from laguna_engine.chat.parsed import CallFinished, Malformed, ParserEvent, Reasoning, Text
 from laguna_engine.chat.toolcalls import StreamParser
-from laguna_engine.events import Event, Finished, FinishReason, Prefill, Token
+from laguna_engine.events import Event, Finished, FinishReason, Prefill, Round, Token
 from laguna_engine.request import Request
 from laguna_tui.agent.loopguard import is_loop
 from laguna_tui.agent.ports import Engine
 from laguna_tui.agent.rate import RateMeter
-from laguna_tui.events import AgentEvent, Rate, ReasoningDelta, StepFinished, TextDelta
+from laguna_tui.agent.rounds import RoundTeller
+from laguna_tui.agent.trail import Trail
+from laguna_tui.events import AgentEvent, DraftRound, Rate, ReasoningDelta, StepFinished, TextDelta
 
 
 class Step:
@@ -26,6 +28,7 @@ class Step:
         answered: whether any text of an answer was written.
         looping: whether it was stopped for repeating itself.
         reason: why the generation ended; CANCELLED until it has.
+        seed: what its draws began with, once it has ended; None when nothing was drawn.
     """
 
     def __init__(self, engine: Engine, parser: StreamParser, piece: Callable[[int], bytes]) -> None:
@@ -34,10 +37,13 @@ class Step:
         self.answered = False
         self.looping = False
         self.reason = FinishReason.CANCELLED
+        self.seed: int | None = None
         self._engine = engine
         self._parser = parser
         self._piece = piece
         self._meter = RateMeter()
+        self._trail = Trail()
+        self._rounds = RoundTeller()
         self._prompt = 0
 
     def run(self, request: Request, cancelled: Callable[[], bool]) -> Iterator[AgentEvent]:
@@ -56,47 +62,60 @@ class Step:
         match event:
             case Prefill():
                 yield event
+            case Round():
+                yield from _told(self._rounds.begin(event))
             case Token():
-                yield from self._token(event.id)
+                yield from self._token(event)
+                yield from _told(self._rounds.take(event))
             case Finished():
                 yield from self._finished(event)
             case _:
                 pass
 
-    def _token(self, token: int) -> Iterator[AgentEvent]:
+    def _token(self, token: Token) -> Iterator[AgentEvent]:
         if self._parser.ended:
             # The turn ended in a way that only the parser sees; nothing after it belongs to the conversation.
             self._engine.cancel()
             return
-        self.generated.append(token)
+        self.generated.append(token.id)
         self.looping = self.looping or is_loop(self.generated)
         if self.looping:
             self._engine.cancel()
             return
-        yield from self._said(self._parser.feed(token, self._piece(token)))
+        self._trail.lay(token.text, token.source)
+        yield from self._said(self._parser.feed(token.id, self._piece(token.id)))
         speed = self._meter.count(time.monotonic())
         if speed is not None:
             yield Rate(self._meter.tokens, speed, self._prompt + len(self.generated))
 
     def _finished(self, event: Finished) -> Iterator[AgentEvent]:
+        self.seed = event.stats.seed
         self.reason = FinishReason.STOP_TOKEN if self._parser.ended else event.reason
         whole = self.reason in (FinishReason.STOP_TOKEN, FinishReason.STOP_TEXT)
         last = self._parser.finish()
         # A call that was cut off by a limit or by the user is nobody's mistake.
         yield from self._said(last if whole else [each for each in last if not isinstance(each, Malformed)])
+        yield from _told(self._rounds.finish())
         yield StepFinished(event.stats, self._prompt + len(self.generated), self._engine.n_ctx)
 
     def _said(self, events: Sequence[ParserEvent]) -> Iterator[AgentEvent]:
         for event in events:
             match event:
                 case Reasoning(text):
-                    yield ReasoningDelta(text)
+                    yield from (ReasoningDelta(*part) for part in self._trail.parts(text))
                 case Text(text):
                     self.answered = self.answered or bool(text.strip())
-                    yield TextDelta(text)
+                    yield from (TextDelta(*part) for part in self._trail.parts(text))
                 case CallFinished(call):
                     self.calls.append(call)
+                    self._trail.clear()
                 case Malformed():
                     self.calls.append(event)
+                    self._trail.clear()
                 case _:
-                    pass
+                    self._trail.clear()
+
+
+def _told(told: DraftRound | None) -> Iterator[DraftRound]:
+    if told is not None:
+        yield told

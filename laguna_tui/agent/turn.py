@@ -5,14 +5,14 @@ model's turn is closed and every call in it has an answer.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from laguna_engine.chat.messages import ToolCall
 from laguna_engine.chat.parsed import Malformed
 from laguna_engine.chat.vocabulary import Tokenizer
 from laguna_engine.events import FinishReason
-from laguna_engine.request import Request
+from laguna_engine.request import DRAFTING, Drafting, Request
 from laguna_engine.sampling import GREEDY, Sampling
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.fitting import ANSWER_ROOM, fitted
@@ -33,30 +33,33 @@ MAX_CALLS_A_STEP = 8
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
 _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
-_DETAILS = {
-    TurnEnd.ANSWERED: "",
-    TurnEnd.CANCELLED: "",
-    TurnEnd.CONTEXT_FULL: "The context is full; start a new chat, or start again with a larger context.",
-    TurnEnd.MAX_TOKENS: "The answer reached the limit of tokens; ask it to go on, or raise the limit.",
-    TurnEnd.TOO_MANY_STEPS: f"No answer after {MAX_STEPS} steps; ask something narrower, or ask it to go on.",
-    TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run; ask in other words.",
-    TurnEnd.EMPTY_ANSWER: "The model wrote no answer; ask in other words.",
-    TurnEnd.REPEATING: "The answer began to repeat itself and was stopped; start a new chat, or ask in other words.",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """How answers are generated. `max_tokens` is per generation; None means until the context is full."""
+    """How answers are generated. `max_tokens` is per generation; None means until the context is full.
+
+    `drafting` is how they are sped up; the files to copy from are added to it.
+    """
 
     sampling: Sampling = GREEDY
     thinking: bool = False
     max_tokens: int | None = None
+    drafting: Drafting = DRAFTING
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """One generation that was made: what the engine was given, what it said, and with which sampling, seed included."""
+
+    prompt: Sequence[int]
+    tokens: Sequence[int]
+    sampling: Sampling
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a turn works with; `cancelled` may be set from any thread."""
+    """What a turn works with. `cancelled` may be set from any thread; `made` hears of every generation."""
 
     engine: Engine
     vocabulary: Tokenizer
@@ -65,11 +68,7 @@ class Parts:
     options: AgentOptions
     cancelled: Callable[[], bool]
     call_ids: Iterator[int]
-
-
-def finished(end: TurnEnd) -> TurnFinished:
-    """The last event of a turn, with its sentence for the user."""
-    return TurnFinished(end, _DETAILS[end])
+    made: Callable[[Generated], None]
 
 
 class Turn:
@@ -89,7 +88,7 @@ class Turn:
             end = yield from self._steps()
         finally:
             self._answer_the_rest()
-        yield finished(end)
+        yield TurnFinished(end)
 
     def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:
         for _ in range(MAX_STEPS):
@@ -110,11 +109,14 @@ class Turn:
             return TurnEnd.CANCELLED
         parser = self._conversation.open_turn()
         step = Step(self._parts.engine, parser, self._parts.vocabulary.piece)
+        request = self._request()
         try:
-            yield from step.run(self._request(), self._parts.cancelled)
+            yield from step.run(request, self._parts.cancelled)
         finally:
             self._conversation.close_turn(step.generated)
             self._unanswered = list(step.calls)
+            sampling = request.sampling if step.seed is None else replace(request.sampling, seed=step.seed)
+            self._parts.made(Generated(request.tokens, tuple(step.generated), sampling))
         return _end_of(step)
 
     def _request(self) -> Request:
@@ -124,6 +126,7 @@ class Turn:
             sampling=options.sampling,
             stop_tokens=self._conversation.stop_tokens,
             max_tokens=options.max_tokens,
+            drafting=replace(options.drafting, files=self._conversation.files.tokens),
         )
 
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:
@@ -159,11 +162,18 @@ class Turn:
         """What the tool says, cut to the room there is."""
         toolbox, conversation = self._parts.toolbox, self._conversation
         result = toolbox.run(call.name, call.arguments, self._parts.cancelled)
+        self._remember(result.excerpt)
         room = self._parts.engine.n_ctx - len(conversation.tokens) - ANSWER_ROOM
         output = fitted(result.output, conversation.result_size, room)
         if output == result.output:
             return result
         return ToolResult(output, result.ok, result.full_output or toolbox.keep(result.output))
+
+    def _remember(self, excerpt: str) -> None:
+        """Let drafters copy what was read of a file."""
+        files = self._conversation.files
+        if excerpt and not files.holds(excerpt):
+            files.add(excerpt, self._parts.vocabulary.tokenize(excerpt, special=False))
 
     def _answer(self, text: str, label: str) -> None:
         self._conversation.add_result(text, label)

@@ -26,7 +26,7 @@ class ModelEntry:
     """One model.
 
     `path` is None when the app knows it by name only and the user must bring the file; `template` is None when only
-    the file can tell which chat format it was trained on.
+    the file can tell which chat format it was trained on; `drafter` is None without one whose file is there.
     """
 
     name: str
@@ -38,6 +38,7 @@ class ModelEntry:
     sampling: Mapping[str, float]
     match: tuple[str, ...]
     path: Path | None
+    drafter: Path | None = None
 
 
 def load_catalogue(path: Path | None = None) -> dict[str, ModelEntry]:
@@ -115,6 +116,7 @@ def _entry(name: str, table: Mapping[str, object], source: Path) -> ModelEntry:
     if unknown:
         raise fail(f"sampling has unknown keys: {', '.join(sorted(unknown))}")
     file = table.get("file")
+    drafter = source.parent / value("drafter", str) if "drafter" in table else None
     return ModelEntry(
         name=name,
         title=value("title", str),
@@ -125,4 +127,5 @@ def _entry(name: str, table: Mapping[str, object], source: Path) -> ModelEntry:
         sampling={key: float(number) for key, number in sampling.items()},
         match=tuple(str(part) for part in value("match", list)),
         path=source.parent / str(file) if file is not None else None,
+        drafter=drafter if drafter is not None and drafter.is_file() else None,
     )

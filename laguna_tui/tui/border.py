@@ -8,6 +8,9 @@ from laguna_engine.events import LoadProgress
 from laguna_tui.events import (
     AgentEvent,
     CallRejected,
+    DraftRound,
+    ProofEvent,
+    Proving,
     ReasoningDelta,
     TextDelta,
     ToolFinished,
@@ -37,8 +40,20 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return CallRejected(sanitize(raw), sanitize_line(problem))
         case TurnFinished(end, detail):
             return TurnFinished(end, sanitize(detail))
+        case DraftRound(spun, stood, instead):
+            safe = replace(spun, rejected=sanitize(spun.rejected), reason=sanitize_line(spun.reason))
+            return DraftRound(safe, sanitize(stood), sanitize(instead))
         case _:
             return event
+
+
+def safe_proof(event: ProofEvent) -> ProofEvent:
+    """The same, with texts that can be drawn."""
+    if isinstance(event, Proving) or event.difference is None:
+        return event
+    found = event.difference
+    before, answered, plain = map(sanitize, (found.before, found.answered, found.plain))
+    return replace(event, difference=replace(found, before=before, answered=answered, plain=plain))
 
 
 def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:

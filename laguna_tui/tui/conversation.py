@@ -27,18 +27,9 @@ from laguna_tui.tui.transcript.pieces import Asked, Notice
 from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.transcript.working import Working
 
-_ENDS: dict[TurnEnd, tuple[str, str]] = {
-    TurnEnd.CANCELLED: ("info", "stopped"),
-    TurnEnd.CONTEXT_FULL: (
-        "error",
-        "The context is full. Start a new chat (ctrl+n), or start again with a larger --context.",
-    ),
-    TurnEnd.MAX_TOKENS: ("warning", "The answer reached its length limit. Say “go on” to hear the rest."),
-    TurnEnd.TOO_MANY_STEPS: ("warning", "It used its tools too often without an answer. Ask something narrower."),
-    TurnEnd.MALFORMED_CALL: ("warning", "It kept writing tool calls that cannot be run. Try other words."),
-    TurnEnd.REPEATING: ("warning", "The answer began to repeat itself and was stopped. Start a new chat (ctrl+n)."),
-    TurnEnd.EMPTY_ANSWER: ("warning", "The model ended without an answer. Try other words."),
-}
+# What every end is told as that is not a warning.
+_KINDS = {TurnEnd.ANSWERED: "info", TurnEnd.CANCELLED: "info", TurnEnd.CONTEXT_FULL: "error"}
+_STOPPED = "stopped"
 
 
 class Conversation:
@@ -166,9 +157,9 @@ class Conversation:
 
     def _finish(self, event: TurnFinished) -> None:
         self.settle()
-        kind, sentence = _ENDS.get(event.end, ("info", ""))
-        if event.detail or sentence:
-            self.say(event.detail or sentence, kind)
+        sentence = event.sentence or (_STOPPED if event.end is TurnEnd.CANCELLED else "")
+        if sentence:
+            self.say(sentence, _KINDS.get(event.end, "warning"))
 
 
 def call_text(event: ToolStarted) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from laguna_engine.events import LoadProgress
+from laguna_engine.options import Speculation
 from laguna_tui.events import AgentEvent
 
 AUTO_THEME = "auto"
@@ -13,11 +14,16 @@ AUTO_THEME = "auto"
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What is known once the model is loaded: `context_size` in tokens, and things the user should be told."""
+    """What is known once the model is loaded: `context_size` in tokens, and things the user should be told.
+
+    `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
+    """
 
     context_size: int
     details: str = ""
     warnings: tuple[str, ...] = ()
+    mode: Speculation | None = None
+    drafter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,7 @@ class TuiSettings:
 class ChatSession(Protocol):
     """One conversation with one model. Everything but `cancel` is called from one thread, which may block.
 
-    `open`, `ask` and `new_chat` raise `EngineError` or `UserError` with a sentence for the user.
+    `open`, `ask`, `new_chat` and `speculate` raise `EngineError` or `UserError` with a sentence for the user.
     """
 
     @property
@@ -58,6 +64,13 @@ class ChatSession(Protocol):
 
     def new_chat(self) -> None:
         """Forget the conversation."""
+        ...
+
+    def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        """Decode in this mode from now on. The conversation stays; the model may have to be loaded again.
+
+        An `EngineError` says why the mode cannot be had; everything is as it was then.
+        """
         ...
 
     def close(self) -> None:

@@ -52,6 +52,14 @@ def test_a_known_model_without_a_file_asks_for_it():
         resolve("xs-2.1", load_catalogue())
 
 
+def test_a_drafter_is_known_only_when_its_file_is_there(tmp_path):
+    file = tmp_path / "models.toml"
+    file.write_text('[models.mine]\ndrafter="draft.gguf"\n' + GOOD)
+    assert load_catalogue(file)["mine"].drafter is None
+    (tmp_path / "draft.gguf").touch()
+    assert load_catalogue(file)["mine"].drafter == tmp_path / "draft.gguf"
+
+
 GOOD = 'title="T"\nsummary="s"\nmatch=[]\ntemplate="XS_2"\nthinking=true\ncontext=2048\nsampling={}\n'
 
 
@@ -62,6 +70,7 @@ GOOD = 'title="T"\nsummary="s"\nmatch=[]\ntemplate="XS_2"\nthinking=true\ncontex
         (("sampling={}", "sampling={heat=1}"), "unknown keys: heat"),
         (("thinking=true", 'thinking="yes"'), "needs thinking = a bool"),
         (('title="T"\n', ""), "needs title = a str"),
+        (('title="T"\n', 'title="T"\ndrafter=1\n'), "needs drafter = a str"),
     ],
 )
 def test_a_wrong_entry_names_itself_and_the_key(tmp_path, change, part):

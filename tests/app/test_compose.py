@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
-from laguna_engine.errors import RequestError
+from laguna_engine.engine import Engine
+from laguna_engine.errors import EngineError, RequestError
+from laguna_engine.options import Speculation
 from laguna_tui.compose import LocalSession
 from laguna_tui.errors import UserError
 from laguna_tui.events import StepFinished, TurnFinished
@@ -50,6 +52,57 @@ def test_a_seed_the_sampler_cannot_have_is_refused_before_the_model_loads(tiny_p
     session = LocalSession.prepare(Settings(model=str(tiny_path), seed=-5), tmp_path)
     with pytest.raises(RequestError, match="seed is -5"):
         session.open(lambda progress: pytest.fail("the model was loaded"))
+
+
+def test_a_drafter_that_the_user_names_must_be_there_and_none_means_none(tiny_path, tmp_path):
+    def prepared(drafter):
+        return LocalSession.prepare(Settings(model=str(tiny_path), drafter=drafter), tmp_path).drafter
+
+    with pytest.raises(UserError, match=r"--drafter nowhere\.gguf: no such file"):
+        prepared("nowhere.gguf")
+    assert prepared(str(tiny_path)) == tiny_path
+    assert prepared("none") is None
+    assert prepared(None) is None
+
+
+def test_speculation_is_switched_off_and_on_without_loading_again(session):
+    session.open(lambda progress: None)
+    engine = session._parts.engine
+    assert session.speculate(Speculation.OFF, pytest.fail).mode is Speculation.OFF
+    assert not session._parts.agent.drafting.enabled
+    assert session.speculate(Speculation.FAST, pytest.fail).mode is Speculation.FAST
+    assert session._parts.agent.drafting.enabled
+    assert session._parts.engine is engine
+
+
+def test_a_session_that_began_plain_can_still_speculate(tiny_path, tmp_path):
+    settings = Settings(model=str(tiny_path), context=2048, threads=1, max_tokens=8, speculation="off")
+    session = LocalSession.prepare(settings, tmp_path)
+    session.open(lambda progress: None)
+    list(session.ask("hello"))
+    before = list(session._parts.agent.conversation.tokens)
+    stages = []
+    assert session.speculate(Speculation.FAST, lambda progress: stages.append(progress.stage)).mode is Speculation.FAST
+    assert stages
+    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+    assert list(session._parts.agent.conversation.tokens)[: len(before)] == before
+    session.close()
+
+
+def test_a_mode_that_cannot_be_had_leaves_everything_as_it_was(session, monkeypatch):
+    session.open(lambda progress: None)
+    list(session.ask("hello"))
+
+    def refuse(options, progress=None, _open=Engine.open):
+        if options.speculation is Speculation.STRICT:
+            raise EngineError("strict cannot be had; start again with --speculation strict")
+        return _open(options, progress)
+
+    monkeypatch.setattr(Engine, "open", refuse)
+    with pytest.raises(EngineError, match="cannot be had"):
+        session.speculate(Speculation.STRICT, lambda progress: None)
+    assert session.mode is Speculation.FAST
+    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
 
 
 ABORT = """

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from laguna_engine.events import Stats
+from laguna_engine.events import Round, Source, Stats
 from laguna_tui.events import (
     CallRejected,
+    DraftRound,
     StepFinished,
     TextDelta,
     ToolFinished,
@@ -60,6 +61,24 @@ def test_stream_json_is_one_object_per_event(capsys):
     assert lines[-1] == {"type": "turn_finished", "end": "answered", "detail": ""}
 
 
+def test_a_round_is_one_short_line(capsys):
+    turned = DraftRound(Round(Source.DFLASH, 4, 2, 0.0011, 0.012, 0.0003, 0.0141, " not", "it pays"), "so it", " is")
+    run(iter((TextDelta("so it", Source.DFLASH), turned, *TURN)), Format.STREAM_JSON, "Nano", stats=False)
+    text, turned, *_ = map(json.loads, capsys.readouterr().out.splitlines())
+    assert text == {"type": "text_delta", "text": "so it", "source": "dflash"}
+    assert turned == {
+        "type": "draft_round",
+        "drafter": "dflash",
+        "drafted": 4,
+        "accepted": 2,
+        "ms": {"draft": 1.1, "verify": 12.0, "sample": 0.3, "total": 14.1},
+        "reason": "it pays",
+        "stood": "so it",
+        "rejected": " not",
+        "instead": " is",
+    }
+
+
 @pytest.mark.parametrize("form", list(Format))
 def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
     hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"
@@ -68,6 +87,7 @@ def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
         ToolFinished(0, hostile, hostile, ok=False, seconds=0.0),
         CallRejected(hostile, hostile),
         TextDelta(hostile),
+        DraftRound(Round(None, 0, 0, 0.0, 0.0, 0.0, 0.0, hostile, hostile), hostile, hostile),
         TurnFinished(TurnEnd.MALFORMED_CALL, hostile),
     )
     assert run(iter(events), form, "Nano", stats=True) is ExitCode.UNFINISHED

@@ -5,9 +5,11 @@ Not a model. Every message is answered with the events of a script; `delay` seco
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from laguna_engine.events import LoadProgress, Prefill, Stats
+from laguna_engine.options import Speculation
 from laguna_tui.events import (
     AgentEvent,
     Rate,
@@ -43,6 +45,9 @@ class ScriptedSession:
         context_size: int = 8192,
         details: str = "",
         broken: bool = False,
+        mode: Speculation | None = None,
+        mode_error: Exception | None = None,
+        drafter: str = "",
     ) -> None:
         self.title = title
         self.folder = folder
@@ -54,7 +59,8 @@ class ScriptedSession:
         self._opening = opening
         self._delay = delay
         self._broken = broken
-        self._info = SessionInfo(context_size, details, warnings)
+        self._mode_error = mode_error
+        self.info = SessionInfo(context_size, details, warnings, mode, drafter)
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         for percent in (0, 50, 100):
@@ -66,7 +72,7 @@ class ScriptedSession:
             self._opening.wait(20)
         if self._broken:
             raise RuntimeError("out of luck")
-        return self._info
+        return self.info
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         self.cancelled.clear()
@@ -90,6 +96,12 @@ class ScriptedSession:
 
     def new_chat(self) -> None:
         self.chats += 1
+
+    def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        if self._mode_error is not None:
+            raise self._mode_error
+        self.info = replace(self.info, mode=mode)
+        return self.info
 
     def close(self) -> None:
         self.closed = True

@@ -44,11 +44,12 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
         raise ArgumentError(f"{shown(inside)} has {len(lines)} lines; call again with a start in them")
     if end is not None and end < start:
         raise ArgumentError(f"end {end} is before start {start}; call again with end at or after start")
-    return Answer("\n".join(_numbered(lines, start, len(lines) if end is None else min(end, len(lines)))))
-
-
-def _numbered(lines: list[str], start: int, end: int) -> list[str]:
+    end = len(lines) if end is None else min(end, len(lines))
     last = min(end, start + LINES_A_CALL - 1)
+    return Answer("\n".join(_numbered(lines, start, last, end)), excerpt="\n".join(lines[start - 1 : last]))
+
+
+def _numbered(lines: list[str], start: int, last: int, end: int) -> list[str]:
     shown = [f"{number}: {lines[number - 1]}" for number in range(start, last + 1)]
     if last < end:
         shown.append(f"… lines {last + 1}-{end} not shown; read them with start={last + 1}")

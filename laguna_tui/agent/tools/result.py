@@ -24,19 +24,27 @@ _KEPT_S = 7 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool has to say: for the model, and `whole` for the disk when the tool itself left lines out."""
+    """What a tool has to say: for the model, and `whole` for the disk when the tool itself left lines out.
+
+    `excerpt`: the part of a file that it shows, as it stands in the file.
+    """
 
     output: str
     whole: str | None = None
+    excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """One answer. `output` is exactly what the model is given; `full_output` names a file with all of it, if cut."""
+    """One answer. `output` is exactly what the model is given; `full_output` names a file with all of it, if cut.
+
+    `excerpt`: the part of a file that it shows, as it stands in the file.
+    """
 
     output: str
     ok: bool = True
     full_output: str | None = None
+    excerpt: str = ""
 
 
 def failure(message: str) -> ToolResult:
@@ -55,8 +63,9 @@ class ResultStore:
         """The answer within the limit; what was left out, here or by the tool, is kept on disk."""
         shown = _head_and_tail(answer.output)
         if answer.whole is None and shown == answer.output:
-            return ToolResult(shown)
-        return ToolResult(shown, full_output=self.keep(answer.whole or answer.output))
+            return ToolResult(shown, excerpt=answer.excerpt)
+        whole = self.keep(answer.whole or answer.output)
+        return ToolResult(shown, full_output=whole, excerpt=answer.excerpt)
 
     def keep(self, text: str) -> str | None:
         """The path of a new private file (mode 0600) with the text, or None when the disk refuses."""

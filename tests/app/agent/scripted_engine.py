@@ -10,18 +10,23 @@ from dataclasses import dataclass
 
 from laguna_engine.cache.preview import Preview
 from laguna_engine.chat.vocabulary import Tokenizer
-from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats, Token
+from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Round, Source, Stats, Token
 from laguna_engine.request import Request
 
 
 @dataclass
 class Say:
-    """One generation: `text` with its markers, then the end for `reason`; `during` is called before every token."""
+    """One generation: `text` with its markers, then the end for `reason`; `during` is called before every token.
+
+    rounds: who drafted, how many, how many stood, and the text of the rest, for as many rounds as are given.
+    """
 
     text: str
     reason: FinishReason = FinishReason.STOP_TOKEN
     during: Callable[[int], None] = lambda index: None
     error: Exception | None = None
+    rounds: Sequence[tuple[Source | None, int, int, str]] = ()
+    seed: int | None = None
 
 
 class ScriptedEngine:
@@ -47,16 +52,20 @@ class ScriptedEngine:
             yield ContextOverflow(len(prompt) + 1, self.n_ctx)
             yield Finished(FinishReason.CONTEXT_FULL, Stats(0, 0, 0.0, 0, 0.0))
             return
-        stats = Stats(len(prompt), len(self._cached), 0.1, 1, 0.1)
+        stats = Stats(len(prompt), len(self._cached), 0.1, 1, 0.1, seed=say.seed)
         yield Prefill(len(prompt), len(prompt), len(self._cached), 0.1)
         self._cached = prompt
-        for index, token in enumerate(self._vocabulary.tokenize(say.text, special=True)):
+        tokens = self._vocabulary.tokenize(say.text, special=True)
+        rounds, sources = _rounds(say, len(tokens))
+        for index, token in enumerate(tokens):
             say.during(index)
             if self._cancelled:
                 yield Finished(FinishReason.CANCELLED, stats)
                 return
             self._cached = [*self._cached, token]
-            yield Token(token, "", Source.TARGET, index)
+            if index in rounds:
+                yield rounds[index]
+            yield Token(token, self._vocabulary.piece(token).decode(), sources[index], index)
         if say.error:
             raise say.error
         yield Finished(say.reason, stats)
@@ -64,9 +73,23 @@ class ScriptedEngine:
     def cancel(self) -> None:
         self._cancelled = True
 
+    def forget(self) -> None:
+        """Accept any prompt next."""
+        self._cached = []
+
     def preview(self, tokens: Sequence[int]) -> Preview:
         cached = len(self._cached)
         return Preview(cached, len(tokens) - cached, None, False, None, len(tokens) < self.n_ctx)
+
+
+def _rounds(say: Say, count: int) -> tuple[dict[int, Round], list[Source]]:
+    """The rounds by the index of their first token, and who proposed each token."""
+    rounds: dict[int, Round] = {}
+    sources: list[Source] = []
+    for drafter, drafted, accepted, rejected in say.rounds:
+        rounds[len(sources)] = Round(drafter, drafted, accepted, 0.001, 0.01, 0.001, 0.013, rejected, "because")
+        sources += [*[drafter or Source.TARGET] * accepted, Source.TARGET]
+    return rounds, sources + [Source.TARGET] * count
 
 
 def call(name: str, **arguments: str) -> str:

@@ -9,7 +9,8 @@ from scripted_engine import Say, ScriptedEngine, answer, call
 from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
 from laguna_engine.errors import NativeAbort
-from laguna_engine.events import FinishReason, Prefill
+from laguna_engine.events import FinishReason, Prefill, Source
+from laguna_engine.request import PLAIN
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.result import ResultStore
@@ -17,6 +18,7 @@ from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS, Age
 from laguna_tui.agent.workspace import Workspace
 from laguna_tui.events import (
     CallRejected,
+    DraftRound,
     ReasoningDelta,
     StepFinished,
     TextDelta,
@@ -167,7 +169,7 @@ def test_a_model_that_cannot_write_calls_is_given_up_on(chat):
     events = talk.ask("Where?")
     assert len(of(CallRejected, events)) == MAX_REJECTED
     assert events[-1].end is TurnEnd.MALFORMED_CALL
-    assert events[-1].detail
+    assert events[-1].sentence
 
 
 def test_the_same_call_for_the_third_time_is_not_run(chat):
@@ -265,7 +267,7 @@ def test_limits_end_the_turn_with_what_to_do(chat, reason, end):
     talk = chat(Say("\nHalf an ans", reason), answer("Two."), max_tokens=5)
     last = talk.ask("a")[-1]
     assert last.end is end
-    assert ";" in last.detail
+    assert last.sentence.count(".") == 2
     assert talk.engine.requests[0].max_tokens == 5
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
@@ -274,7 +276,7 @@ def test_an_answer_that_repeats_itself_is_stopped(chat):
     talk = chat(Say("\nIt is" + " here and" * 2000), answer("Two."))
     last = talk.ask("Where?")[-1]
     assert last.end is TurnEnd.REPEATING
-    assert "start a new chat" in last.detail
+    assert "Start a new chat" in last.sentence
     assert len(said(talk.ask("b"))) == len("Two.")
 
 
@@ -325,3 +327,61 @@ def test_a_cancel_from_another_thread_ends_a_search(chat, root):
     events = talk.ask("a")
     assert events[-1].end is TurnEnd.CANCELLED
     assert of(ToolFinished, events)[0].seconds < 5
+
+
+def test_what_was_read_of_a_file_is_there_to_be_copied_from_the_next_request_on(chat, model):
+    talk = chat(call("read", path="cart.py"), answer("Here."), answer("Again."))
+    talk.ask("Where?")
+    talk.ask("And now?")
+    files = [request.drafting.files for request in talk.engine.requests]
+    assert files[0] == ()
+    assert [model.vocab.detokenize(list(stretch)).decode() for stretch in files[1]] == [
+        "def total(items):\n    return sum(items)"
+    ]
+    assert files[2][0] is files[1][0]
+
+
+def test_a_new_chat_has_read_nothing(chat):
+    talk = chat(call("read", path="cart.py"), answer("Here."), answer("Again."))
+    talk.ask("Where?")
+    talk.agent.new_chat()
+    talk.engine.forget()
+    talk.ask("And now?")
+    assert talk.engine.requests[-1].drafting.files == ()
+
+
+def test_drafting_can_be_changed_between_messages(chat):
+    talk = chat(answer("One."), answer("Two."))
+    talk.ask("a")
+    talk.agent.use_drafting(PLAIN)
+    talk.ask("b")
+    assert [request.drafting.enabled for request in talk.engine.requests] == [True, False]
+
+
+def test_the_last_generation_is_remembered_with_its_seed_until_a_new_chat(chat):
+    talk = chat(SEARCH, Say(answer("Here."), seed=7))
+    talk.ask("Where?")
+    last = talk.agent.last
+    assert list(last.prompt) == list(talk.engine.requests[-1].tokens)
+    assert talk.vocabulary.detokenize(list(last.tokens)).decode().startswith("\nHere.")
+    assert last.sampling.seed == 7
+    talk.agent.new_chat()
+    assert talk.agent.last is None
+
+
+def test_a_round_is_told_after_its_tokens_with_what_stood_and_what_did_not(chat):
+    talk = chat(Say(answer("It is there."), rounds=[(Source.DFLASH, 3, 2, "nowhere"), (None, 0, 0, "")]))
+    events = talk.ask("Where?")
+    first, second, *_ = of(DraftRound, events)
+    assert (first.round.drafter, first.round.accepted, first.round.rejected) == (Source.DFLASH, 2, "nowhere")
+    assert (second.stood, second.round.drafter) == ("", None)
+    told = "".join(each.stood + each.instead for each in of(DraftRound, events))
+    assert told == talk.vocabulary.detokenize(list(talk.agent.last.tokens[:4])).decode()
+    assert events.index(first) < events.index(second) < events.index(of(StepFinished, events)[0])
+
+
+def test_every_part_of_the_answer_says_who_proposed_it(chat):
+    talk = chat(Say(answer("It is there."), rounds=[(Source.DFLASH, 3, 2, ""), (Source.SUFFIX, 4, 4, "")]))
+    parts = of(TextDelta, talk.ask("Where?"))
+    assert {part.source for part in parts} == {Source.TARGET, Source.DFLASH, Source.SUFFIX}
+    assert said(parts) == "It is there."

@@ -1,0 +1,106 @@
+"""Settings and a catalogue entry, made into what the engine is asked for. Values only; nothing is opened here.
+
+What imports llama.cpp's neighbourhood is imported in the functions, so that a screen can be there before it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.errors import UserError
+from laguna_tui.models.catalogue import ModelEntry
+from laguna_tui.models.economy import economy_path
+from laguna_tui.settings import NO_DRAFTER, Settings
+
+if TYPE_CHECKING:
+    from laguna_engine.engine import EngineInfo, EngineOptions
+    from laguna_engine.options import Speculation
+    from laguna_engine.sampling import Sampling
+    from laguna_tui.agent.turn import AgentOptions
+
+
+def drafter_of(settings: Settings, entry: ModelEntry) -> Path | None:
+    """The file that drafts: the user's own, else the catalogue's where it is there, else none.
+
+    Raises:
+        UserError: the user named a file that is not there.
+    """
+    if settings.drafter is None:
+        return entry.drafter
+    if settings.drafter == NO_DRAFTER:
+        return None
+    path = Path(settings.drafter).expanduser()
+    if not path.is_file():
+        raise UserError(f"--drafter {settings.drafter}: no such file; give the path of a GGUF, or none")
+    return path
+
+
+def engine_options(
+    settings: Settings,
+    entry: ModelEntry,
+    drafter: Path | None,
+    mode: "Speculation",
+    economy: Mapping[str, object] | None,
+) -> "EngineOptions":
+    """What to open: an entry that has a file, decoding in this mode, with what was learned about drafts earlier."""
+    from laguna_engine.engine import EngineOptions
+    from laguna_engine.llama.options import KvType
+
+    assert entry.path is not None, "resolve only returns entries with a file"
+    return EngineOptions(
+        model=entry.path,
+        n_ctx=settings.context or entry.context,
+        kv_type=KvType(settings.kv),
+        gpu_layers=settings.gpu_layers,
+        threads=settings.threads,
+        speculation=mode,
+        drafter=drafter,
+        economy=economy,
+    )
+
+
+def economy_file(state: Path, options: "EngineOptions") -> Path:
+    """Where is kept what an engine opened like this learned: files, device and everything else that sets its speed."""
+    from laguna_engine.native.library import device_descriptions
+
+    files = [f"{path.name} {path.stat().st_size}" if path else "" for path in (options.model, options.drafter)]
+    chosen = (options.kv_type.value, options.gpu_layers, options.threads, options.speculation.value)
+    return economy_path(state, options.model.stem, [*files, *device_descriptions(), *map(str, chosen)])
+
+
+def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
+    """How answers are generated."""
+    from laguna_engine.request import Drafting
+    from laguna_tui.agent.turn import AgentOptions
+
+    thinking = entry.thinking if settings.thinking is None else settings.thinking
+    return AgentOptions(
+        sampling=_sampling(settings, entry),
+        thinking=thinking,
+        max_tokens=settings.max_tokens,
+        drafting=Drafting(length=settings.draft_length),
+    )
+
+
+def _sampling(settings: Settings, entry: ModelEntry) -> "Sampling":
+    from laguna_engine.sampling import Sampling
+
+    def chosen(key: str, default: float) -> float:
+        value = getattr(settings, key)
+        return entry.sampling.get(key, default) if value is None else value
+
+    return Sampling(
+        temperature=chosen("temperature", 0.0),
+        top_k=int(chosen("top_k", 0)),
+        top_p=chosen("top_p", 1.0),
+        min_p=chosen("min_p", 0.0),
+        repeat_penalty=chosen("repeat_penalty", 1.0),
+        seed=settings.seed,
+    )
+
+
+def described(info: "EngineInfo") -> str:
+    """An open model in one line."""
+    size = info.size_bytes / 1e9 if info.size_bytes >= 1e9 else info.size_bytes / 1e6
+    unit = "GB" if info.size_bytes >= 1e9 else "MB"
+    return f"{info.n_params / 1e6:,.0f} M parameters, {size:.1f} {unit}, {info.kv_type.value} cache, {info.devices[0]}"

@@ -1,0 +1,172 @@
+"""One conversation with a model in this process, about one folder: what both front ends talk to.
+
+llama.cpp is loaded only when the session is opened, so that a screen can be there before the model is.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_engine.errors import EngineError, NativeAbort
+from laguna_engine.events import LoadProgress
+from laguna_engine.options import Speculation
+from laguna_tui.choices import agent_options, described, drafter_of, economy_file, engine_options
+from laguna_tui.errors import UserError
+from laguna_tui.events import AgentEvent
+from laguna_tui.models.catalogue import ModelEntry, load_catalogue, resolve
+from laguna_tui.models.economy import load_economy
+from laguna_tui.settings import Settings
+
+if TYPE_CHECKING:
+    from laguna_engine.engine import Engine
+    from laguna_tui.agent.loop import Agent
+    from laguna_tui.agent.tools import Toolbox
+    from laguna_tui.tui.session import SessionInfo
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What an open session holds."""
+
+    engine: "Engine"
+    toolbox: "Toolbox"
+    agent: "Agent"
+
+
+@dataclass(slots=True)
+class LocalSession:
+    """A session. `mode` is how its engine decodes, once it is open; `state` keeps what it learns about drafts."""
+
+    settings: Settings
+    folder: Path
+    entry: ModelEntry
+    drafter: Path | None
+    state: Path | None
+    mode: Speculation
+    _parts: _Parts | None = field(default=None, init=False)
+    _lost: bool = field(default=False, init=False)
+
+    @classmethod
+    def prepare(cls, settings: Settings, folder: Path, state: Path | None = None) -> "LocalSession":
+        """Find out what would be opened, without opening it. Without `state` nothing is kept on disk.
+
+        Raises:
+            UserError: the settings name no model, or no drafter, that is there.
+        """
+        entry = resolve(settings.model, load_catalogue())
+        drafter = drafter_of(settings, entry)
+        return cls(settings, folder, entry, drafter, state, Speculation(settings.speculation))
+
+    @property
+    def title(self) -> str:
+        """The model's name, as it is shown."""
+        return self.entry.title
+
+    def open(self, progress: Callable[[LoadProgress], None]) -> "SessionInfo":
+        """Load the model and begin a conversation.
+
+        Raises:
+            EngineError: the model cannot be opened; says why and what to do.
+        """
+        from laguna_engine.chat.template import Family, family_for
+        from laguna_tui.agent.loop import Agent
+        from laguna_tui.agent.tools import Toolbox
+        from laguna_tui.agent.workspace import Workspace
+
+        options = agent_options(self.settings, self.entry)
+        engine = self._open_engine(self.mode, progress)
+        toolbox = Toolbox(Workspace(self.folder))
+        known = self.entry.template
+        family = Family[known] if known else family_for(engine.info.name, engine.info.chat_template)
+        self._parts = _Parts(engine, toolbox, Agent(engine, engine.vocab, family, toolbox, options))
+        return self._info(engine)
+
+    def ask(self, message: str) -> Generator[AgentEvent, None, None]:
+        """Send a message; iterate to make it go on.
+
+        EngineError when the engine fails. If llama.cpp aborted, the next message gets a fresh engine, which reads the
+        conversation again.
+        """
+        parts = self._whole_parts()
+        try:
+            yield from parts.agent.run(message)
+        except NativeAbort:
+            self._lost = True
+            raise
+
+    def cancel(self) -> None:
+        """Stop what runs now, soon. Any thread, at any time."""
+        if self._parts is not None:
+            self._parts.agent.cancel()
+
+    def new_chat(self) -> None:
+        """Forget the conversation."""
+        self._open_parts().agent.new_chat()
+
+    def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "SessionInfo":
+        """Decode in this mode from now on. Plain decoding needs no other engine, strict and fast each their own.
+
+        Raises:
+            EngineError: the mode cannot be had; the session goes on as it was.
+        """
+        parts = self._whole_parts()
+        if mode not in (Speculation.OFF, parts.engine.info.speculation):
+            self._reopen(mode, progress)
+        self.mode = mode
+        parts.agent.use_drafting(replace(parts.agent.drafting, enabled=mode is not Speculation.OFF))
+        return self._info(parts.engine)
+
+    def close(self) -> None:
+        """Free everything. Idempotent."""
+        parts, self._parts = self._parts, None
+        if parts is not None:
+            parts.engine.close()
+            parts.toolbox.close()
+
+    def _open_engine(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "Engine":
+        from laguna_engine.engine import Engine
+
+        options = engine_options(self.settings, self.entry, self.drafter, mode, None)
+        if self.state is not None:
+            options = replace(options, economy=load_economy(economy_file(self.state, options)))
+        return Engine.open(options, progress)
+
+    def _reopen(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> None:
+        """Another engine for the same conversation, or the one there was when the new one cannot be had.
+
+        The old one goes first: two may not fit.
+        """
+        parts = self._open_parts()
+        before = parts.engine.info.speculation
+        parts.engine.close()
+        self._lost = True
+        try:
+            self._take(self._open_engine(mode, progress))
+        except EngineError:
+            if mode is not before:
+                self._take(self._open_engine(before, progress))
+            raise
+
+    def _take(self, engine: "Engine") -> None:
+        parts = self._open_parts()
+        parts.engine = engine
+        parts.agent.use_engine(engine, engine.vocab)
+        self._lost = False
+
+    def _info(self, engine: "Engine") -> "SessionInfo":
+        from laguna_tui.tui.session import SessionInfo
+
+        info = engine.info
+        return SessionInfo(engine.n_ctx, described(info), info.warnings, self.mode, info.drafter)
+
+    def _open_parts(self) -> _Parts:
+        if self._parts is None:
+            raise UserError("no model is loaded; open one first")
+        return self._parts
+
+    def _whole_parts(self) -> _Parts:
+        """What is open, with a fresh engine if the one there was is lost."""
+        if self._lost:
+            self._reopen(self._open_parts().engine.info.speculation, lambda progress: None)
+        return self._open_parts()
