@@ -31,6 +31,8 @@ from laguna_engine.native.structs import (
     DeviceHandle,
     GgmlContextHandle,
     GgmlInitParams,
+    GgufHandle,
+    GgufInitParams,
     GraphHandle,
     LogCallback,
     MemoryHandle,
@@ -75,6 +77,20 @@ _GGML: dict[str, Prototype] = {
     "ggml_get_type_traits": (POINTER(TypeTraits), (c_int,)),
     "ggml_set_input": (None, (TensorHandle,)),
     "ggml_set_output": (None, (TensorHandle,)),
+}
+
+_GGUF: dict[str, Prototype] = {
+    "gguf_init_empty": (GgufHandle, ()),
+    "gguf_init_from_file": (GgufHandle, (c_char_p, GgufInitParams)),
+    "gguf_free": (None, (GgufHandle,)),
+    "gguf_set_kv": (None, (GgufHandle, GgufHandle)),
+    "gguf_set_val_u32": (None, (GgufHandle, c_char_p, c_uint32)),
+    "gguf_set_val_str": (None, (GgufHandle, c_char_p, c_char_p)),
+    "gguf_remove_key": (c_int64, (GgufHandle, c_char_p)),
+    "gguf_add_tensor": (None, (GgufHandle, TensorHandle)),
+    "gguf_get_meta_size": (c_size_t, (GgufHandle,)),
+    "gguf_get_meta_data": (None, (GgufHandle, c_void_p)),
+    "ggml_quantize_chunk": (c_size_t, (c_int, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_void_p)),
 }
 
 _OPERATIONS: dict[str, Prototype] = {
@@ -212,6 +228,7 @@ _SAMPLER: dict[str, Prototype] = {
 
 PROTOTYPES: dict[str, Prototype] = {
     **_GGML,
+    **_GGUF,
     **_OPERATIONS,
     **_GRAPH,
     **_BACKEND,

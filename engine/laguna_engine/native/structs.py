@@ -84,6 +84,10 @@ class GgmlContextHandle(Handle):
     """`ggml_context *`: room for tensor and graph structs, never for their data."""
 
 
+class GgufHandle(Handle):
+    """`gguf_context *`: the header of a model file."""
+
+
 class GraphHandle(Handle):
     """`ggml_cgraph *`; lives in its context."""
 
@@ -109,6 +113,12 @@ class GgmlInitParams(ctypes.Structure):
     """`ggml_init_params`."""
 
     _fields_ = (("mem_size", c_size_t), ("mem_buffer", c_void_p), ("no_alloc", c_bool))
+
+
+class GgufInitParams(ctypes.Structure):
+    """`gguf_init_params`; without a context for tensors only the header is read."""
+
+    _fields_ = (("no_alloc", c_bool), ("ctx", c_void_p))
 
 
 class TypeTraits(ctypes.Structure):
