@@ -7,7 +7,7 @@ is converted once, when it closes.
 import time
 from collections.abc import Callable
 
-from laguna_engine.events import Prefill
+from laguna_engine.events import Prefill, Source
 from laguna_tui.events import (
     AgentEvent,
     CallRejected,
@@ -21,6 +21,7 @@ from laguna_tui.events import (
 )
 from laguna_tui.tui.markdown.convert import convert
 from laguna_tui.tui.markdown.flow import Flows
+from laguna_tui.tui.markdown.tint import Heat
 from laguna_tui.tui.stream import AnswerStream
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.pieces import Asked, Notice
@@ -42,6 +43,7 @@ class Conversation:
         converter: Callable[[str], Flows] = convert,
     ) -> None:
         self.document = document
+        self.heat = Heat()
         self._clock = clock
         self._convert = converter
         self._stream: AnswerStream | None = None
@@ -87,10 +89,10 @@ class Conversation:
                 self._work(Prefill(cached, total, cached, 0.0))
             case Prefill():
                 self._work(event)
-            case ReasoningDelta(text):
-                self._reason(text)
-            case TextDelta(text):
-                self._answer(text)
+            case ReasoningDelta(text, source):
+                self._reason(text, source)
+            case TextDelta(text, source):
+                self._answer(text, source)
             case ToolStarted():
                 self._call(event)
             case ToolFinished():
@@ -114,25 +116,25 @@ class Conversation:
             self.document.remove(self._working)
             self._working = None
 
-    def _reason(self, text: str) -> None:
+    def _reason(self, text: str, source: Source) -> None:
         if self._thought is None:
             if not text.strip():
                 return
             self._idle()
             self._end_text()
-            self._thought, self._thought_at = Thought(), self._clock()
+            self._thought, self._thought_at = Thought(self.heat), self._clock()
             self.document.append(self._thought)
-        self._thought.extend(text)
+        self._thought.extend(text, source)
 
-    def _answer(self, text: str) -> None:
+    def _answer(self, text: str, source: Source) -> None:
         if self._stream is None:
             text = text.lstrip("\n")
             if not text.strip():
                 return
             self._idle()
             self._end_text()
-            self._stream = AnswerStream(self.document, self._convert)
-        self._stream.feed(text)
+            self._stream = AnswerStream(self.document, self._convert, self.heat)
+        self._stream.feed(text, source)
 
     def _end_text(self) -> None:
         if self._thought is not None:

@@ -5,6 +5,7 @@ Nothing is drawn per token: text that arrived between two drains is one event.
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from queue import SimpleQueue
 
 from laguna_tui.events import ReasoningDelta, TextDelta
@@ -30,20 +31,29 @@ class Feed:
 
 
 def coalesced(items: list[object]) -> list[object]:
-    """The same events, with runs of text deltas made one."""
+    """The same events, with runs of text deltas of one kind and proposer made one."""
     out: list[object] = []
     texts: list[str] = []
-    kind: type[TextDelta] | type[ReasoningDelta] = TextDelta
     for item in items:
-        if texts and type(item) is not kind:
-            out.append(kind("".join(texts)))
-            texts.clear()
+        last = out[-1] if out else None
         if isinstance(item, TextDelta | ReasoningDelta):
-            kind = type(item)
-            texts.append(item.text)
+            if texts and type(last) is type(item) and getattr(last, "source", None) is item.source:
+                texts.append(item.text)
+                continue
+            _close(out, texts)
+            texts = [item.text]
         else:
-            out.append(item)
-    return [*out, kind("".join(texts))] if texts else out
+            _close(out, texts)
+            texts = []
+        out.append(item)
+    _close(out, texts)
+    return out
+
+
+def _close(out: list[object], texts: list[str]) -> None:
+    """Give the last delta the text of all that were joined to it."""
+    if len(texts) > 1 and isinstance(last := out[-1], TextDelta | ReasoningDelta):
+        out[-1] = replace(last, text="".join(texts))
 
 
 class SessionThread:

@@ -11,6 +11,7 @@ from laguna_tui.tui.markdown.layout import MAX_PROSE, lay_out
 from laguna_tui.tui.markdown.split import Splitter
 from laguna_tui.tui.markdown.table import share
 from laguna_tui.tui.markdown.tail import Tail
+from laguna_tui.tui.markdown.tint import Heat, Said
 from laguna_tui.tui.markdown.wrap import cells, crop, fold, wrap
 
 
@@ -137,7 +138,7 @@ def test_wrapped_rows_join_to_the_text_again(text: str, width: int) -> None:
 @given(TEXT, st.integers(10, 60))
 def test_an_open_block_never_breaks_the_tail(text: str, width: int) -> None:
     splitter = Splitter()
-    tail = Tail(splitter)
+    tail = Tail(splitter, Said(), Heat())
     for character in text:
         if splitter.feed(character):
             tail.restart()
@@ -146,7 +147,7 @@ def test_an_open_block_never_breaks_the_tail(text: str, width: int) -> None:
 
 def test_an_open_fence_lays_out_each_line_once() -> None:
     splitter = Splitter()
-    tail = Tail(splitter)
+    tail = Tail(splitter, Said(), Heat())
     splitter.feed("```python\nx = 1\ny = 2\n")
     first = list(tail.lines(40))
     splitter.feed("z = 3\nhalf")
@@ -158,7 +159,7 @@ def test_an_open_fence_lays_out_each_line_once() -> None:
 def test_drafts_of_a_slow_block_are_rationed() -> None:
     moments = iter([0.0, 0.1, 0.2, 0.3, 0.6, 0.7])
     splitter = Splitter()
-    tail = Tail(splitter, clock=lambda: next(moments))
+    tail = Tail(splitter, Said(), Heat(), clock=lambda: next(moments))
     splitter.feed("one")
     assert plain(tail.lines(40)[0].runs) == "one"  # took 0.1 s: the next draft waits 0.4 s
     splitter.feed(" two")

@@ -1,7 +1,9 @@
 """Rows are found fast, laid out lazily, and stay where they are."""
 
+from laguna_engine.events import Source
 from laguna_tui.tui.markdown.convert import convert
 from laguna_tui.tui.markdown.flow import plain
+from laguna_tui.tui.markdown.tint import Heat, Said
 from laguna_tui.tui.transcript import reading
 from laguna_tui.tui.transcript.answer import Answered
 from laguna_tui.tui.transcript.document import Document
@@ -18,7 +20,7 @@ def document_of(*pieces: Piece, width: int = 40) -> Document:
 
 
 def answered(source: str, *, gap: bool = True) -> Answered:
-    return Answered(source, convert(source), gap=gap)
+    return Answered(source, convert(source), Said(), Heat(), gap=gap)
 
 
 def shown(document: Document) -> list[str]:
@@ -33,10 +35,10 @@ def test_rows_belong_to_pieces_with_their_gap() -> None:
 
 
 def test_only_what_changed_is_laid_out_again() -> None:
-    thought = Thought()
+    thought = Thought(Heat())
     document = document_of(*(answered(f"piece {number}") for number in range(100)), thought)
     before = document.laid
-    thought.extend("hm")
+    thought.extend("hm", Source.TARGET)
     assert document.flush() == document.top(100)
     assert document.laid == before + 1
 

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from laguna_tui.tui.markdown.code import TAB, highlight, language_of
 from laguna_tui.tui.markdown.convert import convert
-from laguna_tui.tui.markdown.flow import Flows, Line, Run, Table
+from laguna_tui.tui.markdown.flow import Flows, Line, Run, Runs, Table
 from laguna_tui.tui.markdown.layout import MAX_PROSE, language_row, lay_code, lay_out
 from laguna_tui.tui.markdown.split import Kind, Splitter
+from laguna_tui.tui.markdown.tint import Heat, Said, Walk, tinted
 
 # Drafting may take one part in five of the time: a long open table is redrawn less often instead of stalling.
 REST_PER_WORK = 4.0
@@ -21,59 +22,85 @@ TABLE_HEAD = 2
 
 
 class Tail:
-    """Draws the block that a splitter holds open."""
+    """Draws the block that a splitter holds open; `said` is its source, and who proposed it."""
 
-    def __init__(self, splitter: Splitter, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self, splitter: Splitter, said: Said, heat: Heat, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self._splitter = splitter
+        self._said = said
+        self._heat = heat
         self._clock = clock
         self._next_draft = 0.0
         self._flows: Flows = ()
         self._rows: list[Line] = []
-        self._width = 0
-        self._fence = _FenceTail()
+        self._look = (0, False)
+        self._fence = self._new_fence()
         self._table = _TableTail()
 
     def lines(self, width: int) -> list[Line]:
         """The rows of the open block as they are now (or were a moment ago)."""
+        look = (width, self._heat.on)
         if self._splitter.kind is Kind.FENCE:
+            self._fence = self._fence if look == self._look else self._new_fence()
+            self._look = look
             return self._fence.lines(self._splitter, width)
         now = self._clock()
         if now >= self._next_draft:
             self._flows = self._table.flows(self._splitter.lines) or convert(self._splitter.tail)
-            self._rows = lay_out(self._flows, width)
+            self._rows, self._look = self._lay(width), look
             ended = self._clock()
             self._next_draft = ended + REST_PER_WORK * (ended - now)
-            self._width = width
-        elif width != self._width:
-            self._rows, self._width = lay_out(self._flows, width), width
+        elif look != self._look:
+            self._rows, self._look = self._lay(width), look
         return self._rows
 
     def restart(self) -> None:
         """A block closed and another may be open: forget the drafts."""
         self._flows, self._rows, self._next_draft = (), [], 0.0
-        self._fence, self._table = _FenceTail(), _TableTail()
+        self._fence, self._table = self._new_fence(), _TableTail()
+
+    def _lay(self, width: int) -> list[Line]:
+        return lay_out(tinted(self._flows, self._said) if self._heat.on else self._flows, width)
+
+    def _new_fence(self) -> "_FenceTail":
+        return _FenceTail(self._said if self._heat.on else None)
 
 
 class _FenceTail:
     """The rows of a fence that is still open: those of whole lines are kept, the last line is laid out anew."""
 
-    def __init__(self) -> None:
+    def __init__(self, said: Said | None) -> None:
+        """With `said`, the code is tinted."""
+        self._said = said
+        self._walk = Walk(said) if said is not None else None
         self._rows: list[Line] = []
-        self._done = 1  # how many of the splitter's lines are in `_rows`; the first is the fence itself
-        self._width = 0
+        self._done = 0  # how many of the splitter's lines are in `_rows`
 
     def lines(self, splitter: Splitter, width: int) -> list[Line]:
         language = language_of(splitter.lines[0].lstrip(" `~"))
         reach = min(width, MAX_PROSE)
-        if width != self._width:
-            self._rows, self._done, self._width = language_row(language, reach), 1, width
+        if not self._done:
+            self._begin(language, reach)
         for line in splitter.lines[self._done :]:
-            self._rows.extend(lay_code(highlight(line, language), width, reach))
+            code = highlight(line, language)
+            self._rows.extend(lay_code(tuple(map(self._walk.runs, code)) if self._walk else code, width, reach))
         self._done = len(splitter.lines)
         # What may become the closing fence is not shown as code first.
         if not splitter.partial.strip(" `~"):
             return self._rows
-        return self._rows + lay_code(((Run(splitter.partial.expandtabs(TAB), "code"),),), width, reach)
+        return self._rows + lay_code((self._last(splitter.partial),), width, reach)
+
+    def _begin(self, language: str, reach: int) -> None:
+        self._rows, self._done = language_row(language, reach), 1
+        if self._walk is not None:
+            self._walk.past_fence()
+
+    def _last(self, partial: str) -> Runs:
+        runs: Runs = (Run(partial.expandtabs(TAB), "code"),)
+        if self._said is None or self._walk is None:
+            return runs
+        return Walk(self._said, self._walk.at).runs(runs)
 
 
 class _TableTail:

@@ -5,20 +5,23 @@ from collections.abc import Sequence
 from laguna_tui.tui.markdown.flow import Code, Flows, Line
 from laguna_tui.tui.markdown.layout import lay_out
 from laguna_tui.tui.markdown.tail import Tail
+from laguna_tui.tui.markdown.tint import Heat, Said, tinted
 from laguna_tui.tui.transcript.pieces import Piece
 
 
 class Answered(Piece):
-    """One closed block of an answer: converted once, when it was made."""
+    """One closed block of an answer: converted once, when it was made. `said`: its source, and who proposed it."""
 
-    def __init__(self, source: str, flows: Flows, *, gap: bool) -> None:
+    def __init__(self, source: str, flows: Flows, said: Said, heat: Heat, *, gap: bool) -> None:
         super().__init__(gap=gap)
         self._source = source
+        self._said = said
+        self._heat = heat
         self.flows = flows
         self.stop = self.code() is not None
 
     def lay(self, width: int) -> Sequence[Line]:
-        return lay_out(self.flows, width)
+        return lay_out(tinted(self.flows, self._said) if self._heat.on else self.flows, width)
 
     def source(self) -> str:
         return self._source

@@ -17,7 +17,7 @@ class _Slot:
     piece: Piece
     lines: Sequence[Line] = ()
     version: int = -1
-    width: int = -1
+    look: int = -1
 
     @property
     def height(self) -> int:
@@ -30,11 +30,12 @@ class Document:
     def __init__(self, width: int = 80) -> None:
         self.width = width
         self.laid = 0
+        self._look = 0  # counts the changes that make every row look different
         self._slots: list[_Slot] = []
         self._index: dict[Piece, int] = {}
         self._tops = [0]  # one more than slots; right up to index `_known`
         self._known = 0
-        self._unsettled = 0  # slots below this index may still have the rows of another width
+        self._unsettled = 0  # slots below this index may still have the rows of another look
         self._touched: set[Piece] = set()
         self._changed_at: int | None = None
 
@@ -112,22 +113,27 @@ class Document:
         """Another width: rows are laid out again when they are looked at."""
         if width != self.width:
             self.width = width
-            self._unsettled = len(self._slots)
-            self._changed_at = 0
+            self.restyle()
+
+    def restyle(self) -> None:
+        """Every row may look different now: rows are laid out again when they are looked at."""
+        self._look += 1
+        self._unsettled = len(self._slots)
+        self._changed_at = 0
 
     def refresh(self, index: int) -> bool:
-        """Lay the piece out again if it changed or the width did; whether it did."""
+        """Lay the piece out again if it changed or the look did; whether it did."""
         slot = self._slots[index]
-        if slot.version == slot.piece.version and slot.width == self.width:
+        if slot.version == slot.piece.version and slot.look == self._look:
             return False
         slot.lines = slot.piece.lay(self.width)
-        slot.version, slot.width = slot.piece.version, self.width
+        slot.version, slot.look = slot.piece.version, self._look
         self.laid += 1
         self._change(index)
         return True
 
     def settle(self, count: int) -> bool:
-        """Lay out up to `count` pieces that still have another width, lowest first; whether any may be left."""
+        """Lay out up to `count` pieces that still have another look, lowest first; whether any may be left."""
         self._unsettled = min(self._unsettled, len(self._slots))
         while self._unsettled and count:
             self._unsettled -= 1

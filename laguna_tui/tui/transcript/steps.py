@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from laguna_engine.events import Source
 from laguna_tui.tui.markdown.code import TAB
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
 from laguna_tui.tui.markdown.layout import MAX_PROSE
+from laguna_tui.tui.markdown.tint import Heat, Said, Walk
 from laguna_tui.tui.markdown.wrap import cells, crop, wrap
 from laguna_tui.tui.transcript.pieces import Headed
 
@@ -16,14 +18,15 @@ PEEK = 4
 class Thought(Headed):
     """The model's thinking."""
 
-    def __init__(self) -> None:
+    def __init__(self, heat: Heat) -> None:
         super().__init__()
-        self._parts: list[str] = []
+        self._said = Said()
+        self._heat = heat
         self.seconds: float | None = None
 
-    def extend(self, text: str) -> None:
-        """More thinking."""
-        self._parts.append(text)
+    def extend(self, text: str, source: Source) -> None:
+        """More thinking, and who proposed it."""
+        self._said.add(text, source)
         self.changed()
 
     def finish(self, seconds: float) -> None:
@@ -39,7 +42,8 @@ class Thought(Headed):
         return (Run(crop(said, width), "thinking"),)
 
     def body(self, width: int) -> Sequence[Line]:
-        return bar(self.source(), width, "thinking-text")
+        runs: Runs = (Run(self.source().expandtabs(TAB), "thinking-text"),)
+        return barred(Walk(self._said).runs(runs) if self._heat.on else runs, width)
 
     def peek(self, width: int) -> Sequence[Line]:
         if self.seconds is not None:
@@ -48,9 +52,7 @@ class Thought(Headed):
         return bar(self.source()[-width * (PEEK + 1) :], width, "thinking-text")[-PEEK:]
 
     def source(self) -> str:
-        text = "".join(self._parts)
-        self._parts = [text]
-        return text.strip("\n")
+        return self._said.text.strip("\n")
 
 
 class Called(Headed):
@@ -105,8 +107,13 @@ class Called(Headed):
 
 def bar(text: str, width: int, tone: str) -> list[Line]:
     """Text beside a thin bar: what belongs to the headline above it."""
+    return barred((Run(text.expandtabs(TAB), tone),), width)
+
+
+def barred(runs: Runs, width: int) -> list[Line]:
+    """The same for runs."""
     lead = (Run("│ ", "rule"),)
-    return wrap((Run(text.expandtabs(TAB), tone),), min(width, MAX_PROSE), lead, lead)
+    return wrap(runs, min(width, MAX_PROSE), lead, lead)
 
 
 def spent(seconds: float) -> str:

@@ -4,6 +4,7 @@ It follows the end until the user scrolls up, keeps its place while rows above o
 is on the screen.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -32,7 +33,7 @@ TONES = (
     "text muted rule cursor bar user user-mark thinking thinking-text tool tool-text error warning info "
     "heading heading-h1 heading-h2 strong em strike inline-code link bullet quote quote-bar "
     "code code-label code-comment code-keyword code-string code-number code-name code-builtin code-deleted "
-    "code-inserted"
+    "code-inserted by-dflash by-suffix by-file"
 ).split()
 
 
@@ -129,9 +130,17 @@ class TranscriptView(ScrollView):
         self.refresh()
 
     def on_resize(self, event: events.Resize) -> None:
+        width = max(MIN_WIDTH, event.size.width - GUTTER - MARGIN)
+        self._lay_again(lambda: self.document.resize(width))
+
+    def restyle(self) -> None:
+        """Draw everything anew; the place that is being read stays where it is."""
+        self._lay_again(self.document.restyle)
+
+    def _lay_again(self, change: Callable[[], None]) -> None:
         anchor = self._anchor()
         self._painted.clear()
-        self.document.resize(max(MIN_WIDTH, event.size.width - GUTTER - MARGIN))
+        change()
         self._lay_visible(anchor)
         self.document.flush()
         self._place(anchor)
