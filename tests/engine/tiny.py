@@ -13,13 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 """GGUF value types."""
 
 _CODES = {0: "B", 1: "b", 2: "H", 3: "h", U32: "I", I32: "i", F32: "f", BOOL: "?", 10: "Q", 11: "q", 12: "d"}
-_TENSOR_TYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 1, np.dtype(np.float64): 28}
+_TENSOR_TYPES = {
+    np.dtype(np.float32): 0,
+    np.dtype(np.float16): 1,
+    np.dtype(np.int32): 26,
+    np.dtype(np.int64): 27,
+    np.dtype(np.float64): 28,
+}
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5
 """Token types."""
@@ -70,12 +75,28 @@ class Shape:
         return self.sliding_heads if layer % 4 else self.full_heads
 
 
+@dataclass(frozen=True)
+class Quantized:
+    """A tensor whose bytes are in one of ggml's block formats, in the place of an array."""
+
+    dtype: int
+    shape: tuple[int, ...]
+    data: bytes
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def tobytes(self) -> bytes:
+        return self.data
+
+
 @dataclass
 class GgufFile:
     """Metadata as (type, value), tensors as numpy arrays (row-major, so shapes read backwards from ggml's)."""
 
     metadata: dict[str, tuple[int, Any]] = field(default_factory=dict)
-    tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
+    tensors: dict[str, Any] = field(default_factory=dict)
     version: int = 3
     alignment: int = 32
 
@@ -97,7 +118,8 @@ class GgufFile:
         for name, array in self.tensors.items():
             data += b"\0" * (-len(data) % self.alignment)
             dims = struct.pack(f"<I{array.ndim}q", array.ndim, *reversed(array.shape))
-            table += _string(name) + dims + struct.pack("<IQ", _TENSOR_TYPES[array.dtype], len(data))
+            kind = array.dtype if isinstance(array, Quantized) else _TENSOR_TYPES[array.dtype]
+            table += _string(name) + dims + struct.pack("<IQ", kind, len(data))
             data += array.tobytes()
         start = head + keys + table
         return start + b"\0" * (-len(start) % self.alignment) + data
@@ -180,7 +202,7 @@ def laguna(shape: Shape | None = None, seed: int = 1) -> GgufFile:
     shape = shape or Shape()
     file = GgufFile()
     _describe(file, shape)
-    _add_tokenizer(file, shape.n_vocab)
+    add_tokenizer(file, shape.n_vocab)
     _add_tensors(file, shape, np.random.default_rng(seed))
     return file
 
@@ -221,7 +243,8 @@ def _describe(file: GgufFile, shape: Shape) -> None:
         file.set(f"laguna.{key}", value)
 
 
-def _add_tokenizer(file: GgufFile, size: int) -> None:
+def add_tokenizer(file: GgufFile, size: int) -> None:
+    """Laguna's kind of vocabulary, of `size` tokens."""
     texts, types, merges = vocabulary(size)
     file.set("tokenizer.ggml.model", "gpt2").set("tokenizer.ggml.pre", "laguna")
     file.set("tokenizer.ggml.tokens", list(texts)).set("tokenizer.ggml.token_type", list(types))

@@ -22,7 +22,7 @@ GENERIC_TARGETS = frozenset(
 NOT_WEIGHTS = frozenset("i8 i16 i32 i64 f64 q8_1 q8_K".split())
 """Formats of indices and intermediate results: no matrix product reads them."""
 
-DRAFTERS = frozenset("dflash eagle3 dspark qwen35-dflash-draft".split())
+DRAFTERS = frozenset("dflash eagle3 dspark dflash-draft qwen35-dflash-draft".split())
 """Architectures of models that only propose tokens to another one."""
 
 

@@ -7,7 +7,7 @@ Every error is a ModelFileError: which file, what is wrong with it, what to do.
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -48,10 +48,15 @@ class Header:
 
 def check(path: Path) -> Header:
     """Read and check the header of a target model; ModelFileError if native code must not see the file."""
+    return read(path, lambda header: architecture.check(header.architecture, header.metadata, header.tensors))
+
+
+def read(path: Path, judge: Callable[[Header], None]) -> Header:
+    """Read a header of any kind; what `judge` raises about it (Damaged, Unsuitable) becomes a ModelFileError too."""
     try:
         with _open_regular(path) as file:
             header = _read(path, file, os.fstat(file.fileno()).st_size)
-        architecture.check(header.architecture, header.metadata, header.tensors)
+        judge(header)
     except Damaged as error:
         raise ModelFileError(f"{path}: {error}; {_DOWNLOAD_AGAIN}") from error
     except Unsuitable as error:

@@ -1,0 +1,231 @@
+"""DFlash: a small model that reads the target's hidden states and drafts a whole block of tokens in one pass.
+
+One implementation for all of the family, driven by the drafter's file: DFlash (arXiv 2602.06036), DSpark with its
+Markov and confidence heads, Laguna's gated drafters; own or shared embeddings and output matrix, reduced vocabularies,
+sliding windows, LoRA adapters. The target's features stay on the device.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine.draft.dflash_block import Block, Shape
+from laguna_engine.draft.dflash_cache import Graphs, power_of_two
+from laguna_engine.draft.dflash_graph import Memory
+from laguna_engine.draft.dflash_inject import LARGEST
+from laguna_engine.draft.dflash_ring import Ring, header_slots
+from laguna_engine.draft.dflash_weights import MARKOV, DrafterWeights
+from laguna_engine.draft.drafter import Candidates, Draft, Offer
+from laguna_engine.errors import GraphError, ModelFileError, RequestError
+from laguna_engine.events import Source
+from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.rows import HostRows
+from laguna_engine.ggml.tensor import Tensor
+from laguna_engine.ggml.types import Type
+from laguna_engine.gguf import adapter as adapter_files
+from laguna_engine.gguf import drafter as drafters
+from laguna_engine.gguf.drafter import DrafterHeader, TargetFacts
+
+DEFAULT_CONTEXT = 4096
+"""Positions that full-attention layers look back. Drafters are trained on a few thousand tokens and get worse beyond;
+and every layer pays memory for each."""
+
+_EMBEDDING = "token_embd.weight"
+
+Choose = Callable[[Candidates], int]
+"""Draws one of the candidates and returns its id."""
+
+
+class DFlash:
+    """A drafter that continues what it was last told to `follow`. Engine thread only.
+
+    taps: the target's layer outputs it reads, in order. block: tokens it sees at once. window: how many positions
+    before the block matter to it.
+    """
+
+    def __init__(
+        self,
+        drafter: DrafterHeader,
+        weights: DrafterWeights,
+        features: Tensor,
+        embedding: HostRows,
+        backend: Backend,
+        *,
+        context: int,
+        kv: Type,
+    ) -> None:
+        """What `open` has gathered; `weights` belong to it from now on."""
+        self.drafter = drafter
+        self.taps, self.block = drafter.taps, drafter.block
+        self._weights, self._feature_rows = weights, features.shape[1]
+        self._rings = _rings(drafter, context)
+        self.window = max(ring.reach for ring in self._rings.values())
+        self._adapter: str | None = None
+        self._top_k = 0
+        self._choose: Choose = _first
+        self._last, self._length = 0, 0
+        self._memory = Memory(drafter, self._rings, backend, kv)
+        self._graphs = Graphs(drafter, weights, self._memory, features, embedding, backend)
+        try:
+            # What the device cannot do shall show when the drafter is opened, not in the middle of an answer.
+            self._graphs.injection(1, None)
+            self._block(1)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        target: TargetFacts,
+        features: Tensor,
+        head: Tensor | None,
+        embedding: HostRows | None,
+        backend: Backend,
+        adapters: Sequence[tuple[str, Path]] = (),
+        *,
+        context: int = DEFAULT_CONTEXT,
+        kv: Type = Type.F16,
+        repack: bool = True,
+    ) -> "DFlash":
+        """Check the pair and load the drafter onto `backend`.
+
+        features: F32 [n_embd * taps, rows] on the backend's device; position p lies in row p % rows. head, embedding:
+        the target's output matrix (on the same device) and embeddings, used if the drafter has none of its own.
+        context: most positions that full-attention layers look back. kv: format of keys and values. ModelFileError for
+        a wrong file or pair, GraphError if the device cannot run it.
+        """
+        drafter = drafters.read(path)
+        drafters.check_pair(drafter, target)
+        checked = {name: adapter_files.read(file, drafter) for name, file in adapters}
+        rows = HostRows(drafter.file, _EMBEDDING) if drafter.has(_EMBEDDING) else embedding
+        if rows is None or rows.width != drafter.n_embd:
+            raise ModelFileError(f"{path}: it needs its model's embeddings; choose a drafter with its own")
+        if features.shape[0] != drafter.n_embd * len(drafter.taps):
+            raise GraphError(f"{features} does not hold {len(drafter.taps)} hidden states of {drafter.n_embd}")
+        weights = DrafterWeights(drafter, target.n_vocab, head, checked, backend, repack=repack)
+        try:
+            return cls(drafter, weights, features, rows, backend, context=context, kv=kv)
+        except BaseException:
+            weights.close()
+            raise
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of weights and memory on the device, without its graphs' intermediate results."""
+        return self._weights.nbytes + self._memory.nbytes
+
+    def inject(self, start: int, stop: int) -> None:
+        """Take in the features of positions [start, stop); those that nothing can look back at any more are skipped."""
+        longest = max(ring.capacity for ring in self._rings.values())
+        start = max(start, stop - min(longest, self._feature_rows))
+        most = min(LARGEST, self._feature_rows, *(ring.capacity for ring in self._rings.values()))
+        while start < stop:
+            count = min(most, stop - start)
+            self._graphs.injection(count, self._adapter).run(start, count)
+            start += count
+
+    def truncate(self, length: int) -> None:
+        """Forget positions from `length` on."""
+        for ring in self._rings.values():
+            ring.truncate(length)
+
+    def reset(self) -> None:
+        """Forget every position."""
+        for ring in self._rings.values():
+            ring.clear()
+
+    def covered(self, length: int) -> bool:
+        """Whether it holds everything it looks at when it drafts after `length` committed positions."""
+        return all(ring.covers(length) for ring in self._rings.values())
+
+    def wanted_from(self, length: int) -> int:
+        """The first position whose features matter after `length` committed positions."""
+        return max(0, length - self.window)
+
+    def follow(self, last: int, length: int) -> None:
+        """Draft from here: `length` positions are committed, and `last` is the token at position `length`."""
+        self._last, self._length = last, length
+
+    def use_adapter(self, name: str | None) -> None:
+        """Draft with an adapter, or None for the drafter as it is; RequestError if there is no such.
+
+        Keys and values of committed positions are forgotten if they would have come out differently.
+        """
+        if name == self._adapter:
+            return
+        if name is not None and name not in self._weights.adapters:
+            known = ", ".join(self._weights.adapters) or "none"
+            raise RequestError(f"the drafter has no adapter {name!r}; choose one of: {known}")
+        changed = [self._weights.adapters[which] for which in (name, self._adapter) if which is not None]
+        self._adapter = name
+        if any(adapter.changes_context for adapter in changed):
+            self.reset()
+
+    def sample_with(self, top_k: int | None, choose: Choose | None = None) -> bool:
+        """Let `choose` draw each token among its `top_k` likeliest; None goes back to the likeliest alone.
+
+        Returns whether drafts are sampled from now on: not with a Markov head, which chains the likeliest tokens on the
+        device, and not on a device that cannot sort logits.
+        """
+        self._top_k, self._choose = 0, _first
+        if top_k is None or choose is None or self.drafter.has(MARKOV):
+            return False
+        self._top_k, self._choose = top_k, choose
+        try:
+            self._block(1)
+        except GraphError:
+            self._top_k, self._choose = 0, _first
+        return self._top_k > 0
+
+    def offer(self) -> Offer | None:
+        """A whole block. Whoever accepts it takes in first what was computed since; gaps only make the draft worse."""
+        kind = "dflash" if self._adapter is None else f"dflash/{self._adapter}"
+        return Offer(Source.DFLASH, kind, self.drafter.longest)
+
+    def draft(self, length: int) -> Draft:
+        """At most `length` tokens; the confidence head's chances if there is one, candidates if they were sampled."""
+        count = min(length, self.drafter.longest)
+        if count < 1:
+            return Draft([])
+        proposals = self._block(count).run(self._last, self._length)
+        confidence = None if proposals.confidence is None else proposals.confidence[:count].tolist()
+        if proposals.best is None or proposals.logits is None:
+            return Draft(self._as_targets(proposals.tokens[:count]).tolist(), confidence)
+        pairs = zip(proposals.best[:count], proposals.logits[:count], strict=True)
+        candidates = [self._candidates(ids, logits) for ids, logits in pairs]
+        return Draft([self._choose(one) for one in candidates], confidence, candidates)
+
+    def close(self) -> None:
+        """Free everything it owns; harmless when repeated."""
+        self._graphs.close()
+        self._memory.close()
+        self._weights.close()
+
+    def _block(self, count: int) -> Block:
+        rows = count if self.drafter.from_anchor else count + 1
+        full = self._rings.get(False)
+        keys = 0 if full is None else full.keys(self._length)
+        shape = Shape(min(power_of_two(rows), self.block), keys, self._adapter, self._top_k)
+        return self._graphs.block(shape)
+
+    def _as_targets(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
+        return tokens if self._weights.targets is None else self._weights.targets[tokens]
+
+    def _candidates(self, ids: NDArray[np.int32], logits: NDArray[np.float32]) -> Candidates:
+        order = np.argsort(-logits, kind="stable")
+        return Candidates(self._as_targets(ids[order]), logits[order])
+
+
+def _rings(drafter: DrafterHeader, context: int) -> dict[bool, Ring]:
+    """The rings of sliding and of full layers, as far as there are such."""
+    header = header_slots(drafter.block)
+    reaches = {True: min(max(drafter.window - 1, 0), context), False: context}
+    return {sliding: Ring(reaches[sliding], header) for sliding in sorted(set(drafter.sliding))}
+
+
+def _first(candidates: Candidates) -> int:
+    return int(candidates.ids[0])

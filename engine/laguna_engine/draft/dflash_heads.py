@@ -1,0 +1,105 @@
+"""From hidden states to proposals: the output matrix, the Markov chain, the confidence head, the best candidates.
+
+With a Markov head (DSpark) a token's logits get a bias from the token drafted before it, so the rows are chained inside
+the graph, each taking the likeliest (`build_dspark_markov_head` in llama.cpp's `src/models/dflash.cpp`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine.draft.dflash_graph import Builder
+from laguna_engine.draft.dflash_weights import MARKOV, TOKEN_MAP
+from laguna_engine.ggml.graph import Graph
+from laguna_engine.ggml.tensor import Tensor
+
+HEAD_NODES, HEAD_NODES_A_ROW = 128, 24
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """One entry a drafted token, in the drafter's own token ids.
+
+    tokens: the likeliest. confidence: chance that each stands if those before it do. best, logits: the candidates in no
+    order, [tokens, top_k].
+    """
+
+    tokens: NDArray[np.int32]
+    confidence: NDArray[np.float32] | None
+    best: NDArray[np.int32] | None
+    logits: NDArray[np.float32] | None
+
+
+def build_heads(builder: Builder, hidden: Tensor, newest: Tensor, top_k: int) -> None:
+    """Add the outputs for block rows `hidden` [n_embd, rows]; newest: the anchor's token, I32 [1]."""
+    graph, drafter = builder.graph, builder.drafter
+    first = 0 if drafter.from_anchor else 1
+    count = builder.n - first
+    hidden = graph.view(hidden, (drafter.n_embd, count), offset=first * hidden.strides[1])
+    logits = _logits(builder, hidden)
+    if MARKOV in builder.weights:
+        logits, confidence = _chained(builder, logits, hidden, newest)
+        if confidence is not None:
+            graph.output("confidence", confidence)
+    graph.output("logits", logits)
+    graph.output("tokens", graph.argmax(logits))
+    if top_k:
+        best = graph.top_k(logits, min(top_k, logits.shape[0]))
+        single = graph.reshape(logits, 1, logits.shape[0], count)
+        graph.output("best", graph.cont(best))
+        graph.output("best logits", graph.get_rows(single, best))
+
+
+def read_proposals(graph: Graph, *, confident: bool, sampled: bool) -> Proposals:
+    """What the outputs hold after a run."""
+    tokens = graph.read("tokens").reshape(-1)
+    count = len(tokens)
+    confidence = graph.read("confidence").reshape(count) if confident else None
+    best = graph.read("best").reshape(count, -1) if sampled else None
+    logits = graph.read("best logits").reshape(count, -1) if sampled else None
+    return Proposals(tokens, confidence, best, logits)
+
+
+def _logits(builder: Builder, hidden: Tensor) -> Tensor:
+    name = builder.drafter.own_head
+    return builder.graph.mul_mat(builder.weights.head, hidden) if name is None else builder.product(name, hidden)
+
+
+def _chained(builder: Builder, logits: Tensor, hidden: Tensor, newest: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Logits with each row's bias from the token before it, and the confidences [1, tokens] if there is such a head."""
+    graph, weights = builder.graph, builder.weights
+    before, rows, chances = newest, [], []
+    for row in range(logits.shape[1]):
+        embedded = graph.get_rows(weights[MARKOV], before)
+        plain = graph.view(logits, (logits.shape[0], 1), offset=row * logits.strides[1])
+        rows.append(graph.add(plain, builder.product("markov_w2.weight", embedded)))
+        if "conf_proj.weight" in weights:
+            state = graph.view(hidden, (hidden.shape[0], 1), offset=row * hidden.strides[1])
+            chances.append(_confidence(builder, state, embedded))
+        before = _as_target(builder, graph.argmax(rows[-1]))
+    return _side_by_side(graph, rows), _side_by_side(graph, chances) if chances else None
+
+
+def _as_target(builder: Builder, token: Tensor) -> Tensor:
+    """The target's token for one of the drafter's."""
+    if TOKEN_MAP not in builder.weights:
+        return token
+    return builder.graph.reshape(builder.graph.get_rows(builder.weights[TOKEN_MAP], token), 1)
+
+
+def _confidence(builder: Builder, state: Tensor, embedded: Tensor) -> Tensor:
+    graph, matrix = builder.graph, builder.weights["conf_proj.weight"]
+    seen = state if matrix.shape[0] == state.shape[0] else graph.concat(graph.cont(state), embedded, 0)
+    score = graph.mul_mat(matrix, seen)
+    if "conf_proj.bias" in builder.weights:
+        score = graph.add(score, builder.weights["conf_proj.bias"])
+    return graph.sigmoid(score)
+
+
+def _side_by_side(graph: Graph, columns: list[Tensor]) -> Tensor:
+    """[width, 1] each -> [width, columns], in pairs, so that every number is copied only a few times."""
+    while len(columns) > 1:
+        pairs = [graph.concat(a, b, 1) for a, b in zip(columns[::2], columns[1::2], strict=False)]
+        columns = pairs + columns[len(pairs) * 2 :]
+    return columns[0]

@@ -1,0 +1,99 @@
+"""Which committed positions a drafter's K/V memory holds, in which slots, and who may look at them.
+
+A layer's memory is a few slots for the block that is being drafted, then a ring: position p lies in slot
+`header + p % capacity`. Drafting needs no rollback, because every draft overwrites the block's slots. Deals in
+positions and slots; nothing here touches a device.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+GRAIN = 256
+"""CUDA's attention kernels want whole steps of keys."""
+
+_UNDO = 64
+"""Positions a ring holds beyond those that matter: so many can be taken back before older features are asked for."""
+
+_HIDDEN = np.uint16(0xFC00)
+"""Minus infinity in half precision: added to the score of what may not be seen."""
+
+_NOTHING = -1
+
+
+def header_slots(block: int) -> int:
+    """Slots before the ring: one a block row and one for rows that only fill a graph up, in whole cache lines."""
+    return -(-(block + 1) // 64) * 64
+
+
+class Ring:
+    """The memory of all layers that look equally far back.
+
+    reach: how many positions before the block matter. capacity: how many it holds. slots: its whole length.
+    """
+
+    def __init__(self, reach: int, header: int) -> None:
+        self.reach = reach
+        self.header = header
+        self.slots = -(-(header + reach + _UNDO) // GRAIN) * GRAIN
+        self.capacity = self.slots - header
+        self._held = np.full(self.capacity, _NOTHING, np.int64)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._held.fill(_NOTHING)
+
+    def truncate(self, length: int) -> None:
+        """Forget positions from `length` on; what they had overwritten does not come back."""
+        self._held[self._held >= length] = _NOTHING
+
+    def place(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Note that `positions`, at most `capacity` in a row, are held from now on; returns their slots."""
+        places = positions % self.capacity
+        self._held[places] = positions
+        return places + self.header
+
+    def covers(self, length: int) -> bool:
+        """Whether it holds everything that matters to a block at `length`."""
+        start = max(0, length - self.reach)
+        wanted = np.arange(start, length)
+        first = start % self.capacity
+        whole = self._held[first : first + len(wanted)]
+        rest = self._held[: len(wanted) - len(whole)]
+        return bool((whole == wanted[: len(whole)]).all() and (rest == wanted[len(whole) :]).all())
+
+    def keys(self, length: int) -> int:
+        """How many slots a block at `length` has to look at: doubled from step to step, so that few graphs do."""
+        keys = GRAIN
+        while keys < self.header + length and keys < self.slots:
+            keys *= 2
+        return min(keys, self.slots)
+
+    def visible(self, length: int, keys: int) -> NDArray[np.uint16]:
+        """For each ring slot among the first `keys`: 0 if a block at `length` may see it, else minus infinity."""
+        held = self._held[: keys - self.header]
+        seen = (held >= max(0, length - self.reach)) & (held < length)
+        return np.where(seen, np.uint16(0), _HIDDEN)
+
+
+class Mask:
+    """What each row of a block may see, for layers of one kind: half-precision numbers to add, [rows, keys]."""
+
+    def __init__(self, ring: Ring, rows: int, keys: int, *, window: int, causal: bool) -> None:
+        """window: positions a row sees, itself included, 0 for all. causal: rows see no later rows of the block."""
+        self._ring, self._rows, self._keys, self._window = ring, rows, keys, window
+        self._bits = np.full((rows, keys), _HIDDEN, np.uint16)
+        ahead = np.arange(rows)[None, :] - np.arange(rows)[:, None]
+        hidden = (ahead > 0) & causal | (-ahead >= window) & (window > 0)
+        self._bits[:, :rows] = np.where(hidden, _HIDDEN, 0)
+
+    def at(self, length: int) -> NDArray[np.float16]:
+        """The mask of a block that begins at position `length`; valid until the next call."""
+        header = self._ring.header
+        self._bits[:, header:] = self._ring.visible(length, self._keys)
+        if self._window:
+            # Each later row loses one more of the oldest positions.
+            for row in range(1, min(self._rows, self._window)):
+                lost = length - self._window + row
+                if lost >= 0:
+                    self._bits[row:, header + lost % self._ring.capacity] = _HIDDEN
+        return self._bits.view(np.float16)

@@ -1,0 +1,145 @@
+"""The three ways in which files of DFlash drafters spell the same thing, brought to one.
+
+- llama.cpp's `dflash`: `conversion/qwen.py` of the pinned build;
+- poolside's and this project's: the same, with `enc.aux_norm.weight`, `blk.N.attn_gate.weight` and
+  `dflash.decoder_arch` or `dflash.context_kv_layer_norm`;
+- Lucebox's `qwen35-dflash-draft` and `dflash-draft`: keys below `<architecture>.dflash.`, tensors below `dflash.`.
+
+Canonical tensor names are llama.cpp's, with one `enc.aux_norm.N.weight` a tap and with fused Q, K, V taken apart: rows
+lie one after the other in a file, so a part of a matrix is a tensor too.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from laguna_engine.gguf.reader import Damaged, LongArray, Value
+from laguna_engine.gguf.tensors import TensorInfo
+
+UPSTREAM = "dflash"
+LUCEBOX = frozenset({"dflash-draft", "qwen35-dflash-draft"})
+
+_LUCEBOX_TENSORS = {
+    "dflash.fc.weight": "fc.weight",
+    "dflash_fc.weight": "fc.weight",
+    "dflash.hidden_norm.weight": "enc.output_norm.weight",
+    "dflash_hidden_norm.weight": "enc.output_norm.weight",
+    "dflash.d2t": "d2t",
+    "dflash.dspark.markov.w1": "markov_w1.weight",
+    "dflash.dspark.markov.w2": "markov_w2.weight",
+    "dflash.dspark.confidence.weight": "conf_proj.weight",
+    "dflash.dspark.confidence.bias": "conf_proj.bias",
+}
+_LUCEBOX_TAP_NORM = re.compile(r"dflash\.aux_hidden_norm\.(\d+)\.weight")
+_POST_NORM = re.compile(r"(blk\.\d+\.)post_attention_norm\.weight")
+_FUSED = re.compile(r"(blk\.\d+\.)attn_qkv\.weight")
+_UNUSED = frozenset({"t2d", "dflash.t2d"})
+"""The target-to-draft table only serves training."""
+
+
+class Keys:
+    """Metadata by its canonical name, wherever the file keeps it."""
+
+    def __init__(self, architecture: str, metadata: Mapping[str, Value]) -> None:
+        self.lucebox = architecture in LUCEBOX
+        self._architecture = architecture
+        self._metadata = metadata
+
+    def value(self, *names: str) -> Value | None:
+        """The first of `names` that the file has, below `<architecture>.dflash.` or `<architecture>.`."""
+        prefixes = (f"{self._architecture}.dflash.", f"{self._architecture}.")
+        found = (self._metadata.get(prefix + name) for name in names for prefix in prefixes)
+        return next((value for value in found if value is not None), None)
+
+    def whole(self, value: Value | None, what: str, low: int, high: int) -> int:
+        """`value` as a whole number from `low` to `high`."""
+        if type(value) is not int or not low <= value <= high:
+            raise Damaged(f"its {what} is {value!r}, expected a whole number from {low} to {high}")
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        """A yes or no; Lucebox writes them as numbers."""
+        value = self.value(name)
+        if value is None:
+            return default
+        if value not in (0, 1):
+            raise Damaged(f"its {name} is {value!r}, neither true nor false")
+        return bool(value)
+
+    def tap_outputs(self) -> tuple[int, ...]:
+        """Which of the target's layers are tapped, as layer OUTPUTS.
+
+        `target_layers` names layer inputs, so the output before; Lucebox's `target_layer_ids` names outputs.
+        """
+        inputs = self.value("target_layers")
+        values = inputs if inputs is not None else self.value("target_layer_ids")
+        if not isinstance(values, tuple) or not values or not all(type(value) is int for value in values):
+            raise Damaged("it does not say which of the target's layers it reads")
+        shift = 0 if inputs is None else 1
+        return tuple(int(value) - shift for value in values)
+
+    def mask_token(self) -> Value | None:
+        """The token that stands for "not known yet"."""
+        own = self.value("mask_token_id")
+        return own if own is not None else self._metadata.get("tokenizer.ggml.mask_token_id")
+
+    def vocabulary_sizes(self) -> Iterator[int]:
+        """Every count of tokens that the metadata gives."""
+        declared, tokens = self.value("vocab_size"), self._metadata.get("tokenizer.ggml.tokens")
+        if declared is not None:
+            yield self.whole(declared, "vocabulary size", 1, 1 << 24)
+        if isinstance(tokens, LongArray):
+            yield tokens.length
+        elif isinstance(tokens, tuple):
+            yield len(tokens)
+
+
+def canonical_tensors(tensors: Sequence[TensorInfo], queries: Sequence[int], keys: Sequence[int]) -> list[TensorInfo]:
+    """`tensors` under canonical names; queries, keys: rows of Q and of K in each layer's fused matrix."""
+    present = {info.name for info in tensors}
+    found: list[TensorInfo] = []
+    for info in tensors:
+        fused = _FUSED.fullmatch(info.name)
+        if fused:
+            layer = int(fused[1].split(".")[1])
+            found += _taken_apart(info, fused[1], queries[layer : layer + 1], keys[layer : layer + 1])
+        elif info.name == "enc.aux_norm.weight":
+            found += _rows_apart(info)
+        elif info.name not in _UNUSED:
+            found.append(replace(info, name=_canonical(info.name, present)))
+    return found
+
+
+def canonical_name(name: str) -> str:
+    """The canonical name of a tensor that is stored as a whole."""
+    tap = _LUCEBOX_TAP_NORM.fullmatch(name)
+    return f"enc.aux_norm.{tap[1]}.weight" if tap else _LUCEBOX_TENSORS.get(name, name)
+
+
+def _canonical(name: str, present: set[str]) -> str:
+    # Gemma-like drafters have both norms, and this one is then another.
+    norm = _POST_NORM.fullmatch(name)
+    if norm and f"{norm[1]}ffn_norm.weight" not in present:
+        return f"{norm[1]}ffn_norm.weight"
+    return canonical_name(name)
+
+
+def _taken_apart(info: TensorInfo, prefix: str, queries: Sequence[int], keys: Sequence[int]) -> Iterator[TensorInfo]:
+    rows = prod(info.shape[1:])
+    if not queries or rows != queries[0] + 2 * keys[0]:
+        raise Damaged(f"{info.name} has the shape {info.shape}, which is not Q, K and V of its heads")
+    first = 0
+    for name, count in (("attn_q", queries[0]), ("attn_k", keys[0]), ("attn_v", keys[0])):
+        yield _part(info, f"{prefix}{name}.weight", first, count)
+        first += count
+
+
+def _rows_apart(info: TensorInfo) -> Iterator[TensorInfo]:
+    for row in range(prod(info.shape[1:])):
+        yield replace(_part(info, f"enc.aux_norm.{row}.weight", row, 1), shape=(info.shape[0],))
+
+
+def _part(info: TensorInfo, name: str, first: int, count: int) -> TensorInfo:
+    row = info.size // prod(info.shape[1:])
+    return TensorInfo(name, (info.shape[0], count), info.format, info.offset + first * row, count * row)

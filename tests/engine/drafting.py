@@ -1,0 +1,126 @@
+"""A real drafter on the CPU, fed with made-up features as a target would feed it."""
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import drafters
+import numpy as np
+import tiny
+from drafters import Variant
+from numpy.typing import NDArray
+
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.rows import HostRows
+from laguna_engine.ggml.store import Store
+from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.weights import Weights
+from laguna_engine.gguf import drafter as gguf_drafter
+from laguna_engine.gguf import header
+from laguna_engine.gguf.drafter import TargetFacts
+from laguna_engine.native.library import lib
+
+
+class Fed:
+    """A drafter and everything around it. `features` are those of the whole sequence, [positions, taps * n_embd]."""
+
+    def __init__(self, dflash: DFlash, store: Store, features: NDArray[np.float32]) -> None:
+        self.dflash = dflash
+        self.features = features
+        self._store = store
+        self._rows = store["features"].shape[1]
+
+    def feed(self, start: int, stop: int) -> None:
+        """What a target does: compute positions [start, stop), leave their features, have them taken in."""
+        rows = self._rows
+        for first in range(start, stop, rows):
+            count = min(rows, stop - first)
+            for position in range(first, first + count):
+                row = self.features[position]
+                self._store.write("features", row, offset=position % rows * row.nbytes)
+            self.dflash.inject(first, first + count)
+
+    def tokens(self, last: int, length: int, count: int) -> list[int]:
+        """What is drafted after `length` positions and `last`."""
+        self.dflash.follow(last, length)
+        return self.dflash.draft(count).tokens
+
+    def logits(self, last: int, length: int, count: int) -> NDArray[np.float32]:
+        """All logits behind `tokens`, [rows, drafted vocabulary]; taken as candidates, whatever the head."""
+        dflash = self.dflash
+        dflash.follow(last, length)
+        before, dflash._top_k = dflash._top_k, dflash._weights.head.shape[1]
+        proposals = dflash._block(count).run(last, length)
+        dflash._top_k = before
+        assert proposals.best is not None and proposals.logits is not None
+        found = np.empty_like(proposals.logits)
+        np.put_along_axis(found, proposals.best.astype(np.int64), proposals.logits, 1)
+        return found
+
+
+@contextmanager
+def drafter(
+    variant: Variant,
+    path: Path,
+    length: int,
+    *,
+    file: tiny.GgufFile | None = None,
+    target: Path | None = None,
+    adapters: Sequence[tuple[str, Path]] = (),
+    context: int = 512,
+    kv: Type = Type.F32,
+    rows: int = 96,
+    repack: bool = True,
+) -> Iterator[Fed]:
+    """The drafter `variant` (or `file`), written to `path` and opened, with features for `length` positions.
+
+    target: a model file whose embeddings and output matrix are shared. rows: of the feature buffer.
+    """
+    (file or drafters.make(variant)).write(path)
+    backend = Backend.cpu(1)
+    facts = TargetFacts(variant.n_embd, max(variant.taps) + 1, variant.n_vocab, "laguna")
+    store = Store(backend, {"features": (Type.F32, (variant.n_embd * len(variant.taps), rows))})
+    shared = None if target is None else header.check(target)
+    head = None if shared is None else Weights(shared, ["output.weight"], backend)
+    embedding = None if shared is None else HostRows(shared, "token_embd.weight")
+    dflash = None
+    try:
+        dflash = DFlash.open(
+            path, facts, store["features"], head and head["output.weight"], embedding, backend, adapters,
+            context=context, kv=kv, repack=repack,
+        )  # fmt: skip
+        yield Fed(dflash, store, drafters.features(variant, length))
+    finally:
+        for part in (dflash, head, store, backend):
+            if part is not None:
+                part.close()
+
+
+def nmse(found: NDArray[np.float32], expected: drafters.Array) -> float:
+    """Squared error over squared size."""
+    return float(((found - expected) ** 2).sum() / (expected**2).sum())
+
+
+def quantized(file: tiny.GgufFile, kind: Type) -> tiny.GgufFile:
+    """The same drafter, every matrix whose rows are whole blocks in the format `kind`."""
+    for name, array in file.tensors.items():
+        if array.ndim == 2 and array.shape[1] % kind.block == 0 and not name.startswith("conf_proj"):
+            data = np.empty(array.shape[0] * kind.row_bytes(array.shape[1]), np.uint8)
+            lib.ggml_quantize_chunk(
+                kind, array.ctypes.data_as(ctypes.POINTER(ctypes.c_float)), data.ctypes.data, 0, *array.shape, None
+            )
+            file.tensors[name] = tiny.Quantized(kind, array.shape, data.tobytes())
+    return file
+
+
+def unpacked(path: Path) -> dict[str, drafters.Array]:
+    """The numbers that a file's weights stand for."""
+    file = gguf_drafter.read(path).file
+    tables = {info.name: HostRows(file, info.name) for info in file.tensors if len(info.shape) == 2}
+    found = {name: table.rows(range(table.count)).astype(np.float64) for name, table in tables.items()}
+    for info in file.tensors:
+        if info.name not in found:
+            found[info.name] = np.fromfile(path, np.float32, info.shape[0], offset=info.offset).astype(np.float64)
+    return found
