@@ -27,9 +27,11 @@ def orthogonalise(update: Tensor) -> Tensor:
 class Optimizer:
     """Both optimizers under one `step(fraction)`, where fraction scales both learning rates."""
 
-    def __init__(self, model: nn.Module, muon_rate: float, adam_rate: float) -> None:
+    def __init__(
+        self, model: nn.Module, muon_rate: float, adam_rate: float, not_matrices: tuple[str, ...] = NOT_MATRICES
+    ) -> None:
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-        matrix = [p.ndim >= 2 and not any(part in name for part in NOT_MATRICES) for name, p in named]
+        matrix = [p.ndim >= 2 and not any(part in name for part in not_matrices) for name, p in named]
         self.matrices = [p for (_, p), yes in zip(named, matrix, strict=True) if yes]
         rest = [p for (_, p), yes in zip(named, matrix, strict=True) if not yes]
         self.momenta = [torch.zeros_like(p) for p in self.matrices]

@@ -1,0 +1,119 @@
+"""Train the drafter on what the target itself wrote: bfloat16 compute, float32 masters, one thread.
+
+    python drafter_train.py WORK ../laguna-nano.gguf --llama-cpp vendor/llama.cpp --minutes 45
+
+Reads the dump of `drafter_target.py`; writes `drafter/NAME.pt`. Stops by the clock, with the learning rate at zero.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from drafter import BLOCK, FFN, LAYERS, RANK, Drafter
+from drafter_data import Corpus, stack
+from drafter_init import initialise
+from drafter_measure import measure
+from drafter_target import read_tensors
+from muon import Optimizer
+from torch import Tensor
+from torch.nn import functional
+
+ROWS, ANCHORS = 6, 24
+FADE = 4.0
+"""A proposal's weight falls by e with so many positions: a late one only counts if all before it stand."""
+CODE_SHARE = 0.15
+CONFIDENCE = 0.1  # weight of the confidence head's loss
+WARM_UP = 40  # steps
+NOT_MATRICES = ("g_proj", "markov", "confidence", "aux_norm")
+REPORT_SECONDS = 60.0
+
+
+def batches(corpus: Corpus, seed: int) -> Iterator[dict[str, Tensor]]:
+    """Endless batches, sequences in proportion to what the target wrote in them."""
+    rng = random.Random(seed)
+    kinds = {kind: [e for e in corpus.entries if e["kind"] == kind] for kind in ("chat", "code")}
+    weights = {kind: [sum(b - a - 1 for a, b in e["spans"]) for e in entries] for kind, entries in kinds.items()}
+    while True:
+        chosen = ["code" if rng.random() < CODE_SHARE else "chat" for _ in range(ROWS)]
+        entries = [rng.choices(kinds[kind], weights[kind])[0] for kind in chosen]
+        yield stack([corpus.sample(rng, entry, ANCHORS) for entry in entries])
+
+
+def loss_of(drafter: Drafter, batch: dict[str, Tensor]) -> Tensor:
+    """Cross entropy of what the target wrote, early proposals first, and of the confidence in each."""
+    targets, weights = batch["targets"], batch["weights"] * torch.exp(-torch.arange(BLOCK - 1) / FADE)
+    doubt = torch.zeros(())
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = drafter.hidden(batch["taps"], batch["first"], batch["anchors"], batch["tokens"])
+        if drafter.rank:
+            before = torch.cat([batch["tokens"][..., None], targets[..., :-1]], -1)
+            logits, confidence = drafter.judged(hidden, before)
+            right = (logits.argmax(-1) == targets).float()
+            doubt = functional.binary_cross_entropy_with_logits(
+                confidence.float(), right, weight=weights, reduction="sum"
+            )
+        else:
+            logits = drafter.logits(hidden)
+    losses = functional.cross_entropy(logits.float().flatten(0, 2), targets.flatten(), reduction="none")
+    return ((losses * weights.flatten()).sum() + CONFIDENCE * doubt) / weights.sum()
+
+
+def train(drafter: Drafter, options: argparse.Namespace) -> None:
+    """Train until the time is over; the clock stands still while measuring."""
+    corpus, held = Corpus(options.work / "drafter", "train"), Corpus(options.work / "drafter", "held")
+    initialise(drafter, corpus, place=not options.plain)
+    optimizer = Optimizer(drafter, options.muon_rate, options.adam_rate, NOT_MATRICES)
+    start = reported = time.monotonic()
+    average = 0.0
+    for step, batch in enumerate(batches(corpus, options.seed), start=1):
+        fraction = (time.monotonic() - start) / (60 * options.minutes)
+        if fraction >= 1:
+            break
+        loss = loss_of(drafter, batch)
+        loss.backward()
+        optimizer.step(min(1.0, step / WARM_UP, (1 - fraction) / options.decay))
+        average = loss.item() if step == 1 else 0.98 * average + 0.02 * loss.item()
+        if time.monotonic() - reported > REPORT_SECONDS * options.report:
+            pause = time.monotonic()
+            shown = "; ".join(f"{kind} {count}" for kind, count in measure(drafter, held, 24).items())
+            print(f"{fraction:.2f} step {step} loss {average:.3f} | {shown}", flush=True)
+            torch.save(drafter.state_dict(), options.work / "drafter" / f"{options.name}.pt")
+            reported, start = time.monotonic(), start + time.monotonic() - pause
+    torch.save(drafter.state_dict(), options.work / "drafter" / f"{options.name}.pt")
+    for kind, count in measure(drafter, held, 80).items():
+        print(f"end, step {step}, loss {average:.3f}: {kind} {count}", flush=True)
+
+
+def main() -> None:
+    """Read the command line and train."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--llama-cpp", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, default=45.0)
+    parser.add_argument("--layers", type=int, default=LAYERS)
+    parser.add_argument("--ffn", type=int, default=FFN)
+    parser.add_argument("--rank", type=int, default=RANK, help="of the Markov head; 0 for none")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--name", default="drafter")
+    parser.add_argument("--plain", action="store_true", help="start from random weights alone")
+    parser.add_argument("--muon-rate", type=float, default=0.01)
+    parser.add_argument("--adam-rate", type=float, default=2e-3)
+    parser.add_argument("--decay", type=float, default=0.7)
+    parser.add_argument("--report", type=float, default=1.0, help="minutes between two measurements")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(options.seed)
+    file = read_tensors(options.model, options.llama_cpp)
+    drafter = Drafter(file["token_embd.weight"], file["output_norm.weight"], options.layers, options.ffn, options.rank)
+    print(f"{sum(p.numel() for p in drafter.parameters()) / 1e6:.2f} M parameters", flush=True)
+    train(drafter, options)
+
+
+if __name__ == "__main__":
+    main()
