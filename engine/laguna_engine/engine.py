@@ -11,16 +11,17 @@ from typing import Self
 from laguna_engine.cache.preview import Preview, preview
 from laguna_engine.events import LoadProgress
 from laguna_engine.generation.generation import Generation
-from laguna_engine.generation.target import Target
 from laguna_engine.llama.vocab import Vocab
-from laguna_engine.opening import Opening
+from laguna_engine.opening import Opened, Opening
 from laguna_engine.options import EngineInfo, EngineOptions
-from laguna_engine.request import Request, checked_tokens
+from laguna_engine.replay import Divergence, Replay, replay
+from laguna_engine.request import Drafting, Request, checked_tokens
+from laguna_engine.sampling import GREEDY, Sampling
 from laguna_engine.stream import AsyncEventStream, EventStream
 from laguna_engine.thread import EngineThread
 from laguna_engine.turnstile import Turnstile
 
-__all__ = ["Engine", "EngineInfo", "EngineOptions", "Preview", "Request"]
+__all__ = ["Divergence", "Drafting", "Engine", "EngineInfo", "EngineOptions", "Preview", "Replay", "Request"]
 
 
 class Engine:
@@ -30,16 +31,17 @@ class Engine:
     n_ctx: tokens of prompt and answer that fit.
     """
 
-    def __init__(self, thread: EngineThread, target: Target, info: EngineInfo) -> None:
+    def __init__(self, thread: EngineThread, opened: Opened) -> None:
         """Use `Engine.open`."""
-        self.info = info
-        self.vocab: Vocab = target.model.vocab
-        self.n_ctx = info.n_ctx
+        self.info = opened.info
+        self.vocab: Vocab = opened.target.model.vocab
+        self.n_ctx = opened.info.n_ctx
         self._thread = thread
-        self._target = target
+        self._target = opened.target
+        self._speculator = opened.speculator
         self._turnstile = Turnstile()
         # Also runs at exit: freeing a model under a thread that still computes would crash the interpreter's end.
-        self._finalizer = weakref.finalize(self, _shut_down, self._turnstile, thread, target)
+        self._finalizer = weakref.finalize(self, _shut_down, self._turnstile, thread, opened)
 
     @classmethod
     def open(cls, options: EngineOptions, progress: Callable[[LoadProgress], None] | None = None) -> Self:
@@ -49,12 +51,12 @@ class Engine:
         """
         opening, thread = Opening(options, progress), EngineThread()
         try:
-            target, info = thread.call(opening.run)
+            opened = thread.call(opening.run)
         except BaseException:
             opening.give_up()
             thread.stop(opening.undo)
             raise
-        return cls(thread, target, info)
+        return cls(thread, opened)
 
     def generate(self, request: Request) -> EventStream:
         """Start to continue the request's tokens; iterate the result for `Prefill`*, `Token`*, `Finished`.
@@ -77,6 +79,25 @@ class Engine:
         self._turnstile.require_open()
         return preview(self._target.cache, self._target.rate, checked_tokens(tokens, self.vocab.size), self.n_ctx)
 
+    def replay(
+        self,
+        prompt: Sequence[int],
+        answer: Sequence[int],
+        sampling: Sampling = GREEDY,
+        progress: Callable[[int], None] | None = None,
+    ) -> Replay:
+        """Decode an `answer` to `prompt` once more without drafts, and say whether it comes out the same.
+
+        sampling: as it was, with the seed of the answer's `Stats`. progress: is told the number of equal tokens so far.
+        Waits for the end; `cancel` cuts it short. Errors as for `generate`.
+        """
+        return replay(self.generate, self._margin, prompt, answer, sampling, progress or (lambda _: None))
+
+    def economy(self) -> dict[str, object]:
+        """What was learned about which drafts pay here, JSON-able; for `EngineOptions.economy` of a later session."""
+        speculator = self._speculator
+        return {} if speculator is None else self._thread.call(speculator.arbiter.state)
+
     def clear(self) -> None:
         """Forget what is cached; RequestError while a generation is running."""
         self._turnstile.require_free()
@@ -92,9 +113,14 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _margin(self, tokens: list[int], expected: int, found: int) -> float:
+        """How much better than `expected` the target finds `found` behind `tokens`, as a difference of logits."""
+        self._turnstile.cancel()
+        return self._thread.call(lambda: self._target.margin(tokens, expected, found))
+
     def _start(self, request: Request) -> tuple[Generation, Self]:
         tokens = checked_tokens(request.tokens, self.vocab.size)
-        generation = Generation(self._target, request, tokens, self._turnstile.leave)
+        generation = Generation(self._target, self._speculator, request, tokens, self._turnstile.leave)
         self._turnstile.enter(generation)
         try:
             self._thread.post(generation.run, lost=generation.end)
@@ -104,6 +130,6 @@ class Engine:
         return generation, self
 
 
-def _shut_down(turnstile: Turnstile, thread: EngineThread, target: Target) -> None:
+def _shut_down(turnstile: Turnstile, thread: EngineThread, opened: Opened) -> None:
     turnstile.close()
-    thread.stop(target.close)
+    thread.stop(opened.close)

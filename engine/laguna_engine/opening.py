@@ -1,15 +1,20 @@
 """Opening a target: weights, then context, with progress, a way to give up, and warnings. Engine thread only."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from laguna_engine.errors import ContextError
 from laguna_engine.events import LoadProgress
-from laguna_engine.generation.target import Target
 from laguna_engine.gguf.context_length import header_warnings, safe_context
 from laguna_engine.gguf.header import Header
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
+from laguna_engine.native.kernels import use_fixed_kernels
 from laguna_engine.native.library import device_descriptions
-from laguna_engine.options import EngineInfo, EngineOptions
+from laguna_engine.options import EngineInfo, EngineOptions, Speculation
+from laguna_engine.speculate.assembly import Assembly
+from laguna_engine.speculate.rounds import Speculator
+from laguna_engine.target import Target
 
 
 class Opening:
@@ -22,40 +27,61 @@ class Opening:
         self._wanted = True
         self._model: Model | None = None
         self._context: Context | None = None
+        self._assembly: Assembly | None = None
 
     def give_up(self) -> None:
         """Make `run` stop loading weights soon."""
         self._wanted = False
 
-    def run(self) -> tuple[Target, EngineInfo]:
+    def run(self) -> "Opened":
         """Open everything, or raise an EngineError that says why not; then `undo`."""
+        strict = self._options.speculation is Speculation.STRICT
+        if strict and not use_fixed_kernels():
+            raise ContextError(
+                "strict mode has to be chosen before anything is computed; start again with --speculation strict"
+            )
         model = self._model = Model.open(
             self._options.model,
             gpu_layers=self._options.gpu_layers,
             check_tensors=self._options.check_tensors,
+            extra_bufts=not strict,
             progress=lambda fraction: self._tell("weights", fraction),
         )
+        assembly = self._assembly = Assembly(model, self._options)
+        assembly.check()
         capacity, warnings = _usable_context(model.header, self._options.n_ctx)
         self._tell("context", 0.0)
-        context = self._context = Context(model, _context_options(self._options, capacity))
+        context = self._context = assembly.context(_context_options(self._options, capacity))
+        target = Target(model, context, capacity, paired=strict)
+        speculator = assembly.speculator(target)
         # Asked for now because the answer takes a walk through the whole vocabulary.
         if not model.vocab.eog:
             warnings.append("the model names no token that ends an answer; every answer goes on until it is stopped")
         self._tell("context", 1.0)
-        return Target(model, context, capacity), _info(model, self._options, capacity, warnings)
+        info = _info(model, self._options, target.capacity, assembly.described, warnings + assembly.warnings)
+        return Opened(target, speculator, info, self.undo)
 
     def undo(self) -> None:
-        """Free what was opened."""
-        if self._context is not None:
-            self._context.close()
-        if self._model is not None:
-            self._model.close()
+        """Free what was opened; the drafter first, which may use the target's weights."""
+        for part in (self._assembly, self._context, self._model):
+            if part is not None:
+                part.close()
 
     def _tell(self, stage: str, fraction: float) -> bool:
         """Report progress; whether to go on."""
         if self._progress is not None:
             self._progress(LoadProgress(stage, fraction))
         return self._wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An open target, who drafts for it (None when nobody is to), what to say about it, and how to free it all."""
+
+    target: Target
+    speculator: Speculator | None
+    info: EngineInfo
+    close: Callable[[], None]
 
 
 def _usable_context(header: Header, asked: int) -> tuple[int, list[str]]:
@@ -73,12 +99,12 @@ def _context_options(options: EngineOptions, capacity: int) -> ContextOptions:
         n_ubatch=options.n_ubatch,
         type_k=options.kv_type,
         type_v=options.kv_type,
-        swa_full=options.swa_full,
+        swa_full=options.swa_full or options.speculation is Speculation.STRICT,
         threads=options.threads,
     )
 
 
-def _info(model: Model, options: EngineOptions, capacity: int, warnings: list[str]) -> EngineInfo:
+def _info(model: Model, options: EngineOptions, capacity: int, drafter: str, warnings: list[str]) -> EngineInfo:
     return EngineInfo(
         name=_text(model, "general.name") or options.model.stem,
         architecture=model.header.architecture,
@@ -91,7 +117,7 @@ def _info(model: Model, options: EngineOptions, capacity: int, warnings: list[st
         kv_type=options.kv_type,
         chat_template=_text(model, "tokenizer.chat_template"),
         speculation=options.speculation,
-        drafter="",
+        drafter=drafter,
         warnings=tuple(warnings),
     )
 

@@ -6,9 +6,10 @@ the probabilities before the temperature flattens them. At temperature 0 only th
 
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from laguna_engine.errors import RequestError
+from laguna_engine.llama.readout import BEST, LOGITS, MAX_CANDIDATES, Readout, Wanted
 from laguna_engine.llama.sampler import (
     MAX_SEED,
     Distribution,
@@ -53,6 +54,21 @@ class Sampling:
     def remembered(self) -> int:
         """How many of the latest tokens, prompt included, have a say in what comes next."""
         return self.repeat_last_n if self.repeat_penalty != 1 else 0
+
+    @property
+    def readout(self) -> Readout:
+        """How much of a row of logits the chain looks at: all of it where a penalty may lift a token from below."""
+        if self.remembered:
+            return LOGITS
+        if self.temperature == 0:
+            return BEST
+        return Readout(Wanted.CANDIDATES, self.top_k) if 0 < self.top_k <= MAX_CANDIDATES else LOGITS
+
+    def seeded(self) -> "Sampling":
+        """The same with a seed, drawn now if there is none."""
+        if self.temperature == 0 or self.seed is not None:
+            return self
+        return replace(self, seed=secrets.randbelow(MAX_SEED + 1))
 
     def stages(self) -> list[Stage]:
         """The chain, without stages that would do nothing. A seed of None is drawn anew by every call."""

@@ -73,13 +73,13 @@ class PrefixCache:
             del self._tokens[pos_max + 1 :]
             self._pos_min = pos_min
 
-    def plan(self, tokens: list[int]) -> Reuse:
-        """What the cache is worth to the prompt `tokens`."""
+    def plan(self, tokens: list[int], at_most: int | None = None) -> Reuse:
+        """What the cache is worth to the prompt `tokens`, when no more than `at_most` of it is to be kept."""
         with self._lock:
             held, pos_min = self._tokens.copy(), self._pos_min
         shared = common_prefix(held, tokens)
         first_changed = shared if shared < min(len(held), len(tokens)) else None
-        wanted = min(shared, len(tokens) - 1)
+        wanted = min(shared, len(tokens) - 1, len(tokens) if at_most is None else at_most)
         # Nothing is taken away when the cache ends right there, so whatever it holds is enough.
         if wanted == len(held) or can_rewind(wanted, pos_min, self._window):
             return Reuse(wanted, first_changed, reprefill=False)

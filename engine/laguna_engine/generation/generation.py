@@ -1,7 +1,7 @@
 """One request, from its prompt to its last token: prefill, then rounds of decoding, every event told as it happens.
 
 A round decodes what is committed but not yet in the KV cache, and commits what the target picks there. Plain decoding
-commits one token a round; drafts make a round longer without changing its shape.
+commits one token a round; with a `Speculator` a round has a draft too, and commits as much of it as stands.
 """
 
 import time
@@ -13,10 +13,12 @@ from laguna_engine.generation.cancel import Cancellation
 from laguna_engine.generation.channel import Channel
 from laguna_engine.generation.commit import Committer
 from laguna_engine.generation.outlet import Outlet
-from laguna_engine.generation.target import Target
+from laguna_engine.target import Target
 from laguna_engine.llama.context import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import SamplerChain
 from laguna_engine.request import Request
+from laguna_engine.speculate.judge import Judge
+from laguna_engine.speculate.rounds import Committed, Speculator
 
 _CHANNEL_CAPACITY = 4096
 """Unread events before the engine waits: seconds of the fastest stream, under 1 MB."""
@@ -27,17 +29,27 @@ _INTERRUPTED = {DecodeStatus.FULL: FinishReason.CONTEXT_FULL, DecodeStatus.ABORT
 class Generation:
     """Runs one request on the engine thread. `channel` carries its events; `cancelled` may be read from any thread."""
 
-    def __init__(self, target: Target, request: Request, prompt: list[int], leave: "Leave") -> None:
-        """`prompt` is the request's, checked. `leave` is told just before the last event can be read."""
+    def __init__(
+        self, target: Target, speculator: Speculator | None, request: Request, prompt: list[int], leave: "Leave"
+    ) -> None:
+        """`prompt` is the request's, checked. `leave` is told just before the last event can be read.
+
+        `speculator` is asked to stand aside when the request wants to be decoded plainly.
+        """
         self.channel: Channel[Event] = Channel(_CHANNEL_CAPACITY)
         self._target = target
-        self._sampling = request.sampling
+        self._speculator = speculator if request.drafting.enabled else None
+        self._aside = None if request.drafting.enabled else speculator
+        self._drafting = request.drafting
+        self._sampling = request.sampling.seeded()
+        self._limit = request.max_tokens
         self._prompt = prompt
         self._leave = leave
         self._cancellation = Cancellation(target.context)
         self._outlet = Outlet(self.channel)
         self._committer = Committer(target.model.vocab, request, self._outlet.put)
         self._cached = self._read = 0
+        self._rounds = self._drafted = self._accepted = 0
         self._began = time.perf_counter()
         self._first_token: float | None = None
 
@@ -78,34 +90,62 @@ class Generation:
         if self.cancelled:
             return FinishReason.CANCELLED
         self._began = time.perf_counter()
+        self._target.context.read_out(self._sampling.readout)
         with closing(SamplerChain(self._sampling.stages(), self._target.model.vocab.size)) as chain:
             return self._prefill() or self._decode(chain)
 
     def _prefill(self) -> FinishReason | None:
         """Compute what of the prompt is not cached, one micro-batch at a time so that it can be stopped."""
-        self._read = self._cached = self._target.rewind(self._prompt).keep
+        self._read = self._cached = self._rewind()
         self._tell_prefill()
-        size, total = self._target.context.n_ubatch, len(self._prompt)
-        while self._read < total:
+        while self._read < len(self._prompt):
             if self.cancelled:
                 return FinishReason.CANCELLED
-            part = self._prompt[self._read : self._read + size]
-            is_last = self._read + len(part) == total
-            status = self._target.decode(part, Outputs.LAST if is_last else Outputs.NONE)
+            status = self._read_part()
             if status is not DecodeStatus.OK:
                 return _INTERRUPTED[status]
-            self._read += len(part)
             self._tell_prefill()
         return None
+
+    def _rewind(self) -> int:
+        """Cut the cache back to what of the prompt it keeps; how many tokens that is."""
+        self._target.settle()
+        keep = self._target.cache.plan(self._prompt).keep
+        if self._speculator is None:
+            kept = self._target.rewind(self._prompt).keep
+            if self._aside is not None:
+                self._aside.stand_aside(kept)
+            return kept
+        judge = Judge(self._target.context, self._sampling)
+        keep = self._speculator.begin(self._prompt, keep, self._drafting, judge)
+        kept = self._target.rewind(self._prompt, keep).keep
+        self._speculator.rewound(kept)
+        return kept
+
+    def _read_part(self) -> DecodeStatus:
+        """Compute the next part of the prompt."""
+        size, every_row = self._target.context.n_ubatch, False
+        if self._speculator is not None:
+            size, every_row = self._speculator.part(self._read, size)
+        part = self._prompt[self._read : self._read + size]
+        is_last = self._read + len(part) == len(self._prompt)
+        outputs = Outputs.ALL if every_row else Outputs.LAST if is_last else Outputs.NONE
+        status = (self._speculator or self._target).decode(part, outputs)
+        if status is DecodeStatus.OK:
+            self._read += len(part)
+        return status
 
     def _decode(self, chain: SamplerChain) -> FinishReason:
         for token in self._prompt[max(0, len(self._prompt) - self._sampling.remembered) :]:
             chain.accept(token)
-        committed = [self._target.context.sample(chain)]
+        committed = [self._target.sample(chain)]
+        source = Source.TARGET
+        if self._speculator is not None:
+            self._speculator.committed(committed)
         self._note_first_token()
         while True:
-            for token in committed:
-                reason = self._committer.commit(token, Source.TARGET)
+            for place, token in enumerate(committed, 1 - len(committed)):
+                reason = self._committer.commit(token, source if place else Source.TARGET)
                 if reason is not None:
                     return reason
             if self._outlet.due():
@@ -115,18 +155,33 @@ class Generation:
             outcome = self._round(committed[-1], chain)
             if isinstance(outcome, FinishReason):
                 return outcome
-            committed = outcome
+            committed, source = outcome
 
-    def _round(self, last: int, chain: SamplerChain) -> list[int] | FinishReason:
-        """Decode `last`: the tokens that are committed after it, or why there are none."""
+    def _round(self, last: int, chain: SamplerChain) -> tuple[list[int], Source] | FinishReason:
+        """Decode `last`: the tokens that are committed after it and who drafted all but one, or why there are none."""
         if self.cancelled:
             return FinishReason.CANCELLED
         if self._target.full:
             return FinishReason.CONTEXT_FULL
+        if self._speculator is not None:
+            return self._drafted_round(self._speculator, last, chain)
         status = self._target.decode((last,))
         if status is not DecodeStatus.OK:
             return _INTERRUPTED[status]
-        return [self._target.context.sample(chain)]
+        return [self._target.sample(chain)], Source.TARGET
+
+    def _drafted_round(
+        self, speculator: Speculator, last: int, chain: SamplerChain
+    ) -> tuple[list[int], Source] | FinishReason:
+        room = None if self._limit is None else self._limit - self._committer.count
+        outcome = speculator.round(last, chain, room)
+        if not isinstance(outcome, Committed):
+            return _INTERRUPTED[outcome]
+        self._rounds += 1
+        self._drafted += outcome.told.drafted
+        self._accepted += outcome.told.accepted
+        self._outlet.put(outcome.told)
+        return outcome.tokens, outcome.source
 
     def _tell_prefill(self) -> None:
         self._target.settle()
@@ -147,6 +202,10 @@ class Generation:
             prefill_s=first - self._began,
             generated_tokens=self._committer.count,
             decode_s=now - first,
+            rounds=self._rounds,
+            drafted=self._drafted,
+            accepted=self._accepted,
+            seed=self._sampling.seed,
         )
 
 

@@ -45,7 +45,7 @@ class Context:
         `taps` belong to this context and are closed with it.
         """
         self._stop = StopFlag()
-        self._taps = taps
+        self.taps = taps
         self._handle = create(model, options, self._stop, taps)
         self._memory: MemoryHandle = lib.llama_get_memory(self._handle)
         if not self._memory:
@@ -87,7 +87,7 @@ class Context:
         if start != self._next:
             raise RequestError(f"position {start} does not continue the cache, which ends at {self._next - 1}")
         rows = _output_rows(count, outputs)
-        if self._taps is not None:
+        if self.taps is not None:
             self._announce(start, count, rows)
         self._fill(tokens, start, count, outputs)
         code = lib.llama_decode(self._handle, self._batch)
@@ -95,14 +95,14 @@ class Context:
             self._next = start + count
             self._rows = rows
             self._picks = None
-            if self._taps is not None:
-                self._taps.after()
+            if self.taps is not None:
+                self.taps.after()
             return DecodeStatus.OK
         return self._failed(code)
 
     def _announce(self, start: int, count: int, rows: range) -> None:
         """Tell the taps what comes; RequestError for more than they hold, which llama.cpp aborts on."""
-        taps = self._taps
+        taps = self.taps
         assert taps is not None, "only called with taps"
         if len(rows) > taps.outputs or count > self.n_ubatch:
             raise RequestError(f"{count} tokens with {len(rows)} outputs in one batch; send them in smaller pieces")
@@ -150,7 +150,8 @@ class Context:
         if start < 0 or (end is not None and end < start):
             raise RequestError(f"cannot remove positions {start} to {end}; start must be 0 or more and end after it")
         lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end)
-        self._changed()
+        # The last batch's logits stay as they are, and may still be sampled from.
+        self._next = self.positions()[1] + 1
 
     def clear(self) -> None:
         """Empty the cache."""
@@ -176,27 +177,32 @@ class Context:
         A negative `row` counts back from the last row that has logits. RequestError for a row without logits.
         """
         row = self._checked(row)
-        taps = self._taps
-        if isinstance(taps, Taps) and taps.readout != LOGITS:
-            if self._picks is None:
-                self.synchronize()
-                self._picks = read_picks(taps, len(self._rows))
-            return self._picks.pick(chain, row - self._rows.start if row >= 0 else row)
+        picks = self._picks or self._read_picks()
+        if picks is not None:
+            return picks.pick(chain, row - self._rows.start if row >= 0 else row)
         token: int = lib.llama_sampler_sample(chain.handle, self._handle, row)
         return token
+
+    def candidates(self, row: int) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]:
+        """Ids and logits of the likeliest tokens of `row`, likeliest first; RequestError for another readout."""
+        row = self._checked(row)
+        picks = self._picks or self._read_picks()
+        if not isinstance(picks, CandidatePicks):
+            raise RequestError("no candidates were read out; ask for them before decoding")
+        return picks.row(row - self._rows.start if row >= 0 else row)
 
     @property
     def readout(self) -> Readout:
         """What of the logits comes to the host after a decode."""
-        return LOGITS if self._taps is None else self._taps.readout
+        return LOGITS if self.taps is None else self.taps.readout
 
     def read_out(self, readout: Readout) -> None:
         """Have less of the logits come to the host, from the next decode on; nothing where only LOGITS are to be had.
 
         With anything but LOGITS `logits` cannot be asked for.
         """
-        if isinstance(self._taps, Taps):
-            self._taps.read_out(readout, self._handle)
+        if isinstance(self.taps, Taps):
+            self.taps.read_out(readout, self._handle)
 
     def synchronize(self) -> None:
         """Wait for the device: what `decode` started may still be running."""
@@ -210,10 +216,18 @@ class Context:
         row = self._checked(row)
         if self.readout != LOGITS:
             raise RequestError("the logits stayed on the device; read out LOGITS before decoding")
-        hooked = isinstance(self._taps, Taps)
+        hooked = isinstance(self.taps, Taps)
         get = lib.llama_get_sampled_logits_ith if hooked else lib.llama_get_logits_ith
         pointer = get(self._handle, row)
         return numpy.ctypeslib.as_array(pointer, (self._n_vocab,)).copy()
+
+    def _read_picks(self) -> BestPicks | CandidatePicks | None:
+        """What the last batch's rows are picked from, now on the host; None if that is llama.cpp's own logits."""
+        taps = self.taps
+        if isinstance(taps, Taps) and taps.readout != LOGITS:
+            self.synchronize()
+            self._picks = read_picks(taps, len(self._rows))
+        return self._picks
 
     def _checked(self, row: int) -> int:
         rows = self._rows
@@ -246,8 +260,8 @@ class Context:
             self._handle.value = None
             self._rows = range(0)
             self.n_batch = 0
-            if self._taps is not None:
-                self._taps.close()
+            if self.taps is not None:
+                self.taps.close()
 
 
 def _output_rows(count: int, outputs: Outputs) -> range:

@@ -7,6 +7,7 @@ from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.options import ContextOptions, KvType, physical_cores
 from laguna_engine.llama.taps import Taps
+from laguna_engine.native.kernels import note_use
 from laguna_engine.native.library import lib, log, recent_log
 from laguna_engine.native.stop import StopFlag
 from laguna_engine.native.structs import ContextHandle, ContextParams
@@ -23,6 +24,7 @@ def create(
 ) -> ContextHandle:
     """Allocate a native context that stops when `stop` is set, or raise ContextError with llama.cpp's reason."""
     _check(options)
+    note_use()
     params: ContextParams = lib.llama_context_default_params()
     params.n_ctx, params.n_batch = options.n_ctx, options.n_batch
     params.n_ubatch = min(options.n_ubatch, options.n_batch)
@@ -49,7 +51,7 @@ def _attach(params: ContextParams, taps: Taps | CallbackTaps | None) -> None:
     params.n_outputs_max = params.n_outputs_max_per_seq = taps.outputs
     if isinstance(taps, Taps):
         params.samplers, params.n_samplers = ctypes.addressof(taps.hook.sequences), 1
-    else:
+    elif taps.layers:
         params.cb_eval = ctypes.cast(taps.callback, ctypes.c_void_p).value
 
 

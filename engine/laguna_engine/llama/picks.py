@@ -30,8 +30,12 @@ class CandidatePicks:
         self._rows["logit"] = np.take_along_axis(logits, order, axis=1)
 
     def pick(self, chain: SamplerChain, row: int) -> int:
-        """What `chain` picks, which remembers it."""
-        return chain.choose(self._rows[row])
+        """What `chain` picks, which remembers it and may leave its candidates in another order."""
+        return chain.choose(self._rows[row].copy())
+
+    def row(self, row: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Ids and logits, likeliest first."""
+        return self._rows["id"][row], self._rows["logit"][row]
 
 
 def read_picks(taps: Taps, rows: int) -> BestPicks | CandidatePicks:

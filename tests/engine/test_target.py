@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laguna_engine.cache.prefix import Reuse
-from laguna_engine.generation.target import Target
+from laguna_engine.target import Target
 from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus
 from laguna_engine.llama.model import Model
 from tests.engine import tiny

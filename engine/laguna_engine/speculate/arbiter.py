@@ -1,0 +1,260 @@
+"""Who drafts this round and how many tokens, nobody and 0 included: whatever commits the most tokens a second.
+
+Every round is measured, and what was measured decides. What is not known yet is tried, as far as a small allowance of
+lost time goes, and what did not pay is tried again ever more rarely; so a drafter that is always wrong costs next to
+nothing, and one that gets better is noticed. Runs every round: plain Python, microseconds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from laguna_engine.speculate import reasons
+from laguna_engine.speculate.depth import FIRST_INTERVAL, LAST_INTERVAL, LONGEST, Costs
+from laguna_engine.speculate.economics import Plan, best_length, cut_length
+from laguna_engine.speculate.experience import Experience, Kind, bucket_of
+
+if TYPE_CHECKING:
+    from laguna_engine.draft.drafter import Draft, Offer
+
+_LONG_MATCH = "/8+"
+"""How the kinds end whose matches are so long that no other drafter is asked."""
+
+_WORTH_IT = 1.03
+"""A change of the length, or from plain decoding to drafting, must promise this much: each makes llama.cpp build its
+graph anew, and estimates wobble."""
+
+_BASELINE_ROUNDS = 2
+"""Plain rounds before anything is drafted; the first after a prompt is slower than those that follow."""
+
+_FIRST_BASELINE, _LAST_BASELINE = 64, 512
+"""Rounds after which the speed of plain decoding is measured again while drafts pay."""
+
+_TRUSTED = 4
+"""Rounds after which a kind's acceptance is believed; until then its drafts count as trials."""
+
+_TRIAL_ROUNDS, _LUCKY_TRIAL_ROUNDS = 2, 8
+"""A trial lasts two rounds, as the first pays for the change, and longer while tokens are accepted."""
+
+_DOUBTED = 2.0
+"""What earlier rounds are worth once a trial goes much better than they suggest."""
+
+_LENGTH_EVERY = 8
+"""Rounds between trials of another length for a drafter that pays."""
+
+_LOYAL = 32
+"""Chosen so often, a drafter gets its next trial twice as soon if it ever stops paying."""
+
+_LOSS_ROUNDS, _LOSS_SHARE, _LOSS_MEMORY = 2.0, 0.01, 4096
+"""The time that trials may lose: two plain rounds, and one hundredth of the time of the latest few thousand rounds."""
+
+
+class Purpose(Enum):
+    """Why a choice was made."""
+
+    BEST = "best"
+    DRAFTER = "drafter"
+    LENGTH = "length"
+    BASELINE = "baseline"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to do this round: ask `offer`'s drafter for `length` tokens, or decode plainly when there is none.
+
+    reason: a sentence fragment for the user, 40 characters at most. rate: expected tokens a second, 0 when unknown.
+    otherwise: seconds a token would be expected to take had the choice been made without curiosity.
+    """
+
+    offer: "Offer | None"
+    length: int
+    reason: str
+    purpose: Purpose = Purpose.BEST
+    rate: float = 0.0
+    otherwise: float = 0.0
+
+
+@dataclass(slots=True)
+class _Option:
+    """An offer weighed: `plan` is the best that can be drafted, `pays` whether that beats drafting nothing."""
+
+    offer: "Offer"
+    kind: Kind
+    draft: Costs
+    longest: int
+    plan: Plan
+    pays: bool
+
+
+class Arbiter:
+    """Chooses, and learns from what it is told. One for the life of an engine: experience outlasts requests."""
+
+    def __init__(self) -> None:
+        self._experience = Experience()
+        self._round = 0
+        self._previous = -1
+        self._verify = self._experience.verify(0)
+        self._plain_round, self._plain_interval = 0, _FIRST_BASELINE
+        self._length_round = 0
+        self._again: Choice | None = None
+        self._trial_rounds = 0
+        self._lost = self._elapsed = 0.0
+
+    def choose(self, offers: Sequence["Offer"], context: int, fixed: int | None = None) -> Choice:
+        """What to do after `context` committed tokens, given what the drafters offer; `fixed` is the user's length."""
+        bucket = bucket_of(context)
+        self._verify = self._experience.verify(bucket)
+        if fixed == 0:
+            return Choice(None, 0, reasons.fixed(0), Purpose.FIXED)
+        options = [self._weighed(offer, bucket) for offer in offers if offer.longest > 0]
+        if not options:
+            return Choice(None, 0, reasons.NOTHING)
+        if fixed is not None:
+            return self._fixed(options, fixed)
+        return self._repeated(options) or self._baseline() or self._best(options)
+
+    def cut(self, choice: Choice, draft: "Draft") -> int:
+        """How many of the draft's tokens to verify: fewer when the drafter itself doubts them, but not in a trial."""
+        count = min(len(draft.tokens), LONGEST)
+        if draft.confidence is None or choice.purpose is not Purpose.BEST or not choice.rate:
+            return count
+        return cut_length(draft.confidence[:count], self._verify.expected, choice.rate)
+
+    def record(
+        self, choice: Choice, context: int, drafted: int, accepted: int, draft_s: float, verify_s: float
+    ) -> None:
+        """What came of `choice`: `drafted` tokens were verified in `verify_s`, and `accepted` of them stood.
+
+        draft_s includes all that only drafting needs, such as taking in features. Not to be called for a round that was
+        interrupted.
+        """
+        self._round += 1
+        bucket = bucket_of(context)
+        cold, self._previous = drafted != self._previous, drafted
+        self._experience.verify(bucket).add(min(drafted, LONGEST), verify_s, cold)
+        self._elapsed += draft_s + verify_s - self._elapsed / _LOSS_MEMORY
+        self._lost -= self._lost / _LOSS_MEMORY
+        if drafted == 0 and choice.length == 0 and not cold:
+            self._plain_round = self._round
+        if choice.offer is not None:
+            self._learn(choice, choice.offer, bucket, accepted, draft_s, draft_s + verify_s)
+        elif choice.purpose is Purpose.BASELINE and not cold:
+            self._plain_interval = min(_LAST_BASELINE, 2 * self._plain_interval)
+
+    def state(self) -> dict[str, object]:
+        """What was learned, JSON-able, for `load` in a later session with the same model on the same device."""
+        return self._experience.state()
+
+    def load(self, state: Mapping[str, object]) -> bool:
+        """Begin with what an earlier session learned, distrusting its seconds; False if it cannot be read."""
+        return self._experience.load(state)
+
+    def _learn(
+        self, choice: Choice, offer: "Offer", bucket: int, accepted: int, draft_s: float, total_s: float
+    ) -> None:
+        kind = self._experience.kind(offer.kind)
+        kind.draft(bucket).add(choice.length, max(draft_s, 1e-9))
+        if choice.purpose is Purpose.DRAFTER and kind.acceptance.surprised(accepted):
+            kind.acceptance.doubt(_DOUBTED)
+        kind.acceptance.add(choice.length, accepted)
+        if choice.otherwise:
+            self._lost = max(0.0, self._lost + total_s - (accepted + 1) * choice.otherwise)
+        if choice.purpose in (Purpose.DRAFTER, Purpose.LENGTH):
+            self._after_trial(choice, kind, accepted)
+        elif choice.purpose is Purpose.BEST:
+            kind.wins += 1
+            if kind.wins % _LOYAL == 0:
+                kind.interval = max(FIRST_INTERVAL, kind.interval // 2)
+
+    def _after_trial(self, choice: Choice, kind: Kind, accepted: int) -> None:
+        self._trial_rounds = 1 if self._again is None else self._trial_rounds + 1
+        rounds = _TRIAL_ROUNDS
+        if choice.purpose is Purpose.LENGTH:
+            self._length_round = self._round
+        else:
+            kind.tried = self._round
+            if self._trial_rounds == 1:
+                kind.interval = min(LAST_INTERVAL, 2 * kind.interval)
+            if accepted:
+                rounds = _LUCKY_TRIAL_ROUNDS
+        self._again = choice if self._trial_rounds < rounds else None
+
+    def _weighed(self, offer: "Offer", bucket: int) -> _Option:
+        kind = self._experience.kind(offer.kind)
+        draft = kind.draft(bucket)
+        verify, committed = self._verify.expected, kind.acceptance.committed
+        longest = min(offer.longest, LONGEST, self._verify.reach)
+        plan = best_length(committed, verify, draft.expected, longest)
+        usual = kind.length
+        if usual and usual <= longest and usual != plan.length:
+            rate = committed[usual] / (verify[usual] + draft.expected[usual])
+            plan = Plan(usual, rate) if rate * _WORTH_IT >= plan.rate else plan
+        pays = plan.rate * verify[0] > (1.0 if usual else _WORTH_IT)
+        if pays and kind.acceptance.samples < _TRUSTED:
+            pays = self._affordable()
+        kind.length = plan.length if pays else 0
+        return _Option(offer, kind, draft, longest, plan, pays)
+
+    def _affordable(self) -> bool:
+        return self._lost <= _LOSS_ROUNDS * self._verify.expected[0] + _LOSS_SHARE * self._elapsed
+
+    def _fixed(self, options: list[_Option], length: int) -> Choice:
+        long = [option for option in options if option.offer.kind.endswith(_LONG_MATCH)]
+        offer = max(long or options, key=lambda option: option.plan.rate).offer
+        return Choice(offer, min(length, offer.longest, LONGEST), reasons.fixed(length), Purpose.FIXED)
+
+    def _repeated(self, options: list[_Option]) -> Choice | None:
+        """The trial that is not over, if its drafter can go on."""
+        again = self._again
+        if again is None or again.offer is None:
+            return None
+        for option in options:
+            if option.offer.kind == again.offer.kind and option.offer.longest >= again.length:
+                return Choice(option.offer, again.length, again.reason, again.purpose, 0.0, again.otherwise)
+        self._again = None
+        return None
+
+    def _baseline(self) -> Choice | None:
+        fresh = self._verify.counts[0] < _BASELINE_ROUNDS and not self._verify.inherited
+        if fresh or self._round - self._plain_round >= self._plain_interval:
+            return Choice(None, 0, reasons.BASELINE, Purpose.BASELINE)
+        return None
+
+    def _best(self, options: list[_Option]) -> Choice:
+        paying = [option for option in options if option.pays]
+        plain = self._verify.expected[0]
+        alone = [option for option in paying if option.offer.kind.endswith(_LONG_MATCH)]
+        best = max(alone or paying, key=lambda option: option.plan.rate) if paying else None
+        trial = None if alone or not self._affordable() else self._trial(options, best)
+        if trial is not None:
+            return trial
+        if best is None:
+            nearest = max(options, key=lambda option: option.plan.rate)
+            return Choice(None, 0, reasons.off(nearest.plan.rate * plain), rate=1 / plain)
+        rate, length = best.plan.rate, best.plan.length
+        known = best.kind.acceptance.samples >= _TRUSTED
+        reason = reasons.drafting(best.offer, length, rate * plain) if known else reasons.trying(best.offer, length)
+        return Choice(best.offer, length, reason, Purpose.BEST, rate, plain)
+
+    def _trial(self, options: list[_Option], best: _Option | None) -> Choice | None:
+        """Curiosity, when it is due: a drafter that is not chosen otherwise, or another length for the one that is."""
+        otherwise = self._verify.expected[0] if best is None else 1 / best.plan.rate
+        for option in options:
+            if option is not best and self._round - option.kind.tried >= option.kind.interval:
+                length = self._hoped(option).length
+                reason = reasons.trying(option.offer, length, again=option.kind.acceptance.samples > 0)
+                return Choice(option.offer, length, reason, Purpose.DRAFTER, 0.0, otherwise)
+        if best is None or self._round - self._length_round < _LENGTH_EVERY:
+            return None
+        hoped = self._hoped(best)
+        if hoped.length == best.plan.length or hoped.rate < best.plan.rate * _WORTH_IT:
+            return None
+        return Choice(
+            best.offer, hoped.length, reasons.trying(best.offer, hoped.length), Purpose.LENGTH, 0.0, otherwise
+        )
+
+    def _hoped(self, option: _Option) -> Plan:
+        committed = option.kind.acceptance.committed
+        return best_length(committed, self._verify.hopeful(), option.draft.hopeful(), option.longest)

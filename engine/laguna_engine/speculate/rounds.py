@@ -1,0 +1,215 @@
+"""The draft-verify-accept round, and what is remembered from one to the next.
+
+A round decodes the newest token together with a draft of what may follow, lets the target pick at every row, and
+keeps the draft as far as the picks agree. It always commits at least one token, which is the target's own.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from laguna_engine.cache.prefix import common_prefix
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.drafter import Draft, Drafter, Offer
+from laguna_engine.draft.suffix_files import FileDrafter
+from laguna_engine.events import Round, Source
+from laguna_engine.llama.context import DecodeStatus, Outputs
+from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.request import DRAFTING, Drafting
+from laguna_engine.sampling import GREEDY
+from laguna_engine.speculate.arbiter import Arbiter, Choice
+from laguna_engine.speculate.feed import FeatureFeed
+from laguna_engine.speculate.judge import Judge
+from laguna_engine.target import Target
+
+MAX_DRAFT = 16
+"""The widest block there is; copies that are longer rarely stand to the end."""
+
+CANDIDATES = 64
+"""Of how many of its likeliest tokens a drafter samples one; what is beyond has next to no probability."""
+
+_NO_DRAFT = Draft([])
+
+
+class Listener(Protocol):
+    """A drafter that keeps up with the transcript."""
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """`tokens` were committed."""
+        ...
+
+    def truncate(self, length: int) -> None:
+        """Only the first `length` tokens of the transcript still stand."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Drafters:
+    """Who may draft for a target.
+
+    by_source: all of them. listeners: those that want to know the transcript. files: the one that copies from files.
+    reader: the one that reads hidden states, which `feed` supplies it with.
+    """
+
+    by_source: Mapping[Source, Drafter]
+    listeners: Sequence[Listener] = ()
+    files: FileDrafter | None = None
+    reader: DFlash | None = None
+    feed: FeatureFeed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a round brought: `tokens`, of which all but the last were drafted by `source`."""
+
+    tokens: list[int]
+    source: Source
+    told: Round
+
+
+class Speculator:
+    """Drafts for one target, over many requests. Engine thread only."""
+
+    def __init__(self, target: Target, drafters: Drafters, arbiter: Arbiter) -> None:
+        self.arbiter = arbiter
+        self._target = target
+        self._drafters = drafters
+        self._feed = drafters.feed
+        self._transcript: list[int] = []
+        self._drafting = DRAFTING
+        self._judge = Judge(target.context, GREEDY)
+
+    def begin(self, prompt: list[int], keep: int, drafting: Drafting, judge: Judge) -> int:
+        """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
+
+        Less than all of them when the drafter has lost what it needs to draft well behind the prompt.
+        """
+        self._drafting = drafting
+        self._judge = judge
+        shared = common_prefix(self._transcript, prompt)
+        for listener in self._drafters.listeners:
+            listener.truncate(shared)
+            listener.extend(prompt[shared:])
+        self._transcript = prompt.copy()
+        if self._drafters.files is not None:
+            self._drafters.files.add_files(drafting.files)
+        if self._drafters.reader is not None:
+            self._prepare(self._drafters.reader)
+        return self._feed.begin(keep, len(prompt)) if self._feed else keep
+
+    def stand_aside(self, keep: int) -> None:
+        """A request comes that is decoded plainly, and keeps `keep` tokens of the KV cache."""
+        if self._feed:
+            self._feed.committed(keep)
+            self._feed.flush()
+
+    def rewound(self, keep: int) -> None:
+        """The KV cache was cut back to `keep` tokens."""
+        if self._feed:
+            self._feed.committed(keep)
+
+    def part(self, position: int, size: int) -> tuple[int, bool]:
+        """How much of a prompt to compute at once from `position` on, and whether all of it needs outputs."""
+        return self._feed.part(position, size) if self._feed else (size, False)
+
+    def decode(self, tokens: Sequence[int], outputs: Outputs) -> DecodeStatus:
+        """Compute `tokens` behind what is there, and note that their features lie ready."""
+        if self._feed is None:
+            return self._target.decode(tokens, outputs)
+        start = len(self._target.cache)
+        self._feed.before(len(tokens))
+        self._feed.computed(start, len(tokens))
+        status = None
+        try:
+            status = self._target.decode(tokens, outputs)
+        finally:
+            if status is not DecodeStatus.OK:
+                self._feed.committed(start)
+        return status
+
+    def committed(self, tokens: Sequence[int]) -> None:
+        """`tokens` were committed: by a round, or the first one by the prompt's last row."""
+        self._transcript.extend(tokens)
+        for listener in self._drafters.listeners:
+            listener.extend(tokens)
+
+    def round(self, last: int, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
+        """Commit at least one token and at most `room`; or how the computation ended instead of well.
+
+        last: the newest token, committed and not yet computed.
+        """
+        began = time.perf_counter()
+        start = len(self._target.cache)
+        choice = self._choose(last, start, room)
+        draft = self._draft(choice)
+        drafted = time.perf_counter()
+        status = self.decode([last, *draft.tokens], Outputs.ALL)
+        if status is not DecodeStatus.OK:
+            return status
+        self._target.context.synchronize()
+        verified = time.perf_counter()
+        tokens = self._judge.accepted(draft, chain, self._transcript)
+        picked = time.perf_counter()
+        self._settle(start + len(tokens), cut=len(tokens) <= len(draft.tokens))
+        self.committed(tokens)
+        accepted = len(tokens) - 1
+        self.arbiter.record(choice, start, len(draft.tokens), accepted, drafted - began, verified - drafted)
+        told = Round(
+            drafter=choice.offer.source if choice.offer else None,
+            drafted=len(draft.tokens),
+            accepted=accepted,
+            draft_s=drafted - began,
+            verify_s=verified - drafted,
+            sample_s=picked - verified,
+            total_s=time.perf_counter() - began,
+            rejected=self._text(draft.tokens[accepted:]),
+            reason=choice.reason,
+        )
+        return Committed(tokens, told.drafter or Source.TARGET, told)
+
+    def _prepare(self, reader: DFlash) -> None:
+        """Set the drafter up for this request, before it is asked what it still knows."""
+        reader.use_adapter(self._drafting.adapter)
+        sampled = self._drafting.sampled and self._judge.draws
+        reader.sample_with(CANDIDATES if sampled else None, self._judge.choose)
+
+    def _choose(self, last: int, start: int, room: int | None) -> Choice:
+        longest = min(MAX_DRAFT, self._target.room - 1, MAX_DRAFT if room is None else room - 1)
+        if self._drafters.reader is not None:
+            self._drafters.reader.follow(last, start)
+        offers: list[Offer] = []
+        for source, drafter in self._drafters.by_source.items():
+            wanted = self._drafting.sources is None or source in self._drafting.sources
+            offer = drafter.offer() if wanted and longest > 0 else None
+            if offer is not None and offer.longest > 0:
+                offers.append(offer if offer.longest <= longest else replace(offer, longest=longest))
+        return self.arbiter.choose(offers, start, fixed=self._drafting.length)
+
+    def _draft(self, choice: Choice) -> Draft:
+        if choice.offer is None or choice.length == 0:
+            return _NO_DRAFT
+        if self._feed is not None and choice.offer.source is Source.DFLASH:
+            self._feed.flush()
+        draft = self._drafters.by_source[choice.offer.source].draft(choice.length)
+        kept = self.arbiter.cut(choice, draft)
+        return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
+
+    def _settle(self, length: int, *, cut: bool) -> None:
+        """`length` positions stand."""
+        if cut:
+            self._target.cut(length)
+        if self._feed is not None:
+            self._feed.committed(length)
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        piece = self._target.model.vocab.piece
+        return b"".join(map(piece, tokens)).decode("utf-8", "replace")
+
+
+def _shortened(draft: Draft, length: int) -> Draft:
+    return Draft(
+        draft.tokens[:length],
+        draft.confidence and draft.confidence[:length],
+        draft.candidates and draft.candidates[:length],
+    )

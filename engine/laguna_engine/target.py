@@ -1,0 +1,117 @@
+"""The target: the model, its one KV cache, and the mirror that says what is in it. Engine thread only.
+
+Everything that changes the KV cache goes through here, so that cache and mirror cannot disagree. Where the sliding
+window leaves a doubt the prompt is computed from scratch: slow, never wrong.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from laguna_engine.cache.prefix import PrefixCache, Reuse, can_rewind
+from laguna_engine.cache.preview import PrefillRate
+from laguna_engine.errors import ContextError
+from laguna_engine.llama.context import Context, DecodeStatus, Outputs
+from laguna_engine.llama.model import Model
+from laguna_engine.llama.readout import LOGITS
+from laguna_engine.llama.sampler import SamplerChain
+
+
+class Target:
+    """Owns `model` and `context`. `capacity`, `cache` and `rate` may be read from any thread."""
+
+    def __init__(self, model: Model, context: Context, capacity: int, *, paired: bool = False) -> None:
+        """`capacity` is the number of tokens to use; the context, whose size llama.cpp rounds up, may hold more.
+
+        paired: never compute one token alone. On the CPU one row takes other kernels than two or more, and rounds
+        differently; in pairs an answer is byte for byte the same, however its tokens are batched.
+        """
+        self.model = model
+        self.context = context
+        # The partner of the last token needs a place, if only for a moment.
+        self.capacity = min(capacity, context.n_ctx - 1) if paired else capacity
+        self.cache = PrefixCache(model.n_swa)
+        self.rate = PrefillRate()
+        self._paired = paired
+        self._last_row = -1
+
+    @property
+    def room(self) -> int:
+        """How many tokens more fit."""
+        return self.capacity - len(self.cache)
+
+    @property
+    def full(self) -> bool:
+        """Whether not one more token fits."""
+        return self.room <= 0
+
+    def rewind(self, tokens: list[int], at_most: int | None = None) -> Reuse:
+        """Cut the KV cache back to what the prompt `tokens` can keep, or to `at_most`; says how much that is."""
+        self.settle()
+        reuse = self.cache.plan(tokens, at_most)
+        if reuse.keep == len(self.cache):
+            return reuse
+        self.cut(reuse.keep)
+        if len(self.cache) == reuse.keep and can_rewind(reuse.keep, self.context.positions()[0], self.model.n_swa):
+            return reuse
+        self.cut(0)
+        return replace(reuse, keep=0, reprefill=True)
+
+    def decode(self, tokens: Sequence[int], outputs: Outputs = Outputs.LAST) -> DecodeStatus:
+        """Compute `tokens` behind what is there; unless all went well the mirror follows what the KV cache kept."""
+        start = len(self.cache)
+        self.cache.extend(tokens)
+        self._last_row = -1
+        status = None
+        try:
+            if self._paired and len(tokens) == 1:
+                status = self._decode_pair(tokens[0], start, outputs)
+            else:
+                status = self.context.decode(tokens, start, outputs)
+        finally:
+            if status is not DecodeStatus.OK:
+                self.settle()
+        return status
+
+    def sample(self, chain: SamplerChain) -> int:
+        """Let `chain` pick what follows the last token decoded."""
+        return self.context.sample(chain, self._last_row)
+
+    def settle(self) -> None:
+        """Let the mirror follow the KV cache."""
+        self.cache.settle(*self.context.positions())
+
+    def cut(self, length: int) -> None:
+        """Forget the tokens from position `length` on."""
+        self.context.remove(length)
+        self.settle()
+
+    def margin(self, tokens: list[int], expected: int, found: int) -> float:
+        """The logit of `found` minus that of `expected` behind `tokens`. Leaves the cache with part of them."""
+        self.context.read_out(LOGITS)
+        start = self.rewind(tokens).keep
+        while start < len(tokens):
+            part = tokens[start : start + self.context.n_ubatch]
+            if self.decode(part) is not DecodeStatus.OK:
+                raise ContextError("the margin could not be computed; the computation was stopped")
+            start += len(part)
+        logits = self.context.logits(self._last_row)
+        return float(logits[found] - logits[expected])
+
+    def clear(self) -> None:
+        """Forget everything, and overwrite it."""
+        self.context.clear()
+        self.settle()
+
+    def close(self) -> None:
+        """Free the context, then the model; harmless when repeated."""
+        self.context.close()
+        self.model.close()
+
+    def _decode_pair(self, token: int, start: int, outputs: Outputs) -> DecodeStatus:
+        """Compute `token` together with a second one that is thrown away."""
+        both = Outputs.NONE if outputs is Outputs.NONE else Outputs.ALL
+        status = self.context.decode((token, token), start, both)
+        if status is DecodeStatus.OK:
+            self.context.remove(start + 1)
+            self._last_row = 0
+        return status

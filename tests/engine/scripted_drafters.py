@@ -1,0 +1,55 @@
+"""Drafters whose drafts are known beforehand, and how an engine is made to use them."""
+
+import random
+from collections.abc import Callable, Sequence
+
+from laguna_engine.draft.drafter import Draft, Drafter, Offer
+from laguna_engine.engine import Engine
+from laguna_engine.events import Source
+from laguna_engine.speculate.arbiter import Arbiter
+from laguna_engine.speculate.rounds import Drafters, Speculator
+
+
+class Oracle:
+    """Knows the whole text, and drafts each token of it rightly with a probability of `accuracy`."""
+
+    def __init__(self, text: Sequence[int], n_vocab: int, accuracy: float, longest: int = 16, seed: int = 1) -> None:
+        self._text = text
+        self._n_vocab = n_vocab
+        self._accuracy = accuracy
+        self._longest = longest
+        self._random = random.Random(seed)
+        self._length = 0
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        self._length += len(tokens)
+
+    def truncate(self, length: int) -> None:
+        self._length = length
+
+    def reset(self) -> None:
+        self._length = 0
+
+    def offer(self) -> Offer | None:
+        return Offer(Source.SUFFIX, "oracle", self._longest)
+
+    def draft(self, length: int) -> Draft:
+        coming = list(self._text[self._length : self._length + length])
+        coming += [0] * (length - len(coming))
+        return Draft([token if self._random.random() < self._accuracy else self._wrong(token) for token in coming])
+
+    def _wrong(self, token: int) -> int:
+        return (token + 1 + self._random.randrange(self._n_vocab - 1)) % self._n_vocab
+
+
+def use(engine: Engine, drafter: Oracle | None = None, drafters: Callable[[], Drafters] | None = None) -> Arbiter:
+    """Have `engine` draft with `drafter` alone; returns who chooses the lengths."""
+    arbiter = Arbiter()
+    if drafters is None:
+        assert drafter is not None
+        by_source: dict[Source, Drafter] = {Source.SUFFIX: drafter}
+        made = Drafters(by_source, (drafter,))
+    else:
+        made = drafters()
+    engine._speculator = Speculator(engine._target, made, arbiter)
+    return arbiter

@@ -1,0 +1,72 @@
+"""Run in a process of its own, because strict arithmetic has to be chosen before the first computation.
+
+Prints a line for every combination whose drafted answer is not byte for byte the plain one, then how many were tried.
+"""
+
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+from scripted_drafters import Oracle, use
+
+from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
+from laguna_engine.events import Finished, Source, Token
+from laguna_engine.llama.options import KvType
+from laguna_engine.options import Speculation
+from laguna_engine.request import PLAIN
+from laguna_engine.sampling import GREEDY, Sampling
+
+COUNT = 40
+SAMPLED = Sampling(temperature=0.8, top_k=20, seed=5)
+FULL_ROWS = Sampling(temperature=0.8, top_p=0.95, repeat_penalty=1.1, seed=6)
+
+
+def answer(engine: Engine, prompt: list[int], drafting: Drafting, sampling: Sampling) -> tuple[list[int], int]:
+    """The tokens, and how many of them were accepted from drafts."""
+    tokens, accepted = [], 0
+    engine.clear()
+    for event in engine.generate(Request(prompt, sampling=sampling, max_tokens=COUNT, drafting=drafting)):
+        if isinstance(event, Token):
+            tokens.append(event.id)
+        if isinstance(event, Finished):
+            accepted = event.stats.accepted
+    return tokens, accepted
+
+
+def differences(model: Path, drafter: Path | None, prompt: list[int], kv: KvType) -> Iterator[str]:
+    options = EngineOptions(
+        model, 1024, n_ubatch=64, kv_type=kv, threads=1, speculation=Speculation.STRICT, drafter=drafter
+    )
+    with Engine.open(options) as engine:
+        plain = {sampling: answer(engine, prompt, PLAIN, sampling)[0] for sampling in (GREEDY, SAMPLED, FULL_ROWS)}
+        real = frozenset({Source.DFLASH}) if drafter else frozenset({Source.SUFFIX})
+        for length, sampling in product(range(1, 17), (GREEDY, SAMPLED)):
+            tokens, _ = answer(engine, prompt, Drafting(sources=real, length=length), sampling)
+            yield from report(tokens, plain[sampling], model, kv, f"{sorted(s.value for s in real)} {length}")
+        for accuracy, sampling in product((0.0, 0.3, 0.9, 1.0), plain):
+            for length in (1, 3, 7, 16):
+                use(engine, Oracle([*prompt, *plain[sampling]], engine.vocab.size, accuracy))
+                tokens, accepted = answer(engine, prompt, Drafting(length=length), sampling)
+                yield from report(tokens, plain[sampling], model, kv, f"oracle {accuracy} {length}")
+                if accuracy in (0.0, 1.0) and (accuracy == 1.0) != (accepted > len(tokens) // 3):
+                    yield f"an oracle of {accuracy} had {accepted} of {len(tokens)} tokens accepted"
+
+
+def report(tokens: list[int], plain: list[int], model: Path, kv: KvType, what: str) -> Iterator[str]:
+    yield "." if tokens == plain else f"{model.name} {kv.value} {what}: {tokens} is not {plain}"
+
+
+def main() -> None:
+    tried = 0
+    for specification in sys.argv[1:]:
+        model, drafter, kv = specification.split(",")
+        prompt = [40 + (11 * index) % 400 for index in range(65)]
+        for line in differences(Path(model), Path(drafter) if drafter else None, prompt, KvType(kv)):
+            tried += 1
+            if line != ".":
+                print(line)
+    print(tried)
+
+
+main()

@@ -1,0 +1,144 @@
+"""Whatever happened before, the drafter knows what it would know in a fresh engine: it follows the KV cache.
+
+A wrong state would show in nothing but speed, so its keys and values themselves are compared, position by position.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import drafters
+import numpy as np
+import pytest
+import tiny
+from runs import gather
+
+from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
+from laguna_engine.errors import ModelFileError
+from laguna_engine.events import Finished, FinishReason, Source, Token
+from laguna_engine.ggml import transfer
+from laguna_engine.llama.features import Features
+from laguna_engine.request import PLAIN
+from laguna_engine.speculate import assembly
+
+PROMPT = [40 + (11 * index) % 400 for index in range(230)]
+OTHER = [60 + (7 * index) % 380 for index in range(150)]
+ALIKE = 0.05
+"""Right states differ by 0.01 at most; features of the wrong position differ by 1."""
+
+DRAFTED = Drafting(sources=frozenset({Source.DFLASH}), length=4)
+VARIANTS = {
+    "sliding": drafters.Variant(window=64, causal=True, gate=True, tap_norm=True, context_norm=True),
+    "full": drafters.Variant(),
+    "last layer tapped, head shared": drafters.Variant(window=64, own_embedding=False, own_head=False),
+    "markov": drafters.Variant(window=128, rank=8, confidence="both"),
+}
+
+
+@pytest.fixture(scope="module", params=VARIANTS.values(), ids=VARIANTS.keys())
+def options(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> EngineOptions:
+    folder = tmp_path_factory.mktemp("pair")
+    model = tiny.laguna().write(folder / "target.gguf")
+    drafter = drafters.make(request.param).write(folder / "drafter.gguf")
+    return EngineOptions(model, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter)
+
+
+@pytest.fixture
+def engine(options: EngineOptions) -> Iterator[Engine]:
+    with Engine.open(options) as engine:
+        yield engine
+
+
+def known(engine: Engine) -> np.ndarray:
+    """Keys and values of all that matters behind PROMPT, once a draft was made there: [positions, numbers]."""
+    generate(engine, PROMPT, 3)
+    assert engine._speculator is not None
+    reader = engine._speculator._drafters.reader
+    assert reader is not None
+    assert reader.covered(len(PROMPT))
+    parts = []
+    for layer, sliding in enumerate(reader.drafter.sliding):
+        ring = reader._rings[sliding]
+        positions = np.arange(max(0, len(PROMPT) - ring.reach), len(PROMPT))
+        slots = ring.header + positions % ring.capacity
+        parts += [transfer.read(reader._memory.keys(layer))[slots], transfer.read(reader._memory.values(layer))[slots]]
+    return np.concatenate([part.astype(np.float64) for part in parts], axis=1)
+
+
+@pytest.fixture(scope="module")
+def fresh(options: EngineOptions) -> np.ndarray:
+    """What the drafter of an engine knows that has seen nothing else."""
+    with Engine.open(options) as engine:
+        return known(engine)
+
+
+def error(found: np.ndarray, expected: np.ndarray) -> float:
+    """The relative error of the typical position; batches of other widths round differently, some of them a lot."""
+    assert found.shape == expected.shape
+    assert expected.any(axis=1).all()
+    return float(np.median(np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)))
+
+
+def alike(found: np.ndarray, expected: np.ndarray) -> None:
+    assert error(found, expected) < ALIKE
+
+
+def generate(engine: Engine, prompt: list[int], count: int, drafting: Drafting = DRAFTED) -> list[int]:
+    return gather(engine.generate(Request(prompt, max_tokens=count, drafting=drafting))).tokens
+
+
+def cancelled_in_the_middle(engine: Engine) -> None:
+    for event in engine.generate(Request(PROMPT, max_tokens=200, drafting=DRAFTED)):
+        if isinstance(event, Token) and event.index == 20:
+            engine.cancel()
+        if isinstance(event, Finished):
+            assert event.reason is FinishReason.CANCELLED
+
+
+HISTORIES: dict[str, Callable[[Engine], object]] = {
+    "the same request": lambda e: generate(e, PROMPT, 30),
+    "another request": lambda e: generate(e, OTHER, 30),
+    "two other requests": lambda e: (generate(e, OTHER, 30), generate(e, OTHER[:20], 10)),
+    "a prefix of the prompt": lambda e: generate(e, PROMPT[:100], 1),
+    "a prefix that ends a micro-batch": lambda e: generate(e, PROMPT[:128], 1),
+    "a longer prompt": lambda e: generate(e, [*PROMPT, *OTHER[:30]], 10),
+    "a much longer prompt": lambda e: generate(e, [*PROMPT, *OTHER, *OTHER], 10),
+    "a plain answer": lambda e: generate(e, PROMPT, 100, PLAIN),
+    "a plain answer to a prefix": lambda e: generate(e, PROMPT[:200], 20, PLAIN),
+    "drafts by others": lambda e: generate(e, PROMPT, 40, Drafting(sources=frozenset({Source.SUFFIX}))),
+    "a cleared cache": lambda e: (generate(e, PROMPT, 30), e.clear()),
+    "a cancelled answer": cancelled_in_the_middle,
+    "a replay": lambda e: e.replay(PROMPT, generate(e, PROMPT, 20)),
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())
+def test_the_drafter_knows_what_a_fresh_one_would_after(
+    engine: Engine, fresh: np.ndarray, history: Callable[[Engine], object]
+) -> None:
+    history(engine)
+    alike(known(engine), fresh)
+
+
+def test_the_callback_serves_where_the_hook_is_refused(
+    options: EngineOptions, fresh: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assembly, "hook_is_right", lambda *_: False)
+    with Engine.open(options) as engine:
+        assert any("graph hook" in warning for warning in engine.info.warnings)
+        generate(engine, OTHER, 10)
+        alike(known(engine), fresh)
+
+
+def test_a_drafter_of_another_model_is_refused_with_a_sentence(options: EngineOptions, tmp_path: Path) -> None:
+    wide = drafters.make(drafters.Variant(n_embd=96)).write(tmp_path / "wide.gguf")
+    with pytest.raises(ModelFileError, match=r"wide\.gguf"):
+        Engine.open(replace(options, drafter=wide))
+
+
+def test_the_comparison_notices_features_of_the_wrong_position(
+    engine: Engine, fresh: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows_of = Features.rows_of
+    monkeypatch.setattr(Features, "rows_of", lambda self, start, count: rows_of(self, start + 1, count))
+    assert error(known(engine), fresh) > 10 * ALIKE
