@@ -27,6 +27,11 @@ class Device:
         """The CPU, which is always there."""
         return cls(lib.ggml_backend_dev_by_type(_CPU))
 
+    @classmethod
+    def all(cls) -> list["Device"]:
+        """Every device of this machine that ggml can compute on, best first."""
+        return [cls(lib.ggml_backend_dev_get(index)) for index in range(lib.ggml_backend_dev_count())]
+
     def function(self, name: str) -> int | None:
         """The address of one of the device's own functions, or None if it has no such."""
         registry = lib.ggml_backend_dev_backend_reg(self.handle)

@@ -106,6 +106,8 @@ class Context:
         assert taps is not None, "only called with taps"
         if len(rows) > taps.outputs or count > self.n_ubatch:
             raise RequestError(f"{count} tokens with {len(rows)} outputs in one batch; send them in smaller pieces")
+        # A device may still be reading what the taps were told for the decode before this one.
+        self.synchronize()
         taps.before(start, count, rows)
 
     def _fill(self, tokens: Sequence[int], start: int, count: int, outputs: Outputs) -> None:

@@ -21,7 +21,7 @@ from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.features import TargetShape
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.options import ContextOptions
+from laguna_engine.llama.options import ContextOptions, physical_cores
 from laguna_engine.llama.selfcheck import hook_is_right
 from laguna_engine.llama.taps import Taps
 from laguna_engine.native.library import recent_log
@@ -90,7 +90,8 @@ class Assembly:
             drafters[Source.DFLASH] = self._dflash
             assert taps.features is not None, "a drafter always has taps"
             tapped_last = self.model.n_layer - 1 in taps.layers
-            feed = FeatureFeed(self._dflash, taps.features.rows, taps.outputs if tapped_last else None)
+            outputs = taps.outputs if tapped_last else None
+            feed = FeatureFeed(self._dflash, target.context.synchronize, taps.features.rows, outputs)
         return Speculator(target, Drafters(drafters, (suffix, files), files, self._dflash, feed), arbiter)
 
     def close(self) -> None:
@@ -109,7 +110,7 @@ class Assembly:
         outputs = _LAST_LAYER_OUTPUTS if self.model.n_layer - 1 in layers else MAX_DRAFT + 1
         ubatch = min(options.n_ubatch, options.n_batch)
         shape = TargetShape(self.model.n_embd, self.model.n_layer)
-        return layers, shape, ubatch + _SPARE_ROWS, min(outputs, ubatch), max(1, options.threads)
+        return layers, shape, ubatch + _SPARE_ROWS, min(outputs, ubatch), options.threads or physical_cores()
 
     def _without_hook(self, options: ContextOptions, why: str) -> Context:
         """The slower way: with a callback where a drafter needs features, with whole logits in any case."""

@@ -5,6 +5,7 @@ to draft or when their rows would be overwritten, so that rounds without a draft
 were committed are ever taken in.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -31,13 +32,16 @@ class FeatureReader(Protocol):
 class FeatureFeed:
     """Keeps one reader up to date. Engine thread only."""
 
-    def __init__(self, reader: FeatureReader, rows: int, last_layer_outputs: int | None) -> None:
-        """rows: of the ring that the features lie in.
+    def __init__(
+        self, reader: FeatureReader, wait: Callable[[], None], rows: int, last_layer_outputs: int | None
+    ) -> None:
+        """wait: until the target's device is done. rows: of the ring that the features lie in.
 
         last_layer_outputs: if the target's last layer is tapped, how many rows with outputs one decode may have:
         llama.cpp computes that layer for nothing else.
         """
         self._reader = reader
+        self._wait = wait
         self._rows = rows
         self._outputs = last_layer_outputs
         self._taken = 0
@@ -89,6 +93,7 @@ class FeatureFeed:
         """Have the reader take in all there is."""
         start = max(self._taken, self._from)
         if start < self._computed:
+            self._wait()
             self._reader.inject(start, self._computed)
         self._taken = self._computed
 

@@ -79,6 +79,8 @@ class Speculator:
         self._transcript: list[int] = []
         self._drafting = DRAFTING
         self._judge = Judge(target.context, GREEDY)
+        # A draft is verified in one micro-batch, together with the token before it.
+        self._longest = min(MAX_DRAFT, target.context.n_ubatch - 1)
 
     def begin(self, prompt: list[int], keep: int, drafting: Drafting, judge: Judge) -> int:
         """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
@@ -175,7 +177,7 @@ class Speculator:
         reader.sample_with(CANDIDATES if sampled else None, self._judge.choose)
 
     def _choose(self, last: int, start: int, room: int | None) -> Choice:
-        longest = min(MAX_DRAFT, self._target.room - 1, MAX_DRAFT if room is None else room - 1)
+        longest = min(self._longest, self._target.room - 1, self._longest if room is None else room - 1)
         if self._drafters.reader is not None:
             self._drafters.reader.follow(last, start)
         offers: list[Offer] = []
