@@ -1,14 +1,14 @@
 """Drafting: one pass over a block that begins with the newest token and is masks from there on."""
 
-from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from laguna_engine.draft.dflash_graph import Builder, Memory
-from laguna_engine.draft.dflash_heads import HEAD_NODES, HEAD_NODES_A_ROW, Proposals, build_heads, read_proposals
+from laguna_engine.draft.dflash_heads import HEAD_NODES, HEAD_NODES_A_ROW, Proposals, Readout, build_heads
 from laguna_engine.draft.dflash_ring import Mask
-from laguna_engine.draft.dflash_weights import MARKOV, DrafterWeights
+from laguna_engine.draft.dflash_weights import DrafterWeights
 from laguna_engine.ggml.device import Backend
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.rows import HostRows
@@ -22,8 +22,7 @@ _Kind = tuple[bool, bool]
 """Layers see the same if they agree in sliding or not, and in being causal inside the block or not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """What a draft graph is built for.
 
     rows: of the block. keys: memory slots that full layers look at. adapter: the one in place. top_k: candidates to
@@ -52,37 +51,48 @@ class Block:
         self._graph = Graph(backend, nodes)
         self._memory, self._embedding, self._shape = memory, embedding, shape
         self._masks: dict[_Kind, Mask] = {}
-        self._newest = np.zeros((1, drafter.n_embd), np.float32)
-        self._steps = np.arange(shape.rows, dtype=np.int32)
-        self._chained, self._confident = MARKOV in weights, "conf_proj.weight" in weights
         try:
-            self._build(Builder(self._graph, drafter, weights, shape.adapter, shape.rows))
+            readout = self._build(Builder(self._graph, drafter, weights, shape.adapter, shape.rows))
             self._graph.finish()
-            self._graph.write("slots", np.arange(shape.rows, dtype=np.int64))
-            self._graph.write("embeddings", embedding.rows([drafter.mask_id] * shape.rows))
+            self._connect(drafter, readout)
         except BaseException:
             self.close()
             raise
 
     def run(self, last: int, length: int) -> Proposals:
-        """Draft what follows `last`, the token at position `length`."""
-        graph = self._graph
-        # Every other row is a mask and stays what it is.
-        self._embedding.fill([last], self._newest)
-        graph.write("embeddings", self._newest)
-        if self._chained:
-            graph.write("newest", np.array([last], np.int32))
-        graph.write("positions", self._steps + np.int32(length))
-        for kind, mask in self._masks.items():
-            graph.write(_mask_name(kind), mask.at(length))
-        graph.compute()
-        return read_proposals(graph, confident=self._confident, sampled=self._shape.top_k > 0)
+        """Draft what follows `last`, the token at position `length`; the arrays are valid until the next run."""
+        self._embedding.fill([last], self._first.values)
+        self._first.push()
+        if self._newest is not None:
+            self._newest.values[0] = last
+            self._newest.push()
+        np.add(self._steps, length, out=self._positions.values)
+        self._positions.push()
+        for mask, port in self._seen:
+            mask.look(length)
+            port.push()
+        self._graph.compute()
+        return self._readout.read()
 
     def close(self) -> None:
         """Free the graph; harmless when repeated."""
         self._graph.close()
 
-    def _build(self, builder: Builder) -> None:
+    def _connect(self, drafter: DrafterHeader, readout: Readout) -> None:
+        """Write what never changes, and prepare what does."""
+        graph, rows = self._graph, self._shape.rows
+        graph.write("slots", np.arange(rows, dtype=np.int64))
+        # Only the first row's embedding ever changes: every other one is a mask's.
+        graph.write("embeddings", self._embedding.rows([drafter.mask_id] * rows))
+        self._first = graph.port("embeddings", np.zeros((1, drafter.n_embd), np.float32))
+        self._newest = graph.port("newest", np.zeros(1, np.int32)) if readout.chained else None
+        self._steps = np.arange(rows, dtype=np.int32)
+        self._positions = graph.port("positions", self._steps.copy())
+        self._seen = [(mask, graph.port(_mask_name(kind), mask.values)) for kind, mask in self._masks.items()]
+        self._readout = readout
+        readout.connect(graph)
+
+    def _build(self, builder: Builder) -> Readout:
         graph, drafter, rows = self._graph, builder.drafter, self._shape.rows
         x = graph.input("embeddings", Type.F32, drafter.n_embd, rows)
         newest = graph.input("newest", Type.I32, 1)
@@ -96,7 +106,7 @@ class Block:
             mask = masks[drafter.sliding[layer], drafter.causal[layer]]
             x = graph.add(x, self._attended(builder, layer, x, positions, slots, mask))
             x = graph.add(x, _fed_forward(builder, f"blk.{layer}.ffn_", x))
-        build_heads(builder, builder.norm(x, "output_norm.weight"), newest, self._shape.top_k)
+        return build_heads(builder, builder.norm(x, "output_norm.weight"), newest, self._shape.top_k)
 
     def _mask_input(self, kind: _Kind, drafter: DrafterHeader) -> Tensor:
         sliding, causal = kind

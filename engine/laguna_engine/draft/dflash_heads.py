@@ -13,6 +13,7 @@ from laguna_engine.draft.dflash_graph import Builder
 from laguna_engine.draft.dflash_weights import MARKOV, TOKEN_MAP
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor
+from laguna_engine.ggml.transfer import Port
 
 HEAD_NODES, HEAD_NODES_A_ROW = 128, 24
 
@@ -31,34 +32,51 @@ class Proposals:
     logits: NDArray[np.float32] | None
 
 
-def build_heads(builder: Builder, hidden: Tensor, newest: Tensor, top_k: int) -> None:
+class Readout:
+    """The outputs of one graph, read into the same arrays every time."""
+
+    def __init__(self, tokens: int, top_k: int, *, chained: bool, confident: bool) -> None:
+        self.chained = chained
+        arrays: dict[str, NDArray[np.int32] | NDArray[np.float32]] = {"tokens": np.zeros(tokens, np.int32)}
+        if confident:
+            arrays["confidence"] = np.zeros(tokens, np.float32)
+        if top_k:
+            arrays |= {"best": np.zeros((tokens, top_k), np.int32), "logits": np.zeros((tokens, top_k), np.float32)}
+        self._arrays = arrays
+        self._ports: list[Port] = []
+        self._proposals = Proposals(**{"confidence": None, "best": None, "logits": None, **arrays})  # type: ignore[arg-type]
+
+    def connect(self, graph: Graph) -> None:
+        """Get ready to read from `graph`, which is finished."""
+        self._ports = [graph.port(name, values) for name, values in self._arrays.items()]
+
+    def read(self) -> Proposals:
+        """What the outputs hold after a run; valid until the next."""
+        for port in self._ports:
+            port.pull()
+        return self._proposals
+
+
+def build_heads(builder: Builder, hidden: Tensor, newest: Tensor, top_k: int) -> Readout:
     """Add the outputs for block rows `hidden` [n_embd, rows]; newest: the anchor's token, I32 [1]."""
     graph, drafter = builder.graph, builder.drafter
     first = 0 if drafter.from_anchor else 1
     count = builder.n - first
     hidden = graph.view(hidden, (drafter.n_embd, count), offset=first * hidden.strides[1])
-    logits = _logits(builder, hidden)
-    if MARKOV in builder.weights:
+    logits, confidence = _logits(builder, hidden), None
+    chained = MARKOV in builder.weights
+    if chained:
         logits, confidence = _chained(builder, logits, hidden, newest)
-        if confidence is not None:
-            graph.output("confidence", confidence)
-    graph.output("logits", logits)
     graph.output("tokens", graph.argmax(logits))
+    if confidence is not None:
+        graph.output("confidence", confidence)
+    top_k = min(top_k, logits.shape[0])
     if top_k:
-        best = graph.top_k(logits, min(top_k, logits.shape[0]))
+        best = graph.top_k(logits, top_k)
         single = graph.reshape(logits, 1, logits.shape[0], count)
         graph.output("best", graph.cont(best))
-        graph.output("best logits", graph.get_rows(single, best))
-
-
-def read_proposals(graph: Graph, *, confident: bool, sampled: bool) -> Proposals:
-    """What the outputs hold after a run."""
-    tokens = graph.read("tokens").reshape(-1)
-    count = len(tokens)
-    confidence = graph.read("confidence").reshape(count) if confident else None
-    best = graph.read("best").reshape(count, -1) if sampled else None
-    logits = graph.read("best logits").reshape(count, -1) if sampled else None
-    return Proposals(tokens, confidence, best, logits)
+        graph.output("logits", graph.get_rows(single, best))
+    return Readout(count, top_k, chained=chained, confident=confidence is not None)
 
 
 def _logits(builder: Builder, hidden: Tensor) -> Tensor:

@@ -32,7 +32,6 @@ class Injection:
         adapter: str | None,
         backend: Backend,
     ) -> None:
-        self._rows = rows
         self._memory = memory
         self._feature_rows = features.shape[1]
         self._graph = Graph(backend, _NODES + _NODES_A_LAYER * drafter.n_layer)
@@ -43,19 +42,25 @@ class Injection:
         except BaseException:
             self.close()
             raise
+        self._positions = self._graph.port("positions", np.zeros(rows, np.int32))
+        self._wanted = self._graph.port("rows", np.zeros(rows, np.int32))
+        self._slots = [
+            (ring, self._graph.port(_slots(sliding), np.zeros(rows, np.int64)))
+            for sliding, ring in memory.rings.items()
+        ]
 
     def run(self, start: int, count: int) -> None:
         """Take in positions [start, start + count); count is at most `rows` and what every ring holds."""
-        positions = np.arange(start, start + count)
-        padded = np.zeros(self._rows, np.int32)
-        padded[:count] = positions
-        self._graph.write("positions", padded)
-        padded[:count] %= self._feature_rows
-        self._graph.write("rows", padded)
-        for sliding, ring in self._memory.rings.items():
-            slots = np.full(self._rows, ring.header - 1, np.int64)
-            slots[:count] = ring.place(positions)
-            self._graph.write(_slots(sliding), slots)
+        positions = np.arange(start, start + count, dtype=np.int32)
+        self._positions.values[:count] = positions
+        self._positions.push()
+        np.remainder(positions, self._feature_rows, out=self._wanted.values[:count])
+        self._wanted.push()
+        for ring, port in self._slots:
+            port.values[:count] = ring.place(positions)
+            # What fills the graph up goes where nobody looks.
+            port.values[count:] = ring.header - 1
+            port.push()
         self._graph.compute()
 
     def close(self) -> None:
@@ -63,7 +68,7 @@ class Injection:
         self._graph.close()
 
     def _build(self, builder: Builder, drafter: DrafterHeader, features: Tensor) -> None:
-        graph, rows = self._graph, self._rows
+        graph, rows = self._graph, builder.n
         positions = graph.input("positions", Type.I32, rows)
         wanted = graph.input("rows", Type.I32, rows)
         slots = {sliding: graph.input(_slots(sliding), Type.I64, rows) for sliding in self._memory.rings}

@@ -36,7 +36,9 @@ class Ring:
         self.header = header
         self.slots = -(-(header + reach + _UNDO) // GRAIN) * GRAIN
         self.capacity = self.slots - header
-        self._held = np.full(self.capacity, _NOTHING, np.int64)
+        # Half the width of what numpy counts with: a mask is made of these before every draft.
+        self._held = np.full(self.capacity, _NOTHING, np.int32)
+        self._ages = np.empty(self.capacity, np.int32)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -46,7 +48,7 @@ class Ring:
         """Forget positions from `length` on; what they had overwritten does not come back."""
         self._held[self._held >= length] = _NOTHING
 
-    def place(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    def place(self, positions: NDArray[np.int32]) -> NDArray[np.int32]:
         """Note that `positions`, at most `capacity` in a row, are held from now on; returns their slots."""
         places = positions % self.capacity
         self._held[places] = positions
@@ -68,32 +70,37 @@ class Ring:
             keys *= 2
         return min(keys, self.slots)
 
-    def visible(self, length: int, keys: int) -> NDArray[np.uint16]:
-        """For each ring slot among the first `keys`: 0 if a block at `length` may see it, else minus infinity."""
-        held = self._held[: keys - self.header]
-        seen = (held >= max(0, length - self.reach)) & (held < length)
-        return np.where(seen, np.uint16(0), _HIDDEN)
+    def hide(self, length: int, into: NDArray[np.uint16]) -> None:
+        """For each of the first ring slots: 0 if a block at `length` may see it, else minus infinity."""
+        count = len(into)
+        start = max(0, length - self.reach)
+        # One comparison instead of two: what lies before `start` becomes a large unsigned number.
+        ages = np.subtract(self._held[:count], np.int32(start), out=self._ages[:count])
+        unseen = ages.view(np.uint32) >= np.uint32(length - start)
+        np.multiply(unseen, _HIDDEN, out=into)
 
 
 class Mask:
-    """What each row of a block may see, for layers of one kind: half-precision numbers to add, [rows, keys]."""
+    """What each row of a block may see, for layers of one kind. values: to add to scores, [rows, keys]."""
 
     def __init__(self, ring: Ring, rows: int, keys: int, *, window: int, causal: bool) -> None:
         """window: positions a row sees, itself included, 0 for all. causal: rows see no later rows of the block."""
-        self._ring, self._rows, self._keys, self._window = ring, rows, keys, window
+        self._ring, self._rows, self._window = ring, rows, window
         self._bits = np.full((rows, keys), _HIDDEN, np.uint16)
+        self._row = np.empty(keys - ring.header, np.uint16)
+        self._positions = self._bits[:, ring.header :]
+        self.values: NDArray[np.float16] = self._bits.view(np.float16)
         ahead = np.arange(rows)[None, :] - np.arange(rows)[:, None]
         hidden = (ahead > 0) & causal | (-ahead >= window) & (window > 0)
         self._bits[:, :rows] = np.where(hidden, _HIDDEN, 0)
 
-    def at(self, length: int) -> NDArray[np.float16]:
-        """The mask of a block that begins at position `length`; valid until the next call."""
-        header = self._ring.header
-        self._bits[:, header:] = self._ring.visible(length, self._keys)
+    def look(self, length: int) -> None:
+        """Make `values` those of a block that begins at position `length`."""
+        self._ring.hide(length, self._row)
+        self._positions[:] = self._row
         if self._window:
             # Each later row loses one more of the oldest positions.
             for row in range(1, min(self._rows, self._window)):
                 lost = length - self._window + row
                 if lost >= 0:
-                    self._bits[row:, header + lost % self._ring.capacity] = _HIDDEN
-        return self._bits.view(np.float16)
+                    self._positions[row:, lost % self._ring.capacity] = _HIDDEN

@@ -91,6 +91,10 @@ class Graph(Operations):
         if code:
             raise GraphError(f"{self._backend.device.name} failed to draft ({code}); turn speculation off and go on")
 
+    def port(self, name: str, values: NDArray[Any]) -> transfer.Port:
+        """A quick way between `values` and the beginning of an input or output, for what moves on every run."""
+        return transfer.Port(self._named[name], values)
+
     def read(self, name: str) -> NDArray[Any]:
         """A copy of an output, its shape reversed."""
         return transfer.read(self._named[name])
