@@ -12,7 +12,7 @@ from drafters import Variant
 from numpy.typing import NDArray
 
 from laguna_engine.draft.dflash import DFlash
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import Backend, Device
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.store import Store
 from laguna_engine.ggml.types import Type
@@ -73,13 +73,15 @@ def drafter(
     kv: Type = Type.F32,
     rows: int = 96,
     repack: bool = True,
+    device: Device | None = None,
 ) -> Iterator[Fed]:
     """The drafter `variant` (or `file`), written to `path` and opened, with features for `length` positions.
 
     target: a model file whose embeddings and output matrix are shared. rows: of the feature buffer.
+    device: the CPU unless it says otherwise.
     """
     (file or drafters.make(variant)).write(path)
-    backend = Backend.cpu(1)
+    backend = Backend(device or Device.cpu(), threads=1)
     facts = TargetFacts(variant.n_embd, max(variant.taps) + 1, variant.n_vocab, "laguna")
     store = Store(backend, {"features": (Type.F32, (variant.n_embd * len(variant.taps), rows))})
     shared = None if target is None else header.check(target)

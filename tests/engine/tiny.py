@@ -6,6 +6,7 @@ derived from a seed: two runs write the same bytes.
 
 import struct
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -87,6 +88,10 @@ class Quantized:
     def ndim(self) -> int:
         return len(self.shape)
 
+    @property
+    def nbytes(self) -> int:
+        return len(self.data)
+
     def tobytes(self) -> bytes:
         return self.data
 
@@ -111,18 +116,25 @@ class GgufFile:
             (self.metadata if name in self.metadata else self.tensors).pop(name)
         return self
 
-    def to_bytes(self) -> bytes:
+    def header(self) -> bytes:
+        """Everything before the tensors' bytes, padded."""
         head = b"GGUF" + struct.pack("<IQQ", self.version, len(self.tensors), len(self.metadata))
         keys = b"".join(_string(k) + struct.pack("<I", t) + _value(t, v) for k, (t, v) in self.metadata.items())
-        table, data = b"", b""
+        table, offset = b"", 0
         for name, array in self.tensors.items():
-            data += b"\0" * (-len(data) % self.alignment)
+            offset += -offset % self.alignment
             dims = struct.pack(f"<I{array.ndim}q", array.ndim, *reversed(array.shape))
-            kind = array.dtype if isinstance(array, Quantized) else _TENSOR_TYPES[array.dtype]
-            table += _string(name) + dims + struct.pack("<IQ", kind, len(data))
-            data += array.tobytes()
+            kind = _TENSOR_TYPES[array.dtype] if isinstance(array, np.ndarray) else array.dtype
+            table += _string(name) + dims + struct.pack("<IQ", kind, offset)
+            offset += array.nbytes
         start = head + keys + table
-        return start + b"\0" * (-len(start) % self.alignment) + data
+        return start + b"\0" * (-len(start) % self.alignment)
+
+    def to_bytes(self) -> bytes:
+        data = b""
+        for array in self.tensors.values():
+            data += b"\0" * (-len(data) % self.alignment) + array.tobytes()
+        return self.header() + data
 
     def write(self, path: Path) -> Path:
         path.write_bytes(self.to_bytes())
@@ -201,13 +213,14 @@ def laguna(shape: Shape | None = None, seed: int = 1) -> GgufFile:
     """A whole model file of the given shape."""
     shape = shape or Shape()
     file = GgufFile()
-    _describe(file, shape)
+    describe(file, shape)
     add_tokenizer(file, shape.n_vocab)
     _add_tensors(file, shape, np.random.default_rng(seed))
     return file
 
 
-def _describe(file: GgufFile, shape: Shape) -> None:
+def describe(file: GgufFile, shape: Shape) -> None:
+    """Put the architecture's metadata into `file`."""
     file.set("general.architecture", "laguna").set("general.name", "tiny-laguna-random")
     values = {
         "vocab_size": shape.n_vocab,
@@ -262,6 +275,14 @@ def _add_tensors(file: GgufFile, shape: Shape, random: np.random.Generator) -> N
     def vector(name: str, *dims: int, mean: float = 1.0) -> None:
         file.tensors[name] = (mean + 0.1 * random.standard_normal(dims)).astype(np.float32)
 
+    list_tensors(shape, matrix, vector)
+
+
+def list_tensors(shape: Shape, matrix: Callable[..., None], vector: Callable[..., None]) -> None:
+    """Call `matrix` or `vector` with the name and the dimensions (row-major) of every tensor, in file order.
+
+    `scale` and `mean` say what its numbers should be like.
+    """
     embd, head = shape.n_embd, shape.head
     matrix("token_embd.weight", shape.n_vocab, embd, scale=np.sqrt(embd))
     vector("output_norm.weight", embd)
