@@ -45,8 +45,9 @@ def accept_by_ratio(
     committed: list[int] = []
     for row, (token, claimed) in enumerate(zip(draft, proposals, strict=True)):
         wanted = target(row)
-        proposal = claimed if claimed.of(token) > 0 else Distribution.certain(token)
-        if random() * proposal.of(token) >= wanted.of(token):
+        proposed = claimed.of(token)
+        if random() * (proposed or 1.0) >= wanted.of(token):
+            proposal = claimed if proposed else Distribution.certain(token)
             committed.append(draw(residual(wanted, proposal), random()))
             return committed
         committed.append(token)

@@ -7,11 +7,12 @@ verify costs and a draft cost of k·c this is Leviathan et al., arXiv 2211.17192
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import accumulate
+from operator import add, mul, truediv
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """How many tokens to draft, and the committed tokens a second that are expected of it."""
 
     length: int
@@ -23,11 +24,7 @@ def expected_tokens(acceptance: Sequence[float]) -> list[float]:
 
     acceptance: for each position the chance that it stands given that those before it do.
     """
-    committed, reached = [1.0], 1.0
-    for chance in acceptance:
-        reached *= chance
-        committed.append(committed[-1] + reached)
-    return committed
+    return list(accumulate(accumulate(acceptance, mul), initial=1.0))
 
 
 def constant_acceptance_tokens(acceptance: float, length: int) -> float:
@@ -47,12 +44,10 @@ def best_length(committed: Sequence[float], verify_s: Sequence[float], draft_s: 
 
     Plain decoding, `Plan(0, 1 / verify_s[0])`, is the caller's to compare with.
     """
-    best, best_rate = 1, 0.0
-    for length in range(1, longest + 1):
-        rate = committed[length] / (verify_s[length] + draft_s[length])
-        if rate > best_rate:
-            best, best_rate = length, rate
-    return Plan(best, best_rate)
+    end = longest + 1
+    rates = list(map(truediv, committed[1:end], map(add, verify_s[1:end], draft_s[1:end])))
+    best = max(rates)
+    return Plan(rates.index(best) + 1, best)
 
 
 def cut_length(confidence: Sequence[float], verify_s: Sequence[float], rate: float) -> int:

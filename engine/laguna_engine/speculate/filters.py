@@ -69,9 +69,8 @@ def filtered(candidates: Candidates, sampling: Sampling, recent: Sequence[int] =
         return Distribution.certain(int(ids[logits == logits[0]].min(initial=ids[0])))
     if sampling.top_k:
         ids, logits = ids[: sampling.top_k], logits[: sampling.top_k]
-    kept = _min_p(logits[: _top_p(logits, sampling.top_p)], sampling.min_p)
-    with np.errstate(invalid="ignore"):
-        weights = np.exp(_shifted(logits[:kept] / np.float32(sampling.temperature))).astype(np.float64)
+    kept = _min_p(logits[: _top_p(ids, logits, sampling)], sampling.min_p)
+    weights = _weights(logits[:kept] / np.float32(sampling.temperature)).astype(np.float64)
     total = weights.sum()
     if not (np.isfinite(total) and total > 0):
         return Distribution.certain(int(ids[0]))
@@ -83,7 +82,7 @@ def residual(wanted: Distribution, proposal: Distribution) -> Distribution:
 
     When rounding leaves nothing of it the two were the same, and so is the residual.
     """
-    table = np.zeros(int(max(wanted.ids.max(), proposal.ids.max())) + 1)
+    table = np.zeros(max(int(wanted.ids.max()), int(proposal.ids.max())) + 1)
     table[proposal.ids] = proposal.probabilities
     left = wanted.probabilities - table[wanted.ids]
     np.maximum(left, 0, out=left)
@@ -111,13 +110,16 @@ def _penalize(
     return ids[order], logits[order]
 
 
-def _top_p(logits: NDArray[np.float32], share: float) -> int:
-    """How many to keep for their probabilities to add up to `share`, summed one by one in float32 as llama.cpp does."""
-    if share >= 1:
+def _top_p(ids: NDArray[np.int32], logits: NDArray[np.float32], sampling: Sampling) -> int:
+    """How many to keep for their probabilities to add up to `sampling.top_p`, in float32 and one by one.
+
+    Before that llama.cpp adds up all of them, and has sorted them only where there is a top-k.
+    """
+    if sampling.top_p >= 1:
         return len(logits)
-    weights = np.exp(_shifted(logits))
-    sums = np.cumsum(weights / np.cumsum(weights)[-1])
-    enough = np.flatnonzero(sums >= np.float32(share))
+    weights = _weights(logits)
+    total = np.cumsum(weights if sampling.top_k else weights[np.argsort(ids)])[-1]
+    enough = np.flatnonzero(np.cumsum(weights / total) >= np.float32(sampling.top_p))
     return int(enough[0]) + 1 if len(enough) else len(logits)
 
 
@@ -128,8 +130,9 @@ def _min_p(logits: NDArray[np.float32], share: float) -> int:
     return max(1, int((logits >= logits[0] + np.log(np.float32(share))).sum()))
 
 
-def _shifted(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The logits with the best at 0, so that nothing overflows."""
+def _weights(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the probabilities are proportional to; the best has 1, so that nothing overflows."""
     with np.errstate(invalid="ignore"):
-        shifted: NDArray[np.float32] = logits - logits[0]
-    return shifted
+        # numpy's own float32 exponential is less exact than the C library's.
+        weights: NDArray[np.float32] = np.exp((logits - logits.max()).astype(np.float64)).astype(np.float32)
+    return weights
