@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from laguna_tui import __version__
+from laguna_tui import __version__, quantize
 
 EXIT_CODES = """\
 exit codes of `ask`:
@@ -71,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--stats", action="store_true", help="print the measured rates to stderr")
     _session_options(ask, nested=True)
     ask.set_defaults(run=_ask)
+    quantize.add_command(commands)
     return parser
 
 

@@ -1,0 +1,165 @@
+"""`laguna-tui quantize-drafter`: a drafter made smaller, and what that costs in acceptance.
+
+Arguments, checks and words; the engine does the work and is imported only when there is some.
+"""
+
+import argparse
+import hashlib
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui import __version__
+from laguna_tui.errors import UserError
+from laguna_tui.text import sanitize
+
+if TYPE_CHECKING:
+    from laguna_engine.gguf.quantize import Plan
+
+_REDRAW_S = 0.1
+"""Between two lines of progress."""
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `quantize-drafter` to the command line."""
+    parser = commands.add_parser(
+        "quantize-drafter",
+        help="make a drafter's file smaller",
+        description="Write a quantized copy of a DFlash drafter, through llama.cpp's own quantizers. q4_0 keeps output "
+        "head, embeddings, Markov matrices and gates at q8_0.",
+    )
+    parser.add_argument("source", type=Path, metavar="IN.gguf", help="the drafter, unquantized")
+    parser.add_argument("target", type=Path, metavar="OUT.gguf", help="where to write the copy")
+    parser.add_argument("--type", dest="kind", default="q8_0", metavar="TYPE", help="q8_0 (default) or q4_0")
+    parser.add_argument("--force", action="store_true", help="replace OUT.gguf if it exists")
+    parser.add_argument(
+        "--target",
+        dest="pair",
+        type=Path,
+        metavar="MODEL.gguf",
+        help="also let both drafters draft for this model, and compare how much of it stands",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Quantize as asked, say what was done; returns the exit code."""
+    from laguna_engine.errors import EngineError
+
+    source, target = arguments.source.expanduser(), arguments.target.expanduser()
+    _check_paths(source, target, force=arguments.force)
+    model = arguments.pair and arguments.pair.expanduser()
+    try:
+        if model is not None:
+            _check_pair(source, model)
+        _quantize(source, target, arguments.kind)
+        if model is not None:
+            _compare(model, source, target)
+    except EngineError as error:
+        raise UserError(sanitize(str(error))) from error
+    return 0
+
+
+def _check_paths(source: Path, target: Path, *, force: bool) -> None:
+    if not source.is_file():
+        raise UserError(f"{source}: no such file; give the drafter's GGUF")
+    if target.is_dir():
+        raise UserError(f"{target}: is a folder; give the name of the file to write")
+    if not target.parent.is_dir():
+        raise UserError(f"{target}: there is no folder {target.parent}; make it first")
+    if target.exists() and target.samefile(source):
+        raise UserError(f"{target}: is the drafter itself; give another name to write to")
+    if target.exists() and not force:
+        raise UserError(f"{target}: exists already; give another name, or --force to replace it")
+
+
+def _check_pair(source: Path, model: Path) -> None:
+    """Complain about the comparison's model before anything is written, not after."""
+    from laguna_engine.gguf import drafter, header
+
+    drafter.check_pair(drafter.read(source), header.check(model))
+
+
+def _quantize(source: Path, target: Path, kind: str) -> None:
+    from laguna_engine.gguf.quantize import KINDS, plan
+
+    if kind not in KINDS:
+        raise UserError(f"--type {kind}: it must be one of {', '.join(KINDS)}")
+    planned = plan(source, kind)
+
+    from laguna_engine.ggml.quantize import write
+
+    with Line(f"quantizing {source.name}") as line:
+        write(planned, target, _provenance(source), line.show)
+    _tell(planned, target)
+
+
+def _provenance(source: Path) -> dict[str, str]:
+    """Metadata that says where a quantized file comes from."""
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "laguna_tui.quantized.by": f"laguna-tui {__version__}",
+        "laguna_tui.quantized.from": source.name,
+        "laguna_tui.quantized.from_sha256": digest,
+    }
+
+
+def _tell(planned: "Plan", target: Path) -> None:
+    before, after = planned.source.size, target.stat().st_size
+    formats = ", ".join(f"{count} {name}" for name, count in planned.formats().items())
+    lines = [
+        f"{planned.source.path.name}: {_size(before)}",
+        f"{target.name}: {_size(after)}, {after / before:.0%} of it; tensors: {formats}",
+    ]
+    if planned.unfit:
+        lines.append(f"still 16 bits wide, because their rows are no whole blocks of 32: {', '.join(planned.unfit)}")
+    _say(lines)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+class Line:
+    """Progress in one line that is overwritten, on a terminal only."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+        self._shows = sys.stderr.isatty()
+        self._next = 0.0
+
+    def __enter__(self) -> "Line":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shows:
+            sys.stderr.write("\x1b[K")
+
+    def show(self, done: int, total: int) -> None:
+        """So much of the whole is done."""
+        now = time.monotonic()
+        if self._shows and now >= self._next:
+            self._next = now + _REDRAW_S
+            sys.stderr.write(sanitize(f"{self._doing}: {done / total:.0%}") + "\r")
+            sys.stderr.flush()
+
+
+def _compare(model: Path, *drafters: Path) -> None:
+    """Show what each of `drafters` is worth to `model`, under the user's settings for devices and thinking."""
+    from laguna_tui.acceptance import ANSWER_TOKENS, QUESTIONS, measure, table
+    from laguna_tui.settings import load_settings
+
+    settings, found = load_settings(), []
+    for path in drafters:
+        with Line(f"drafting with {path.name}") as line:
+            found.append((path.name, measure(model, path, settings, line.show)))
+    head = f"of the drafts for {len(QUESTIONS)} answers of up to {ANSWER_TOKENS} tokens by {model.name}:"
+    _say([head, *table(found)])
+
+
+def _say(lines: Iterable[str]) -> None:
+    sys.stdout.write("".join(sanitize(line) + "\n" for line in lines))
+    sys.stdout.flush()

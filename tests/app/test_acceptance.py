@@ -1,0 +1,87 @@
+"""What drafters are worth to a model is counted position by position, and compared on the same answers."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from laguna_engine.events import Round, Source
+from laguna_tui import acceptance
+from laguna_tui.acceptance import Acceptance, measure, table
+from laguna_tui.cli import main
+from laguna_tui.errors import UserError
+from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.settings import Settings
+from tests.engine import tiny
+
+# Where pytest itself looks for them once it has collected the engine's tests.
+sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
+
+import drafters
+
+
+def counted(*rounds: tuple[int, int]) -> Acceptance:
+    """From pairs of drafted and accepted."""
+    found = Acceptance()
+    for drafted, accepted in rounds:
+        found.add(Round(Source.DFLASH, drafted, accepted, 0.0, 0.0, 0.0, 0.0, "", ""))
+    return found
+
+
+def test_a_position_counts_only_in_rounds_that_drafted_it():
+    found = counted((3, 2), (3, 0), (1, 1))
+    assert found.by_position() == [2 / 3, 1 / 2, 0 / 2]
+    assert found.share == 3 / 7
+
+
+def test_a_round_commits_what_stood_and_the_targets_own_token():
+    assert counted((3, 2), (3, 0), (1, 1)).tokens_per_round == 2
+
+
+def test_the_table_has_a_row_for_each_drafter():
+    lines = table([("big.gguf", counted((2, 2), (2, 1))), ("b.gguf", counted((2, 0), (2, 1)))])
+    assert [line.split() for line in lines[1:]] == [
+        ["big.gguf", "75.0%", "2.50", "100%", "50%"],
+        ["b.gguf", "25.0%", "1.50", "50%", "0%"],
+    ]
+
+
+def test_every_round_drafts_as_much_as_the_drafter_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(acceptance, "ANSWER_TOKENS", 20)
+    monkeypatch.setattr(acceptance, "QUESTIONS", ("who?",))
+    model = tiny.laguna(tiny.Shape(n_ctx=8192)).write(tmp_path / "model.gguf")
+    variant = drafters.Variant(block=4, own_embedding=False, own_head=False)
+    found = measure(model, drafters.make(variant).write(tmp_path / "drafter.gguf"), Settings(threads=1))
+    assert len(found.drafted) == 3
+    assert found.drafted[0] == found.rounds >= 15
+
+
+def test_a_model_that_cannot_hold_a_question_is_a_sentence(tmp_path: Path):
+    model = tiny.laguna(tiny.Shape(n_ctx=256)).write(tmp_path / "model.gguf")
+    drafter = drafters.make(drafters.Variant()).write(tmp_path / "drafter.gguf")
+    with pytest.raises(UserError, match="its context is too small"):
+        measure(model, drafter, Settings(threads=1))
+
+
+def test_quantizing_the_bundled_drafter_shows_what_it_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    nano = load_catalogue()["nano"]
+    monkeypatch.setattr(acceptance, "ANSWER_TOKENS", 32)
+    (tmp_path / "laguna-tui").mkdir()
+    (tmp_path / "laguna-tui" / "config.toml").write_text("threads = 1\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    target = tmp_path / "small.gguf"
+    assert main(["quantize-drafter", str(nano.drafter), str(target), "--target", str(nano.path)]) == 0
+    before, after = (line.split() for line in capsys.readouterr().out.splitlines()[-2:])
+    assert (before[0], after[0]) == (nano.drafter.name, "small.gguf")
+    stands = [float(row[1].rstrip("%")) for row in (before, after)]
+    assert stands[0] > 30
+    assert abs(stands[0] - stands[1]) < 10
+
+
+def test_a_drafter_for_another_model_is_refused_before_anything_is_written(tmp_path: Path, capsys):
+    model = tiny.laguna().write(tmp_path / "model.gguf")
+    source = drafters.make(drafters.Variant(n_embd=128)).write(tmp_path / "drafter.gguf")
+    command = ["quantize-drafter", str(source), str(tmp_path / "small.gguf"), "--target", str(model)]
+    assert main(command) == 2
+    assert "choose the drafter that was made for this model" in capsys.readouterr().err
+    assert not (tmp_path / "small.gguf").exists()
