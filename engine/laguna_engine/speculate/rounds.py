@@ -13,6 +13,7 @@ from laguna_engine.cache.prefix import common_prefix
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.drafter import Draft, Drafter, Offer
 from laguna_engine.draft.suffix_files import FileDrafter
+from laguna_engine.errors import RequestError
 from laguna_engine.events import Round, Source
 from laguna_engine.llama.context import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import SamplerChain
@@ -98,6 +99,8 @@ class Speculator:
             self._drafters.files.add_files(drafting.files)
         if self._drafters.reader is not None:
             self._prepare(self._drafters.reader)
+        elif drafting.adapter is not None:
+            raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
         return self._feed.begin(keep, len(prompt)) if self._feed else keep
 
     def stand_aside(self, keep: int) -> None:
