@@ -1,6 +1,5 @@
 """A real drafter on the CPU, fed with made-up features as a target would feed it."""
 
-import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -110,9 +109,8 @@ def quantized(file: tiny.GgufFile, kind: Type) -> tiny.GgufFile:
     for name, array in file.tensors.items():
         if array.ndim == 2 and array.shape[1] % kind.block == 0 and not name.startswith("conf_proj"):
             data = np.empty(array.shape[0] * kind.row_bytes(array.shape[1]), np.uint8)
-            lib.ggml_quantize_chunk(
-                kind, array.ctypes.data_as(ctypes.POINTER(ctypes.c_float)), data.ctypes.data, 0, *array.shape, None
-            )
+            source = np.ascontiguousarray(array, np.float32)
+            lib.ggml_quantize_chunk(kind, source.ctypes.data, data.ctypes.data, 0, *array.shape, None)
             file.tensors[name] = tiny.Quantized(kind, array.shape, data.tobytes())
     return file
 

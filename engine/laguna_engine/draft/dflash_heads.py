@@ -37,18 +37,21 @@ class Readout:
 
     def __init__(self, tokens: int, top_k: int, *, chained: bool, confident: bool) -> None:
         self.chained = chained
-        arrays: dict[str, NDArray[np.int32] | NDArray[np.float32]] = {"tokens": np.zeros(tokens, np.int32)}
-        if confident:
-            arrays["confidence"] = np.zeros(tokens, np.float32)
-        if top_k:
-            arrays |= {"best": np.zeros((tokens, top_k), np.int32), "logits": np.zeros((tokens, top_k), np.float32)}
-        self._arrays = arrays
+        self._proposals = Proposals(
+            tokens=np.zeros(tokens, np.int32),
+            confidence=np.zeros(tokens, np.float32) if confident else None,
+            best=np.zeros((tokens, top_k), np.int32) if top_k else None,
+            logits=np.zeros((tokens, top_k), np.float32) if top_k else None,
+        )
         self._ports: list[Port] = []
-        self._proposals = Proposals(**{"confidence": None, "best": None, "logits": None, **arrays})  # type: ignore[arg-type]
 
     def connect(self, graph: Graph) -> None:
         """Get ready to read from `graph`, which is finished."""
-        self._ports = [graph.port(name, values) for name, values in self._arrays.items()]
+        found = self._proposals
+        arrays = {
+            "tokens": found.tokens, "confidence": found.confidence, "best": found.best, "logits": found.logits
+        }  # fmt: skip
+        self._ports = [graph.port(name, values) for name, values in arrays.items() if values is not None]
 
     def read(self) -> Proposals:
         """What the outputs hold after a run; valid until the next."""

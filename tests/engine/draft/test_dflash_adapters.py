@@ -11,7 +11,9 @@ from drafters import Variant
 from drafting import drafter, nmse
 
 from laguna_engine.draft.drafter import Candidates
-from laguna_engine.errors import ModelFileError, RequestError
+from laguna_engine.errors import GraphError, ModelFileError, RequestError
+from laguna_engine.ggml.graph import Graph
+from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.gguf import adapter as gguf_adapter
 from laguna_engine.gguf import drafter as gguf_drafter
 
@@ -154,3 +156,15 @@ def test_a_markov_head_draws_nothing(tmp_path: Path) -> None:
         assert not fed.dflash.sample_with(20, lambda candidates: int(candidates.ids[1]))
         assert fed.dflash.draft(8).tokens == likeliest
         assert fed.dflash.draft(8).candidates is None
+
+
+def test_a_device_that_cannot_sort_drafts_the_likeliest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(graph: Graph, x: Tensor, k: int) -> Tensor:
+        raise GraphError("no sorting here")
+
+    with drafter(Variant(), tmp_path / "drafter.gguf", 10) as fed:
+        likeliest = fed.tokens(LAST, 0, 7)
+        # The CPU can sort; this stands for a device that cannot.
+        monkeypatch.setattr(Graph, "top_k", refuse)
+        assert not fed.dflash.sample_with(20, lambda candidates: int(candidates.ids[1]))
+        assert fed.dflash.draft(7).tokens == likeliest

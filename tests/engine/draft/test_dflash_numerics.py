@@ -9,7 +9,9 @@ import tiny
 from drafters import LAGUNA, Expected, Variant
 from drafting import Fed, drafter, nmse, quantized, unpacked
 
+from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.types import Type
+from laguna_engine.gguf import header
 
 CONTEXT = 200
 """With it a ring of full attention holds 448 positions, one of a small window 192."""
@@ -109,6 +111,18 @@ def test_the_targets_embeddings_and_head_are_used_where_there_are_no_own(tiny_mo
         # The shared head is in half precision, and so is what it is multiplied with.
         assert nmse(fed.logits(LAST, 100, 15), right.logits) < HALF
         assert fed.tokens(LAST, 100, 15) == right.tokens
+
+
+def test_a_shared_head_may_be_quantized_and_repacked(tmp_path: Path) -> None:
+    target = quantized(tiny.laguna(), Type.Q4_0).write(tmp_path / "target.gguf")
+    with drafter(LAGUNA, tmp_path / "drafter.gguf", 100, target=target) as fed:
+        fed.feed(0, 100)
+        file = header.check(target)
+        weights = drafters.weights_of(drafters.make(LAGUNA)) | {
+            name: HostRows(file, name).rows(range(512)).astype(float) for name in ("output.weight", "token_embd.weight")
+        }
+        right = drafters.reference(LAGUNA, weights, fed.features.astype(float), LAST, 16)
+        assert nmse(fed.logits(LAST, 100, 15), right.logits) < EIGHT_BIT
 
 
 @pytest.mark.parametrize("kind", [Type.Q8_0, Type.Q4_K])
