@@ -4,12 +4,12 @@ Greedy, with every round drafting as much as the drafter can, so that the number
 nor a choice of lengths comes into them. The answers are the same each time, up to rounding.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laguna_engine.events import Event, Round, Source
+from laguna_engine.events import Source
+from laguna_engine.speculate.tally import Record, Tally
 from laguna_tui.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,43 +33,9 @@ CONTEXT = 4096
 """Holds the app's prompt with its tools, a question and an answer."""
 
 
-@dataclass(slots=True)
-class Acceptance:
-    """What became of a drafter's proposals. drafted, stood: rounds that proposed a token at each position, and those in
-    which it stood."""
-
-    drafted: list[int] = field(default_factory=list)
-    stood: list[int] = field(default_factory=list)
-    rounds: int = 0
-
-    def add(self, told: Round) -> None:
-        """Count a round."""
-        missing = told.drafted - len(self.drafted)
-        self.drafted += [0] * missing
-        self.stood += [0] * missing
-        for position in range(told.drafted):
-            self.drafted[position] += 1
-            self.stood[position] += position < told.accepted
-        self.rounds += 1
-
-    @property
-    def share(self) -> float:
-        """Of all drafted tokens, those that stood."""
-        return sum(self.stood) / sum(self.drafted)
-
-    @property
-    def tokens_per_round(self) -> float:
-        """Committed on average, the target's own token included."""
-        return 1 + sum(self.stood) / self.rounds
-
-    def by_position(self) -> list[float]:
-        """The share that stood, first drafted token first."""
-        return [stood / drafted for stood, drafted in zip(self.stood, self.drafted, strict=True)]
-
-
 def measure(
     model: Path, drafter: Path, settings: "Settings", progress: Callable[[int, int], None] = lambda done, total: None
-) -> Acceptance:
+) -> Record:
     """Let `drafter` draft for the GGUF `model`; EngineError if they cannot be opened, UserError if nothing was drafted.
 
     progress: told the questions answered and how many there are.
@@ -81,29 +47,32 @@ def measure(
     options = EngineOptions(
         model, n_ctx=CONTEXT, gpu_layers=settings.gpu_layers, threads=settings.threads, drafter=drafter
     )
-    found = Acceptance()
+    tally = Tally()
     with Engine.open(options) as engine:
         prompts, stop_tokens = _prompts(engine, thinking=bool(settings.thinking))
         drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length)
         for done, prompt in enumerate(prompts):
             progress(done, len(prompts))
             request = Request(prompt, stop_tokens=stop_tokens, max_tokens=ANSWER_TOKENS, drafting=drafting)
-            _count(engine.generate(request), found)
-    if not found.rounds:
+            tally.extend(engine.generate(request))
+    found = tally.summary().drafters.get(Source.DFLASH)
+    if found is None:
         raise UserError(f"{drafter}: drafted nothing for {model}; its context is too small for the questions")
     return found
 
 
-def table(found: Sequence[tuple[str, Acceptance]]) -> list[str]:
+def table(found: Sequence[tuple[str, Record]]) -> list[str]:
     """Lines that compare drafters, by name."""
     width = max(len(name) for name, _ in found)
     head = f"{'':{width}}  stands  tokens a round  by position"
-    return [head, *(_row(name.ljust(width), acceptance) for name, acceptance in found)]
+    return [head, *(_row(name.ljust(width), record) for name, record in found)]
 
 
-def _row(name: str, found: Acceptance) -> str:
-    positions = " ".join(f"{share:.0%}" for share in found.by_position())
-    return f"{name}  {found.share:6.1%}  {found.tokens_per_round:14.2f}  {positions}"
+def _row(name: str, found: Record) -> str:
+    # What every round commits is what stood and the target's own token.
+    per_round = 1 + found.accepted / found.rounds
+    positions = " ".join(f"{share:.0%}" for share in found.by_position)
+    return f"{name}  {found.acceptance or 0:6.1%}  {per_round:14.2f}  {positions}"
 
 
 def _prompts(engine: "Engine", *, thinking: bool) -> tuple[list[list[int]], frozenset[int]]:
@@ -116,9 +85,3 @@ def _prompts(engine: "Engine", *, thinking: bool) -> tuple[list[list[int]], froz
     family = family_for(engine.info.name, engine.info.chat_template)
     chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system_prompt(), tools=TOOL_SPECS)
     return [chat.with_message(question) for question in QUESTIONS], chat.stop_tokens
-
-
-def _count(events: Iterable[Event], into: Acceptance) -> None:
-    for event in events:
-        if isinstance(event, Round) and event.drafted:
-            into.add(event)
