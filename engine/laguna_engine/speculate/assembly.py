@@ -92,7 +92,7 @@ class Assembly:
             tapped_last = self.model.n_layer - 1 in taps.layers
             outputs = taps.outputs if tapped_last else None
             feed = FeatureFeed(self._dflash, target.context.synchronize, taps.features.rows, outputs)
-        return Speculator(target, Drafters(drafters, (suffix, files), files, self._dflash, feed), arbiter)
+        return Speculator(target, Drafters(drafters, (suffix, files), suffix, files, self._dflash, feed), arbiter)
 
     def close(self) -> None:
         """Free the drafter; before the target, whose output matrix it may share."""
