@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from laguna_tui import __version__, quantize
+from laguna_tui.bench import command as bench
 
 EXIT_CODES = """\
 exit codes of `ask`:
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     _session_options(ask, nested=True)
     ask.set_defaults(run=_ask)
     quantize.add_command(commands)
+    bench.add_command(commands)
     return parser
 
 

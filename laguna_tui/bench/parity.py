@@ -1,0 +1,133 @@
+"""Whether drafting changed an answer: what is equal, and where and how narrowly the rest differs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from laguna_engine.engine import Engine
+from laguna_engine.sampling import Sampling
+from laguna_tui.bench.figures import of_way
+from laguna_tui.bench.prompts import Prompt
+from laguna_tui.bench.runs import Sample
+
+NEAR_TIE = 0.5
+"""Logits by which two tokens may differ and still be swapped by rounding alone: kernels for one row and for several
+differ by up to 0.13 on the tiny models this was measured on, and a wrong cache shows as 7 and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A closer look at an answer that differs.
+
+    margin: how much better the target finds the plain token, as logits; None when the answer came out as it was, which
+    means that plain decoding itself is undecided there.
+    """
+
+    margin: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where an answer first departs from the plain one.
+
+    plain, drafted: the text of the token each has there, empty where it has ended. look: what decoding it plainly once
+    more says, None when nobody looked.
+    """
+
+    way: str
+    prompt: str
+    index: int
+    plain: str
+    drafted: str
+    look: "Look | None" = None
+
+    @property
+    def near_tie(self) -> bool | None:
+        """Whether rounding explains it; None when nobody looked."""
+        if self.look is None:
+            return None
+        return self.look.margin is None or abs(self.look.margin) < NEAR_TIE
+
+    def fields(self) -> dict[str, object]:
+        """As JSON-able values."""
+        return {**asdict(self), "near_tie": self.near_tie}
+
+    def line(self) -> str:
+        """As a sentence fragment."""
+        where = f"{self.way}, {self.prompt}: token {self.index} is {self.drafted!r}, plainly {self.plain!r}"
+        if self.look is None:
+            return where
+        if self.look.margin is None:
+            return f"{where}; a near-tie, because plain decoding gave both"
+        return f"{where}; {'a near-tie' if self.near_tie else 'NO near-tie'}, margin {self.look.margin:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """Of `prompts` answered both ways, how many came out the same every time."""
+
+    way: str
+    prompts: int
+    same: int
+    differences: tuple[Difference, ...] = ()
+
+    def fields(self) -> dict[str, object]:
+        """As JSON-able values."""
+        return {"prompts": self.prompts, "same": self.same, "differences": [each.fields() for each in self.differences]}
+
+
+Looker = Callable[[Sample], Look]
+"""Looks closely at an answer that differs."""
+
+
+def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
+    """The first index at which two answers are not the same, the end of one included; None when they are equal."""
+    for index, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return index
+    return None if len(one) == len(other) else min(len(one), len(other))
+
+
+def compare(
+    samples: Sequence[Sample], way: str, base: str, text: Callable[[int], str], look: Looker | None = None
+) -> Parity:
+    """Hold every answer of `way` against the first plain one to the same prompt."""
+    plain = {sample.prompt: sample for sample in reversed(of_way(samples, base))}
+    prompts, differing = set(), {}
+    for sample in of_way(samples, way):
+        if sample.prompt in plain:
+            prompts.add(sample.prompt)
+            index = first_difference(plain[sample.prompt].tokens, sample.tokens)
+            if index is not None and sample.prompt not in differing:
+                differing[sample.prompt] = (sample, index)
+    differences = tuple(
+        Difference(
+            way,
+            name,
+            index,
+            _text_at(plain[name].tokens, index, text),
+            _text_at(sample.tokens, index, text),
+            look(sample) if look else None,
+        )
+        for name, (sample, index) in differing.items()
+    )
+    return Parity(way, len(prompts), len(prompts) - len(differences), differences)
+
+
+def pieces(engine: Engine) -> Callable[[int], str]:
+    """The text of a token of the engine's model."""
+    return lambda token: engine.vocab.piece(token).decode("utf-8", "replace")
+
+
+def replayed(engine: Engine, prompts: Sequence[Prompt], sampling: Sampling) -> Looker:
+    """Looks at a differing answer by decoding it once more."""
+    by_name = {prompt.name: prompt for prompt in prompts}
+
+    def look(sample: Sample) -> Look:
+        found = engine.replay(by_name[sample.prompt].tokens, sample.tokens, sampling).divergence
+        return Look(None if found is None else found.margin)
+
+    return look
+
+
+def _text_at(tokens: Sequence[int], index: int, text: Callable[[int], str]) -> str:
+    return text(tokens[index]) if index < len(tokens) else ""

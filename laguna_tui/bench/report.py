@@ -1,0 +1,149 @@
+"""The report of a benchmark: what was found, on which machine, with which files. Markdown to read, JSON to keep."""
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from laguna_tui.bench.machine import Machine, load_average, sha256
+from laguna_tui.bench.measurement import Measurement
+from laguna_tui.bench.options import Options
+from laguna_tui.bench.progress import Progress
+from laguna_tui.bench.runs import Sample
+from laguna_tui.text import sanitize
+
+FORMAT = 1
+"""Of the JSON: raised when a reader of the one before would misread it."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A model's file: its size in bytes and its hash, which alone says what was measured."""
+
+    name: str
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path, progress: Progress) -> "File":
+        """Read the whole file once."""
+        return cls(path.name, path.stat().st_size, sha256(path, progress.show))
+
+    def line(self) -> str:
+        """As one line of a report."""
+        return f"{self.name}, {self.size / 1e6:,.1f} MB, sha256 {self.sha256}"
+
+
+@dataclass(slots=True)
+class Report:
+    """One benchmark, from before it began until it is over or was interrupted."""
+
+    kind: str
+    options: Options
+    machine: Machine
+    model: File
+    drafter: File | None
+    load_before: float | None
+    load_after: float | None = None
+    interrupted: bool = False
+    _body: dict[str, object] = field(default_factory=dict)
+    _lines: list[str] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, kind: str, options: Options, progress: Progress) -> "Report":
+        """Note the machine and the files. The machine's load is that of others now."""
+        load = load_average()
+        model = File.of(options.model, progress)
+        drafter = None if options.drafter is None else File.of(options.drafter, progress)
+        return cls(kind, options, Machine.here(), model, drafter, load)
+
+    def finish(self, measurement: Measurement, *, interrupted: bool) -> None:
+        """Take in what was found so far."""
+        self.load_after, self.interrupted = load_average(), interrupted
+        outcome, info = measurement.outcome(), measurement.opened.info
+        self._body = {
+            "rows": list(outcome.rows),
+            "notes": list(outcome.notes),
+            "prompts": [{"name": prompt.name, "tokens": len(prompt.tokens)} for prompt in measurement.opened.prompts],
+            "engine": None
+            if info is None
+            else {"context": info.n_ctx, "kv": info.kv_type.value, "drafter": info.drafter},
+            "warnings": [] if info is None else list(info.warnings),
+            "samples": [_sample(sample) for sample in measurement.samples],
+        }
+        self._lines = outcome.table.lines() if outcome.rows else ["Nothing was measured."]
+        warnings = [] if info is None else [f"warning: {text}" for text in info.warnings]
+        self._lines += ["", *(f"- {note}" for note in (*outcome.notes, *self._about(measurement), *warnings))]
+
+    def markdown(self) -> str:
+        """The table with what has to be known to read it."""
+        title = f"## laguna-tui bench {self.kind}{', interrupted' if self.interrupted else ''}"
+        return sanitize("\n".join([title, "", *self._lines])) + "\n"
+
+    def json(self) -> str:
+        """Everything that was measured, as one JSON object; figures that could not be had are null."""
+        whole = {
+            "format": FORMAT,
+            "bench": self.kind,
+            "interrupted": self.interrupted,
+            "machine": {**self.machine.fields(), "load_before": self.load_before, "load_after": self.load_after},
+            "model": asdict(self.model),
+            "drafter": None if self.drafter is None else asdict(self.drafter),
+            "options": self._options(),
+            **self._body,
+        }
+        return json.dumps(_finite(whole), ensure_ascii=False, indent=1) + "\n"
+
+    def _options(self) -> dict[str, object]:
+        settings, sampling = self.options.settings, self.options.sampling
+        return {
+            "speculation": settings.speculation,
+            "threads": settings.threads,
+            "gpu_layers": settings.gpu_layers,
+            "tokens": self.options.tokens,
+            "repeats": self.options.repeats,
+            "use": self.options.use,
+            "sampling": asdict(sampling),
+        }
+
+    def _about(self, measurement: Measurement) -> list[str]:
+        prompts, answers = len(measurement.opened.prompts), len(measurement.samples)
+        loads = f"load average {_load(self.load_before)} before, {_load(self.load_after)} after"
+        settings = self.options.settings
+        threads = f"{settings.threads} threads" if settings.threads else "one thread per core"
+        lines = [
+            f"{prompts} prompts, {answers} answers of up to {self.options.tokens} tokens; KV cache {settings.kv}, "
+            f"{threads}, {settings.speculation} mode, temperature {self.options.sampling.temperature:g}",
+            f"model: {self.model.line()}",
+        ]
+        lines += [] if self.drafter is None else [f"drafter: {self.drafter.line()}"]
+        return [*lines, f"machine: {self.machine.line()}; {loads}"]
+
+
+def _sample(sample: Sample) -> dict[str, object]:
+    return {
+        "way": sample.way,
+        "prompt": sample.prompt,
+        "repeat": sample.repeat,
+        "tokens": sample.stats.generated_tokens,
+        "decode_s": sample.seconds,
+        "prefill_s": sample.stats.prefill_s,
+        "prompt_tokens": sample.stats.prompt_tokens,
+        "cached_tokens": sample.stats.cached_tokens,
+        "rounds": sample.stats.rounds,
+        "drafted": sample.stats.drafted,
+        "accepted": sample.stats.accepted,
+    }
+
+
+def _load(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
+
+
+def _finite(value: object) -> object:
+    """JSON knows no infinities."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
