@@ -102,7 +102,7 @@ class DFlash:
         drafters.check_pair(drafter, target)
         checked = {name: adapter_files.read(file, drafter) for name, file in adapters}
         rows = HostRows(drafter.file, _EMBEDDING) if drafter.has(_EMBEDDING) else embedding
-        if rows is None or rows.width != drafter.n_embd:
+        if rows is None or (rows.width, rows.count) != (drafter.n_embd, target.n_vocab):
             raise ModelFileError(f"{path}: it needs its model's embeddings; choose a drafter with its own")
         if features.shape[0] != drafter.n_embd * len(drafter.taps):
             raise GraphError(f"{features} does not hold {len(drafter.taps)} hidden states of {drafter.n_embd}")

@@ -4,13 +4,13 @@ A wrong pair drafts nonsense that the target rejects, so without this check it w
 ModelFileError with a sentence; no weight is read.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.gguf import drafter_tensors, header
-from laguna_engine.gguf.dimensions import Dimensions
+from laguna_engine.gguf.dimensions import MAX_SIZE, Dimensions
 from laguna_engine.gguf.drafter_names import LUCEBOX, UPSTREAM, Keys, canonical_tensors
 from laguna_engine.gguf.header import Header
 from laguna_engine.gguf.reader import Damaged, Value
@@ -152,7 +152,6 @@ def _assembled(
     names = {info.name for info in file.tensors}
     laguna = _is_laguna(keys, names)
     window, sliding = _sliding(dimensions, native_laguna=laguna and not keys.lucebox)
-    most = 1 << 24
     return DrafterHeader(
         file=file,
         n_embd=dimensions.n_embd,
@@ -166,7 +165,7 @@ def _assembled(
         rope_dims=dimensions.optional("rope.dimension_count", dimensions.head_size, 2, dimensions.head_size),
         block=keys.whole(keys.value("block_size"), "block size", 1, MAX_BLOCK),
         taps=taps,
-        mask_id=keys.whole(keys.mask_token(), "mask token", 0, (vocabulary or most) - 1),
+        mask_id=keys.whole(keys.mask_token(), "mask token", 0, (vocabulary or MAX_SIZE) - 1),
         window=window,
         sliding=sliding,
         causal=_causal(keys, dimensions, sliding, laguna=laguna),
@@ -205,13 +204,13 @@ def _causal(keys: Keys, dimensions: Dimensions, sliding: tuple[bool, ...], *, la
 
 
 def _check_numbers(drafter: DrafterHeader) -> None:
-    rules: list[tuple[Callable[[], bool], str]] = [
-        (lambda: drafter.longest > 0, f"its block of {drafter.block} leaves nothing to draft"),
-        (lambda: drafter.rope_base > 0, "it has no rope.freq_base"),
-        (lambda: drafter.rope_dims % 2 == 0, f"it rotates {drafter.rope_dims} numbers of each head"),
-        (lambda: min(drafter.taps) >= 0, "it reads the target's embeddings, which are no layer's output"),
-        (lambda: len(set(drafter.taps)) == len(drafter.taps), "it reads one of the target's layers twice"),
-    ]
+    rules = (
+        (drafter.longest > 0, f"its block of {drafter.block} leaves nothing to draft"),
+        (drafter.rope_base > 0, "it has no rope.freq_base"),
+        (drafter.rope_dims % 2 == 0, f"it rotates {drafter.rope_dims} numbers of each head"),
+        (min(drafter.taps) >= 0, "it reads the target's embeddings, which are no layer's output"),
+        (len(set(drafter.taps)) == len(drafter.taps), "it reads one of the target's layers twice"),
+    )
     for holds, complaint in rules:
-        if not holds():
+        if not holds:
             raise Damaged(complaint)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+from laguna_engine.gguf.dimensions import MAX_SIZE
 from laguna_engine.gguf.reader import Damaged, LongArray, Value
 from laguna_engine.gguf.tensors import TensorInfo
 
@@ -88,7 +89,7 @@ class Keys:
         """Every count of tokens that the metadata gives."""
         declared, tokens = self.value("vocab_size"), self._metadata.get("tokenizer.ggml.tokens")
         if declared is not None:
-            yield self.whole(declared, "vocabulary size", 1, 1 << 24)
+            yield self.whole(declared, "vocabulary size", 1, MAX_SIZE)
         if isinstance(tokens, LongArray):
             yield tokens.length
         elif isinstance(tokens, tuple):
