@@ -3,7 +3,6 @@
 What imports llama.cpp's neighbourhood is imported in the functions, so that a screen can be there before it.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,14 +34,8 @@ def drafter_of(settings: Settings, entry: ModelEntry) -> Path | None:
     return path
 
 
-def engine_options(
-    settings: Settings,
-    entry: ModelEntry,
-    drafter: Path | None,
-    mode: "Speculation",
-    economy: Mapping[str, object] | None,
-) -> "EngineOptions":
-    """What to open: an entry that has a file, decoding in this mode, with what was learned about drafts earlier."""
+def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, mode: "Speculation") -> "EngineOptions":
+    """What to open: an entry that has a file, decoding in this mode."""
     from laguna_engine.engine import EngineOptions
     from laguna_engine.llama.options import KvType
 
@@ -55,7 +48,6 @@ def engine_options(
         threads=settings.threads,
         speculation=mode,
         drafter=drafter,
-        economy=economy,
     )
 
 

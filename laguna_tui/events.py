@@ -175,12 +175,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What came of it: `compared` tokens of `total` were equal up to the difference, if there is one."""
+    """What came of it: `compared` tokens of `total` were equal, up to the difference if there is one.
+
+    Fewer than all without a difference: it was cancelled.
+    """
 
     compared: int
     total: int
     difference: Difference | None
     seconds: float
-
-
-ProofEvent = Proving | Proof

@@ -12,6 +12,7 @@ from enum import Enum, IntEnum
 from typing import TextIO
 
 from laguna_engine.events import Round, Stats
+from laguna_engine.speculate.tally import Tally
 from laguna_tui.events import (
     AgentEvent,
     CallRejected,
@@ -23,6 +24,7 @@ from laguna_tui.events import (
     TurnEnd,
     TurnFinished,
 )
+from laguna_tui.shares import shares
 from laguna_tui.text import sanitize, sanitize_line
 
 
@@ -52,6 +54,8 @@ class Outcome:
     text: list[str] = field(default_factory=list)
     tools: list[dict[str, object]] = field(default_factory=list)
     steps: list[Stats] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
     end: TurnEnd = TurnEnd.EMPTY_ANSWER
     detail: str = ""
     context_used: int = 0
@@ -66,6 +70,9 @@ class Outcome:
                 self.tools.append({"id": call_id, "name": name, "arguments": arguments})
             case ToolFinished(call_id, _, output, ok, seconds):
                 self.tools[-1] |= {"output": output, "ok": ok, "seconds": round(seconds, 6)}
+            case DraftRound(spun):
+                self.rounds.append(spun)
+                self.tally.add(spun)
             case StepFinished(stats, used, size):
                 self.steps.append(stats)
                 self.context_used, self.context_size = used, size
@@ -97,6 +104,21 @@ class Outcome:
             "context_size": self.context_size,
         }
 
+    def speculation(self) -> dict[str, object] | None:
+        """What speculation brought over all steps of the turn; shares are of 1. None when nothing was told of it."""
+        told = self.tally.summary()
+        if not told.rounds:
+            return None
+        return {
+            "rounds": told.rounds,
+            "tokens_per_round": _rounded(told.tokens_per_round),
+            "drafted": told.together.drafted,
+            "accepted": told.together.accepted,
+            "acceptance": _rounded(told.together.acceptance),
+            "acceptance_by_position": [round(share, 3) for share in told.together.by_position],
+            "shares": {source.value: round(share, 3) for source, share in shares(told).items()},
+        }
+
 
 def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool) -> ExitCode:
     """Write the events of one turn in the given format; returns the exit code.
@@ -126,7 +148,8 @@ def _summary(outcome: Outcome, model: str) -> dict[str, object]:
         "end": outcome.end.value,
         "detail": outcome.detail,
         "tools": outcome.tools,
-        "stats": outcome.rates(),
+        "stats": {**outcome.rates(), "speculation": outcome.speculation()},
+        "rounds": [_short(spun) for spun in outcome.rounds],
     }
 
 
@@ -138,6 +161,7 @@ def _finish_text(outcome: Outcome, *, stats: bool) -> None:
         sys.stderr.write(f"laguna-tui: {sanitize_line(outcome.detail)}\n")
     if stats:
         sys.stderr.write(_stats_line(outcome.rates()) + "\n")
+        sys.stderr.write(_speculation_line(outcome) + "\n")
 
 
 def _stats_line(rates: dict[str, object]) -> str:
@@ -149,6 +173,19 @@ def _stats_line(rates: dict[str, object]) -> str:
         f"prefill {rates['prefilled_tokens']:,} tokens at {rate('prefill_tokens_per_second')}"
         f" ({rates['cached_tokens']:,} reused) · decode {rates['generated_tokens']:,} tokens at"
         f" {rate('decode_tokens_per_second')} · context {rates['context_used']:,} of {rates['context_size']:,}"
+    )
+
+
+def _speculation_line(outcome: Outcome) -> str:
+    told = outcome.tally.summary()
+    if not told.together.drafted:
+        why = f" ({sanitize_line(told.reason)})" if told.reason else ""
+        return f"speculation: nothing was drafted{why}"
+    each = sorted(shares(told).items(), key=lambda pair: -pair[1])
+    return (
+        f"speculation {told.tokens_per_round:.2f} tokens a round in {told.rounds:,} rounds"
+        f" · {told.together.acceptance:.0%} of {told.together.drafted:,} drafted tokens stood"
+        f" · {', '.join(f'{source.value} {share:.0%}' for source, share in each)}"
     )
 
 
@@ -204,6 +241,20 @@ def _round(spun: Round) -> dict[str, object]:
         "ms": {name: round(seconds * 1000, 3) for name, seconds in times.items()},
         "reason": spun.reason,
     }
+
+
+def _short(spun: Round) -> list[object]:
+    """A round as a row: drafter, drafted, accepted, milliseconds."""
+    return [
+        spun.drafter.value if spun.drafter else None,
+        spun.drafted,
+        spun.accepted,
+        round(spun.total_s * 1000, 3),
+    ]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
 
 
 def _plain(values: dict[str, object]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 llama.cpp is loaded only when the session is opened, so that a screen can be there before the model is.
 """
 
+import contextlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,16 +14,20 @@ from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
 from laguna_tui.choices import agent_options, described, drafter_of, economy_file, engine_options
 from laguna_tui.errors import UserError
-from laguna_tui.events import AgentEvent
+from laguna_tui.events import AgentEvent, Proof, Proving
 from laguna_tui.models.catalogue import ModelEntry, load_catalogue, resolve
-from laguna_tui.models.economy import load_economy
+from laguna_tui.models.economy import load_economy, save_economy
+from laguna_tui.proof import proof_of
 from laguna_tui.settings import Settings
 
 if TYPE_CHECKING:
-    from laguna_engine.engine import Engine
+    from laguna_engine.engine import Engine, EngineOptions
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.tools import Toolbox
     from laguna_tui.tui.session import SessionInfo
+
+
+TOO_LATE = "Strict speculation must be chosen before anything is computed. Start again with --speculation strict."
 
 
 @dataclass(slots=True)
@@ -108,29 +113,67 @@ class LocalSession:
         """Decode in this mode from now on. Plain decoding needs no other engine, strict and fast each their own.
 
         Raises:
-            EngineError: the mode cannot be had; the session goes on as it was.
+            UserError, EngineError: the mode cannot be had; the session goes on as it was.
         """
+        from laguna_engine.native.kernels import use_fixed_kernels
+
         parts = self._whole_parts()
+        # Asked before the engine is given up: once something was computed, the answer is no.
+        if mode is Speculation.STRICT and not use_fixed_kernels():
+            raise UserError(TOO_LATE)
         if mode not in (Speculation.OFF, parts.engine.info.speculation):
             self._reopen(mode, progress)
         self.mode = mode
         parts.agent.use_drafting(replace(parts.agent.drafting, enabled=mode is not Speculation.OFF))
         return self._info(parts.engine)
 
+    def prove(self, progress: Callable[[Proving], None]) -> Proof:
+        """Generate the last generation of the last answer again without speculation, and compare.
+
+        Raises:
+            UserError: there is no answer yet.
+            EngineError: the engine fails. If llama.cpp aborted, the next message gets a fresh engine.
+        """
+        parts = self._whole_parts()
+        last = parts.agent.last
+        if last is None:
+            raise UserError("There is no answer to prove yet. Ask something first.")
+        try:
+            return proof_of(parts.engine, last, progress)
+        except NativeAbort:
+            self._lost = True
+            raise
+
     def close(self) -> None:
         """Free everything. Idempotent."""
         parts, self._parts = self._parts, None
         if parts is not None:
-            parts.engine.close()
+            self._retire(parts.engine)
             parts.toolbox.close()
+
+    def _retire(self, engine: "Engine") -> None:
+        """Close an engine, and keep what it learned."""
+        engine.cancel()
+        if self.state is not None and not self._lost:
+            # An engine that fails at the very end has nothing to tell; that is no reason not to close it.
+            with contextlib.suppress(EngineError):
+                save_economy(self._economy_file(engine.info.speculation), engine.economy())
+        engine.close()
 
     def _open_engine(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "Engine":
         from laguna_engine.engine import Engine
 
-        options = engine_options(self.settings, self.entry, self.drafter, mode, None)
+        options = self._engine_options(mode)
         if self.state is not None:
-            options = replace(options, economy=load_economy(economy_file(self.state, options)))
+            options = replace(options, economy=load_economy(self._economy_file(mode)))
         return Engine.open(options, progress)
+
+    def _engine_options(self, mode: Speculation) -> "EngineOptions":
+        return engine_options(self.settings, self.entry, self.drafter, mode)
+
+    def _economy_file(self, mode: Speculation) -> Path:
+        assert self.state is not None, "only asked for where something is kept"
+        return economy_file(self.state, self._engine_options(mode))
 
     def _reopen(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> None:
         """Another engine for the same conversation, or the one there was when the new one cannot be had.
@@ -139,7 +182,7 @@ class LocalSession:
         """
         parts = self._open_parts()
         before = parts.engine.info.speculation
-        parts.engine.close()
+        self._retire(parts.engine)
         self._lost = True
         try:
             self._take(self._open_engine(mode, progress))

@@ -10,23 +10,33 @@ from textual import on
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
+from laguna_engine.options import Speculation
+from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
-from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress
+from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress, safe_proof
 from laguna_tui.tui.commands import find, is_slash
 from laguna_tui.tui.conversation import Conversation
 from laguna_tui.tui.heap import set_aside
-from laguna_tui.tui.session import ChatSession, TuiSettings
+from laguna_tui.tui.session import ChatSession, SessionInfo, TuiSettings
 from laguna_tui.tui.shell import Shell
 from laguna_tui.tui.signals import on_ending_signals
+from laguna_tui.tui.speed import MODE_NAMES, Legend
+from laguna_tui.tui.speed_book import SpeedBook
 from laguna_tui.tui.status import Status
 from laguna_tui.tui.transcript.welcome import Welcome
-from laguna_tui.tui.turns import Cleared, Failed, Idle, Opened, State, Turns
+from laguna_tui.tui.turns import Cleared, Failed, Idle, Opened, State, Switched, Turns
+from laguna_tui.tui.widgets.drafts import DraftsScreen
 from laguna_tui.tui.widgets.prompt import Prompt
 
 # Fast enough to look continuous, slow enough to leave the processor to the model.
 DRAWS_PER_SECOND = 20
 # The second ctrl+c must follow this soon to mean: quit.
 TWICE_S = 1.5
+MODES = {
+    Speculation.FAST: "Speculation is on: fast.",
+    Speculation.STRICT: "Speculation is on: strict.",
+    Speculation.OFF: "Speculation is off, from the next answer on.",
+}
 NO_MODEL = "No model is loaded, so nobody can answer. The message above says what to do."
 
 
@@ -40,9 +50,13 @@ class LagunaApp(Shell):
         self._session = session
         self._turns = Turns(session)
         self.conversation = Conversation(self.document)
+        self.book = SpeedBook()
         self._welcome = Welcome(self._model, self._folder)
+        self._warned: set[str] = set()
         self._poller: Timer | None = None
         self._interrupted_at = -TWICE_S
+        # What switching speculation on again goes back to.
+        self._drafting = Speculation.FAST
 
     @property
     def state(self) -> State:
@@ -72,9 +86,20 @@ class LagunaApp(Shell):
     def _show(self) -> None:
         self.status_bar.status = replace(self.status_bar.status, state=self._turns.state)
         self.rail.queued = tuple(sanitize_line(message) for message in self._turns.queued)
+        self._show_speed()
         self.transcript.update_rows()
         if self._poller is not None and not self._turns.busy:
             self._poller.pause()
+
+    def _show_speed(self) -> None:
+        """Bring to date what is looked at of the numbers; what is hidden costs nothing."""
+        if self.speed_panel.display:
+            self.speed_panel.speed = self.book.speed()
+            self.speed_panel.rounds = tuple(self.book.rounds)
+        if self.conversation.heat.on:
+            self.rail.legend = Legend(tuple(self.book.shares.items()), self.no_color)
+        if isinstance(self.screen, DraftsScreen):
+            self.screen.show(self.book.first, tuple(self.book.rounds))
 
     def _apply(self, item: object) -> None:
         if isinstance(item, LoadProgress):
@@ -82,15 +107,21 @@ class LagunaApp(Shell):
         elif is_event(item):
             item = safe_event(item)
             self.conversation.apply(item)
+            self.book.hear(item)
+        elif isinstance(item, Proving | Proof):
+            item = safe_proof(item) if isinstance(item, Proof) else item
+            self.conversation.prove(item)
         self.status_bar.status = self.status_bar.status.told(item)
         match item:
             case Opened(info):
-                self.status_bar.status = replace(self.status_bar.status, size=info.context_size, load=None)
-                for warning in info.warnings:
-                    self.conversation.say(sanitize(warning), "warning")
                 self._welcome.tell(sanitize_line(info.details))
+                self._opened(info)
                 set_aside()
+            case Switched(info):
+                self._opened(info)
+                self.tell(MODES[info.mode] if info.mode else "The mode was changed.")
             case Failed(sentence):
+                self.status_bar.status = replace(self.status_bar.status, proof=None, load=None)
                 self.conversation.fail(sentence)
                 if self._turns.state is State.FAILED:
                     self._give_back()
@@ -99,6 +130,16 @@ class LagunaApp(Shell):
                 set_aside()
             case Cleared():
                 self.status_bar.status = replace(self.status_bar.status, used=0, rate=None, prefill=None)
+
+    def _opened(self, info: SessionInfo) -> None:
+        """The session is as this says, from now on."""
+        mode = MODE_NAMES[info.mode] if info.mode else ""
+        self.status_bar.status = replace(self.status_bar.status, size=info.context_size, load=None, mode=mode)
+        self.book.mode, self.book.drafter = info.mode, sanitize_line(info.drafter)
+        for warning in info.warnings:
+            if warning not in self._warned:
+                self.conversation.say(sanitize(warning), "warning")
+        self._warned.update(info.warnings)
 
     # -- from the user
 
@@ -124,9 +165,7 @@ class LagunaApp(Shell):
         if self._turns.send(message):
             self.conversation.ask(sanitize(message))
             self.transcript.follow()
-        if self._poller is not None:
-            self._poller.resume()
-        self._show()
+        self._go_on()
 
     def action_stop(self) -> None:
         """Stop the answer; messages that waited go back into the input, and so does the focus."""
@@ -152,9 +191,7 @@ class LagunaApp(Shell):
         self.conversation.clear()
         self.document.append(self._welcome)
         self.transcript.action_follow()
-        if self._poller is not None:
-            self._poller.resume()
-        self._show()
+        self._go_on()
 
     def action_interrupt(self) -> None:
         """Ctrl+C: copy a selection, else clear the input, else stop, else (again, soon) quit."""
@@ -176,6 +213,59 @@ class LagunaApp(Shell):
         elif self._turns.state is State.BUSY:
             self.action_stop()
         self.tell("Press Ctrl+C again to quit.")
+
+    # -- speculation
+
+    def action_speed(self) -> None:
+        """Show the numbers, or hide them."""
+        self.speed_panel.display = not self.speed_panel.display
+        self._show_speed()
+
+    def action_tint(self) -> None:
+        """Tint what was said by who proposed it, or stop it."""
+        heat = self.conversation.heat
+        heat.on = not heat.on
+        self.rail.legend = None
+        self.transcript.set_class(self.no_color, "-mono")
+        self.transcript.restyle()
+        self._show_speed()
+
+    def action_drafts(self) -> None:
+        """Show the last rounds, with what did not stand."""
+        self.push_screen(DraftsScreen(self.book.first, tuple(self.book.rounds), mono=self.no_color))
+
+    def action_prove(self) -> None:
+        """Generate the last answer again without speculation, and compare."""
+        if not self._turns.prove():
+            self.tell("An answer can be proved when nothing else is going on.", "warning")
+            return
+        self.transcript.follow()
+        self._go_on()
+
+    def action_speculation(self) -> None:
+        """Decode plainly from the next answer on, or draft again."""
+        mode = self.book.mode
+        self._speculate(self._drafting if mode is Speculation.OFF else Speculation.OFF)
+        self._drafting = mode if mode in (Speculation.FAST, Speculation.STRICT) else self._drafting
+
+    def action_strict(self) -> None:
+        """Strict speculation, or back to fast."""
+        self._speculate(Speculation.FAST if self.book.mode is Speculation.STRICT else Speculation.STRICT)
+
+    def _speculate(self, mode: Speculation) -> None:
+        if self._turns.state in (State.FAILED, State.LOADING):
+            self.tell(NO_MODEL if self._turns.state is State.FAILED else "The model is still loading.", "warning")
+            return
+        if self._turns.busy:
+            self.tell("The mode changes when the answer is done.")
+        self._turns.speculate(mode)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """There is something to poll for again."""
+        if self._poller is not None:
+            self._poller.resume()
+        self._show()
 
     async def action_quit(self) -> None:
         """Leave."""

@@ -9,8 +9,7 @@ from laguna_tui.events import (
     AgentEvent,
     CallRejected,
     DraftRound,
-    ProofEvent,
-    Proving,
+    Proof,
     ReasoningDelta,
     TextDelta,
     ToolFinished,
@@ -47,11 +46,11 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return event
 
 
-def safe_proof(event: ProofEvent) -> ProofEvent:
+def safe_proof(event: Proof) -> Proof:
     """The same, with texts that can be drawn."""
-    if isinstance(event, Proving) or event.difference is None:
-        return event
     found = event.difference
+    if found is None:
+        return event
     before, answered, plain = map(sanitize, (found.before, found.answered, found.plain))
     return replace(event, difference=replace(found, before=before, answered=answered, plain=plain))
 

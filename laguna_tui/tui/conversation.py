@@ -11,6 +11,8 @@ from laguna_engine.events import Prefill, Source
 from laguna_tui.events import (
     AgentEvent,
     CallRejected,
+    Proof,
+    Proving,
     ReasoningDelta,
     TextDelta,
     ToolFinished,
@@ -25,6 +27,7 @@ from laguna_tui.tui.markdown.tint import Heat
 from laguna_tui.tui.stream import AnswerStream
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.pieces import Asked, Notice
+from laguna_tui.tui.transcript.proof import Proved
 from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.transcript.working import Working
 
@@ -51,6 +54,7 @@ class Conversation:
         self._thought_at = 0.0
         self._calls: dict[int, Called] = {}
         self._working: Working | None = None
+        self._proved: Proved | None = None
 
     def ask(self, text: str) -> None:
         """The user's message was sent."""
@@ -72,6 +76,7 @@ class Conversation:
         """Nothing runs any more: what still looks as if it did is closed."""
         self._idle()
         self._end_text()
+        self._end_proof()
         for called in self._calls.values():
             called.stop_waiting()
         self._calls.clear()
@@ -79,8 +84,25 @@ class Conversation:
     def clear(self) -> None:
         """A new chat."""
         self.document.clear()
-        self._stream = self._thought = self._working = None
+        self._stream = self._thought = self._working = self._proved = None
         self._calls.clear()
+
+    def prove(self, state: Proving | Proof) -> None:
+        """How far a proof has come, or what came of it."""
+        if self._proved is None:
+            self._idle()
+            self._end_text()
+            self._proved = Proved()
+            self.document.append(self._proved)
+        self._proved.tell(state)
+        if isinstance(state, Proof):
+            self._proved = None
+
+    def _end_proof(self) -> None:
+        """A proof that nothing came of leaves no trace."""
+        if self._proved is not None:
+            self.document.remove(self._proved)
+            self._proved = None
 
     def apply(self, event: AgentEvent) -> None:
         """Show what the event says."""

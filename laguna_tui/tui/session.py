@@ -7,7 +7,7 @@ from typing import Protocol
 
 from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
-from laguna_tui.events import AgentEvent
+from laguna_tui.events import AgentEvent, Proof, Proving
 
 AUTO_THEME = "auto"
 
@@ -37,7 +37,7 @@ class TuiSettings:
 class ChatSession(Protocol):
     """One conversation with one model. Everything but `cancel` is called from one thread, which may block.
 
-    `open`, `ask`, `new_chat` and `speculate` raise `EngineError` or `UserError` with a sentence for the user.
+    `open`, `ask`, `new_chat`, `speculate` and `prove` raise `EngineError` or `UserError` with a sentence for the user.
     """
 
     @property
@@ -70,6 +70,13 @@ class ChatSession(Protocol):
         """Decode in this mode from now on. The conversation stays; the model may have to be loaded again.
 
         An `EngineError` says why the mode cannot be had; everything is as it was then.
+        """
+        ...
+
+    def prove(self, progress: Callable[[Proving], None]) -> Proof:
+        """Generate the last generation of the last answer again without speculation, and compare.
+
+        `cancel` ends it early. UserError when there is no answer yet.
         """
         ...
 

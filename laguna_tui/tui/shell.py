@@ -29,8 +29,11 @@ from laguna_tui.tui.widgets.bars import Rail, StatusBar
 from laguna_tui.tui.widgets.help import HelpScreen
 from laguna_tui.tui.widgets.prompt import Prompt
 from laguna_tui.tui.widgets.search import HistorySearch
+from laguna_tui.tui.widgets.speed import SpeedPanel
 
 ALWAYS = ("quit", "interrupt")
+# From this width on there is room for a column beside lines of prose of full length.
+COLUMN_FROM = 150
 
 
 class Shell(App[None]):
@@ -39,6 +42,7 @@ class Shell(App[None]):
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "laguna"
     ENABLE_COMMAND_PALETTE = True
+    HORIZONTAL_BREAKPOINTS = [(0, "-small"), (COLUMN_FROM, "-wide")]  # noqa: RUF012 textual's own type
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop the answer; back to the input"),
         Binding("ctrl+c", "interrupt", "Copy, clear or stop; twice: quit", priority=True),
@@ -49,6 +53,11 @@ class Shell(App[None]):
         Binding("ctrl+y", "copy_answer", "Copy the last answer", priority=True),
         Binding("ctrl+t", "toggle_thinking", "Open or close the thinking", priority=True),
         Binding("ctrl+o", "toggle_tools", "Open or close the tool calls", priority=True),
+        Binding("f2", "speed", "How fast it is, and why", priority=True),
+        Binding("f3", "tint", "Tint the answer by who proposed it", priority=True),
+        Binding("f4", "drafts", "What was drafted, and what did not stand", priority=True),
+        Binding("f5", "prove", "Prove that speculation changed nothing", priority=True),
+        Binding("f6", "speculation", "Speculation off or on", priority=True),
         Binding("ctrl+r", "search_history", "Search what you typed before"),
         Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
         Binding("ctrl+down", "block(1)", "To the block below", priority=True),
@@ -62,12 +71,14 @@ class Shell(App[None]):
         self.settings = settings
         self.document = Document()
         self.transcript = Transcript(self.document, id="transcript")
+        self.speed_panel = SpeedPanel(id="speed")
         self.rail = Rail(id="rail")
         self.prompt = Prompt(History(settings.state_dir), placeholder=placeholder, id="prompt")
         self.status_bar = StatusBar(id="status")
 
     def compose(self) -> ComposeResult:
         yield self.transcript
+        yield self.speed_panel
         yield self.rail
         yield self.prompt
         yield self.status_bar
@@ -81,6 +92,9 @@ class Shell(App[None]):
         if not known and wanted != AUTO_THEME:
             self.tell(f"There is no theme “{wanted}”. Choose one with /theme.", "warning")
         self.prompt.focus()
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return themes.tint_variables(self.current_theme)
 
     def tell(self, text: str, severity: SeverityLevel = "information") -> None:
         """A short note over the screen. The text is made safe here and never parsed as markup."""

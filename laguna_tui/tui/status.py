@@ -3,7 +3,17 @@
 from dataclasses import dataclass, replace
 
 from laguna_engine.events import LoadProgress, Prefill
-from laguna_tui.events import Rate, ReasoningDelta, StepFinished, TextDelta, ToolStarted, TurnFinished, TurnStarted
+from laguna_tui.events import (
+    Proof,
+    Proving,
+    Rate,
+    ReasoningDelta,
+    StepFinished,
+    TextDelta,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
 from laguna_tui.tui import meter
 from laguna_tui.tui.markdown.wrap import cells, crop
 from laguna_tui.tui.turns import State
@@ -15,6 +25,14 @@ Part = tuple[str, str]
 """Text and the textual style it is drawn in."""
 
 MUTED, BUSY, GOOD, BAD = "$foreground 70%", "$primary", "$success", "$error"
+
+
+_DOING: dict[type, str] = {
+    TextDelta: "answering",
+    ReasoningDelta: "thinking",
+    ToolStarted: "looking",
+    TurnFinished: "waiting",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +48,8 @@ class Status:
     rate: float | None = None
     prefill: Prefill | None = None
     load: LoadProgress | None = None
+    mode: str = ""
+    proof: Proving | None = None
 
     def told(self, event: object) -> "Status":
         """The status after an event."""
@@ -46,14 +66,12 @@ class Status:
             case StepFinished():
                 rate = event.stats.decode_rate or self.rate
                 return replace(self, used=event.context_used, size=event.context_size, rate=rate, prefill=None)
-            case TextDelta():
-                return replace(self, doing="answering", prefill=None)
-            case ReasoningDelta():
-                return replace(self, doing="thinking", prefill=None)
-            case ToolStarted():
-                return replace(self, doing="looking", prefill=None)
-            case TurnFinished():
-                return replace(self, doing="waiting", prefill=None)
+            case TextDelta() | ReasoningDelta() | ToolStarted() | TurnFinished():
+                return replace(self, doing=_DOING[type(event)], prefill=None)
+            case Proving():
+                return replace(self, doing="proving", proof=event, rate=None)
+            case Proof():
+                return replace(self, doing="waiting", proof=None)
             case _:
                 return self
 
@@ -74,10 +92,12 @@ def status_parts(status: Status, width: int) -> list[Part]:
 
 def _rights(status: Status) -> list[list[Part]]:
     """The right side, from rich to poor."""
-    short = [(meter.share(status.used, status.size), MUTED)] if status.size else []
-    full = f"{meter.count(status.used)} / {meter.count(status.size)} ({meter.share(status.used, status.size)})"
-    long = [(full, MUTED)] if status.size else []
     between: Part = ("  ·  ", "$foreground 35%")
+    mode: list[Part] = [(status.mode, MUTED)] if status.mode else []
+    near: list[Part] = [*mode, (" · ", "$foreground 35%")] if mode else []
+    short = [*near, (meter.share(status.used, status.size), MUTED)] if status.size else mode
+    full = f"{meter.count(status.used)} / {meter.count(status.size)} ({meter.share(status.used, status.size)})"
+    long = [*near, (full, MUTED)] if status.size else mode
     model: list[Part] = [(status.model, MUTED)]
     folder: list[Part] = [(status.folder, MUTED)]
     joined = [*model, *([between, *long] if long else [])]
@@ -109,7 +129,9 @@ def _left(status: Status, room: int, *, must_say_speed: bool) -> list[Part]:
 def _progress(status: Status) -> float | None:
     if status.state is State.LOADING and status.load is not None:
         return status.load.fraction
-    prefill = status.prefill
+    prefill, proof = status.prefill, status.proof
+    if status.state is State.BUSY and proof is not None and proof.total:
+        return proof.done / proof.total
     if status.state is State.BUSY and prefill is not None and prefill.done < prefill.total:
         return prefill.done / prefill.total
     return None

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 
+from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 LIGHT_BACKGROUNDS = ("7", "15")  # white and bright white in COLORFGBG
@@ -65,6 +66,22 @@ LIGHT = Theme(
         "block-cursor-foreground": "#fbfaf7",
     },
 )
+
+
+# Whoever drafts has a colour of its own in every theme: as a ground under text (`tint`), and as ink for bars.
+_INKS = {"dflash": "#1f9aa5", "suffix": "#cf8a1f", "file": "#8a63d2"}
+_TINT_STRENGTH = 0.38
+
+
+def tint_variables(theme: Theme) -> dict[str, str]:
+    """Those colours as variables for stylesheets. The grounds are mixed here: text styles cannot be seen through."""
+    inks = {f"ink-{name}": colour for name, colour in _INKS.items()}
+    try:
+        ground = Color.parse(theme.background or ("#121212" if theme.dark else "#e0e0e0"))
+    except ColorParseError:  # a theme of the terminal's own colours, whatever they are
+        ground = Color.parse("#121212" if theme.dark else "#e0e0e0")
+    tints = {f"tint-{name}": ground.blend(Color.parse(ink), _TINT_STRENGTH).hex for name, ink in _INKS.items()}
+    return inks | tints
 
 
 def automatic(environment: Mapping[str, str] = os.environ) -> str:

@@ -1,4 +1,4 @@
-"""Who talks when: loading, asking, stopping, queueing. Knows the session and its thread, but nothing of the screen.
+"""Who talks when: loading, asking, stopping, queueing, changing the mode, proving. Knows nothing of the screen.
 
 The session's thread puts events into a feed; the screen polls it. After a stop or a new chat, what the old turn still
 says is dropped, so that stopping looks immediate even when the engine needs a moment.
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from laguna_engine.errors import EngineError
+from laguna_engine.options import Speculation
 from laguna_tui.errors import UserError
-from laguna_tui.events import ReasoningDelta, TextDelta
+from laguna_tui.events import Proving, ReasoningDelta, TextDelta
 from laguna_tui.text import sanitize
 from laguna_tui.tui.feed import Feed, SessionThread
 from laguna_tui.tui.session import ChatSession, SessionInfo
@@ -29,6 +30,20 @@ class State(Enum):
 @dataclass(frozen=True, slots=True)
 class Opened:
     """The model is loaded."""
+
+    info: SessionInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Switching:
+    """Another mode of decoding is being set up."""
+
+    mode: Speculation
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """It is the mode now."""
 
     info: SessionInfo
 
@@ -61,11 +76,13 @@ class Turns:
         self._feed = Feed()
         self._thread = SessionThread()
         self._clearing = False
+        self._wished: Speculation | None = None
 
     @property
     def busy(self) -> bool:
         """Whether there is something to poll for."""
-        return self.state in (State.LOADING, State.BUSY, State.STOPPING) or self._clearing
+        at_work = self.state in (State.LOADING, State.BUSY, State.STOPPING)
+        return at_work or self._clearing or self._wished is not None
 
     def open(self) -> None:
         """Start to load the model."""
@@ -79,6 +96,18 @@ class Turns:
         self.state = State.BUSY
         self._thread.submit(lambda: self._ask(message))
         return True
+
+    def prove(self) -> bool:
+        """Generate the last answer again and compare; whether it was begun, which needs a free session."""
+        if self.state is not State.READY or self._clearing:
+            return False
+        self.state = State.BUSY
+        self._thread.submit(lambda: self._guard(self._prove, Idle()))
+        return True
+
+    def speculate(self, mode: Speculation) -> None:
+        """Decode in this mode as soon as the session is free."""
+        self._wished = mode
 
     def stop(self) -> None:
         """Stop the turn that runs."""
@@ -105,7 +134,12 @@ class Turns:
 
     def poll(self) -> list[object]:
         """What happened since the last poll, the state already brought up to date."""
-        return [item for item in self._feed.drain() if self._wanted(item)]
+        items = [item for item in self._feed.drain() if self._wanted(item)]
+        if self._wished is not None and self.state is State.READY and not self._clearing:
+            wished, self._wished = self._wished, None
+            self.state = State.LOADING
+            self._thread.submit(lambda: self._guard(lambda: self._switch(wished), Idle()))
+        return items
 
     def _wanted(self, item: object) -> bool:
         match item:
@@ -120,7 +154,7 @@ class Turns:
                 return not self._clearing
             case TextDelta() | ReasoningDelta():
                 return not self._clearing and self.state is not State.STOPPING
-        return not self._clearing or isinstance(item, Opened | Failed)
+        return not self._clearing or isinstance(item, Opened | Switched | Failed)
 
     def _open(self) -> None:
         try:
@@ -134,6 +168,14 @@ class Turns:
                 self._feed.put(event)
 
         self._guard(iterate, Idle())
+
+    def _switch(self, mode: Speculation) -> None:
+        self._feed.put(Switching(mode))
+        self._feed.put(Switched(self._session.speculate(mode, self._feed.put)))
+
+    def _prove(self) -> None:
+        self._feed.put(Proving(0, 0))
+        self._feed.put(self._session.prove(self._feed.put))
 
     def _guard(self, job: Callable[[], None], after: object) -> None:
         """Run a job of the session's thread: an error is told and the thread lives on."""

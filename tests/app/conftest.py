@@ -1,23 +1,5 @@
-"""A tiny real model for the tests of the app, made once a run."""
+"""The tiny real models of the engine's tests, for the tests of the app."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from tests.engine.conftest import tiny_model, tiny_model_path
 
-import pytest
-
-from laguna_engine.llama.model import Model
-from tests.engine import tiny
-
-
-@pytest.fixture(scope="session")
-def tiny_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole tiny Laguna with random weights."""
-    return tiny.laguna().write(tmp_path_factory.mktemp("models") / "tiny-laguna.gguf")
-
-
-@pytest.fixture(scope="session")
-def model(tiny_path: Path) -> Iterator[Model]:
-    """The tiny Laguna, opened for its vocabulary."""
-    opened = Model.open(tiny_path)
-    yield opened
-    opened.close()
+__all__ = ["tiny_model", "tiny_model_path"]

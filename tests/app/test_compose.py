@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -10,13 +11,13 @@ from laguna_engine.errors import EngineError, RequestError
 from laguna_engine.options import Speculation
 from laguna_tui.compose import LocalSession
 from laguna_tui.errors import UserError
-from laguna_tui.events import StepFinished, TurnFinished
+from laguna_tui.events import Proving, StepFinished, TurnFinished
 from laguna_tui.settings import Settings
 
 
 @pytest.fixture
-def session(tiny_path, tmp_path):
-    settings = Settings(model=str(tiny_path), context=2048, threads=1, max_tokens=8)
+def session(tiny_model_path, tmp_path):
+    settings = Settings(model=str(tiny_model_path), context=2048, threads=1, max_tokens=8)
     session = LocalSession.prepare(settings, tmp_path)
     yield session
     session.close()
@@ -48,19 +49,19 @@ def test_closing_twice_is_harmless(session):
         list(session.ask("hello"))
 
 
-def test_a_seed_the_sampler_cannot_have_is_refused_before_the_model_loads(tiny_path, tmp_path):
-    session = LocalSession.prepare(Settings(model=str(tiny_path), seed=-5), tmp_path)
+def test_a_seed_the_sampler_cannot_have_is_refused_before_the_model_loads(tiny_model_path, tmp_path):
+    session = LocalSession.prepare(Settings(model=str(tiny_model_path), seed=-5), tmp_path)
     with pytest.raises(RequestError, match="seed is -5"):
         session.open(lambda progress: pytest.fail("the model was loaded"))
 
 
-def test_a_drafter_that_the_user_names_must_be_there_and_none_means_none(tiny_path, tmp_path):
+def test_a_drafter_that_the_user_names_must_be_there_and_none_means_none(tiny_model_path, tmp_path):
     def prepared(drafter):
-        return LocalSession.prepare(Settings(model=str(tiny_path), drafter=drafter), tmp_path).drafter
+        return LocalSession.prepare(Settings(model=str(tiny_model_path), drafter=drafter), tmp_path).drafter
 
     with pytest.raises(UserError, match=r"--drafter nowhere\.gguf: no such file"):
         prepared("nowhere.gguf")
-    assert prepared(str(tiny_path)) == tiny_path
+    assert prepared(str(tiny_model_path)) == tiny_model_path
     assert prepared("none") is None
     assert prepared(None) is None
 
@@ -75,8 +76,8 @@ def test_speculation_is_switched_off_and_on_without_loading_again(session):
     assert session._parts.engine is engine
 
 
-def test_a_session_that_began_plain_can_still_speculate(tiny_path, tmp_path):
-    settings = Settings(model=str(tiny_path), context=2048, threads=1, max_tokens=8, speculation="off")
+def test_a_session_that_began_plain_can_still_speculate(tiny_model_path, tmp_path):
+    settings = Settings(model=str(tiny_model_path), context=2048, threads=1, max_tokens=8, speculation="off")
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.ask("hello"))
@@ -89,20 +90,81 @@ def test_a_session_that_began_plain_can_still_speculate(tiny_path, tmp_path):
     session.close()
 
 
-def test_a_mode_that_cannot_be_had_leaves_everything_as_it_was(session, monkeypatch):
+def test_strict_is_refused_once_something_was_computed_and_everything_stays(session):
+    session.open(lambda progress: None)
+    list(session.ask("hello"))
+    engine = session._parts.engine
+    with pytest.raises(UserError, match="Start again with --speculation strict"):
+        session.speculate(Speculation.STRICT, pytest.fail)
+    assert session.mode is Speculation.FAST
+    assert session._parts.engine is engine
+
+
+def test_an_engine_that_cannot_be_had_leaves_the_session_with_the_one_before(tiny_model_path, tmp_path, monkeypatch):
+    settings = Settings(model=str(tiny_model_path), context=2048, threads=1, max_tokens=8, speculation="off")
+    session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.ask("hello"))
 
     def refuse(options, progress=None, _open=Engine.open):
-        if options.speculation is Speculation.STRICT:
-            raise EngineError("strict cannot be had; start again with --speculation strict")
+        if options.speculation is not Speculation.OFF:
+            raise EngineError("there is no room for drafts")
         return _open(options, progress)
 
     monkeypatch.setattr(Engine, "open", refuse)
-    with pytest.raises(EngineError, match="cannot be had"):
-        session.speculate(Speculation.STRICT, lambda progress: None)
-    assert session.mode is Speculation.FAST
+    with pytest.raises(EngineError, match="no room"):
+        session.speculate(Speculation.FAST, lambda progress: None)
+    assert session.mode is Speculation.OFF
     assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+    session.close()
+
+
+def test_what_was_learned_about_drafts_is_there_in_the_next_session(tiny_model_path, tmp_path):
+    settings = Settings(model=str(tiny_model_path), context=2048, threads=1, max_tokens=32)
+
+    def learned():
+        session = LocalSession.prepare(settings, tmp_path, tmp_path / "state")
+        session.open(lambda progress: None)
+        before = session._parts.engine.economy()
+        list(session.ask("hello"))
+        session.close()
+        return before
+
+    assert learned() != learned()
+    assert len(list((tmp_path / "state" / "economy").iterdir())) == 1
+
+
+def test_the_last_answer_is_proved_against_plain_decoding(session):
+    session.open(lambda progress: None)
+    with pytest.raises(UserError, match="no answer to prove"):
+        session.prove(pytest.fail)
+    list(session.ask("hello"))
+    heard = []
+    proof = session.prove(heard.append)
+    assert (proof.compared, proof.total, proof.difference) == (8, 8, None)
+    assert heard == [Proving(done, 8) for done in range(9)]
+
+
+def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidates(session):
+    session.open(lambda progress: None)
+    list(session.ask("hello"))
+    agent, vocab = session._parts.agent, session._parts.engine.vocab
+    honest = agent.last
+    other = (honest.tokens[4] + 1) % vocab.size
+    agent._made(replace(honest, tokens=(*honest.tokens[:4], other, *honest.tokens[5:])))
+    proof = session.prove(lambda progress: None)
+    assert (proof.compared, proof.total, proof.difference.index) == (4, 8, 4)
+    assert proof.difference.answered == vocab.piece(other).decode("utf-8", "replace")
+    assert proof.difference.plain == vocab.piece(honest.tokens[4]).decode("utf-8", "replace")
+    assert proof.difference.margin > 0
+
+
+def test_the_conversation_goes_on_from_its_cache_after_a_proof(session):
+    session.open(lambda progress: None)
+    list(session.ask("hello"))
+    session.prove(lambda progress: None)
+    started = next(iter(session.ask("and now?")))
+    assert started.cached > 0.8 * started.prompt_tokens
 
 
 ABORT = """
@@ -129,7 +191,7 @@ session.close()
 """
 
 
-def test_after_an_abort_the_next_message_gets_a_fresh_engine_and_the_same_conversation(tiny_path, tmp_path):
-    command = [sys.executable, "-c", ABORT, str(tiny_path), str(tmp_path)]
+def test_after_an_abort_the_next_message_gets_a_fresh_engine_and_the_same_conversation(tiny_model_path, tmp_path):
+    command = [sys.executable, "-c", ABORT, str(tiny_model_path), str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert run.stdout.split() == ["TurnFinished", "lost", "TurnFinished"]

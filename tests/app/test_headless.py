@@ -79,6 +79,44 @@ def test_a_round_is_one_short_line(capsys):
     }
 
 
+ROUNDS = (
+    DraftRound(Round(Source.DFLASH, 4, 3, 0.001, 0.012, 0.0, 0.014, "x", "it pays"), "so it is", " not"),
+    DraftRound(Round(None, 0, 0, 0.0, 0.01, 0.0, 0.010, "", "off: would cost 12 % here"), "", " so"),
+    DraftRound(Round(Source.SUFFIX, 4, 1, 0.0, 0.012, 0.0, 0.012, "y", "copying"), "is", " it"),
+)
+
+
+def test_the_statistics_say_what_speculation_brought(capsys):
+    run(iter((*ROUNDS, *TURN)), Format.TEXT, "Nano", stats=True)
+    # 4 of 8 drafted stood; with the target's own in each of 3 rounds that makes 7 tokens.
+    assert (
+        "speculation 2.33 tokens a round in 3 rounds · 50% of 8 drafted tokens stood"
+        " · dflash 43%, target 43%, suffix 14%" in capsys.readouterr().err
+    )
+
+
+def test_the_statistics_say_why_nothing_was_drafted(capsys):
+    run(iter((ROUNDS[1], *TURN)), Format.TEXT, "Nano", stats=True)
+    assert "speculation: nothing was drafted (off: would cost 12 % here)" in capsys.readouterr().err
+
+
+def test_json_sums_speculation_up_and_has_a_row_for_each_round(capsys):
+    run(iter((*ROUNDS, *TURN)), Format.JSON, "Nano", stats=False)
+    value = json.loads(capsys.readouterr().out)
+    assert value["stats"]["speculation"] == {
+        "rounds": 3,
+        "tokens_per_round": 2.333,
+        "drafted": 8,
+        "accepted": 4,
+        "acceptance": 0.5,
+        "acceptance_by_position": [1.0, 0.5, 0.5, 0.0],
+        "shares": {"dflash": 0.429, "suffix": 0.143, "target": 0.429},
+    }
+    assert value["rounds"] == [["dflash", 4, 3, 14.0], [None, 0, 0, 10.0], ["suffix", 4, 1, 12.0]]
+    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["stats"]["speculation"] is None
+
+
 @pytest.mark.parametrize("form", list(Format))
 def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
     hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import tiny
 
 from laguna_engine.llama.model import Model
+from tests.engine import tiny
 
 
 @pytest.fixture(scope="session")

@@ -3,15 +3,24 @@
 import sys
 from pathlib import Path
 
+from laguna_engine.options import Speculation
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session import TuiSettings
 from tests.tui.scripted import ScriptedSession
-from tests.tui.story import STORY
+from tests.tui.story import DRAFTED
 
 if __name__ == "__main__":
     theme = sys.argv[1] if len(sys.argv) > 1 else "auto"
     app = LagunaApp(
-        ScriptedSession(STORY, title="Laguna Nano", folder=Path.cwd(), delay=0.02), TuiSettings(theme=theme)
+        ScriptedSession(
+            DRAFTED,
+            title="Laguna Nano",
+            folder=Path.cwd(),
+            delay=0.02,
+            mode=Speculation.FAST,
+            drafter="dflash, 2 M parameters",
+        ),
+        TuiSettings(theme=theme),
     )
     app.run()
     sys.exit(app.return_code or 0)

@@ -3,15 +3,20 @@
 Not a model. Every message is answered with the events of a script; `delay` seconds pass before each of them.
 """
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
-from laguna_engine.events import LoadProgress, Prefill, Stats
+from laguna_engine.events import LoadProgress, Prefill, Round, Source, Stats
 from laguna_engine.options import Speculation
 from laguna_tui.events import (
     AgentEvent,
+    DraftRound,
+    Proof,
+    Proving,
     Rate,
     ReasoningDelta,
     StepFinished,
@@ -25,6 +30,9 @@ from laguna_tui.events import (
 from laguna_tui.tui.session import SessionInfo
 
 Step = AgentEvent | Exception | threading.Event
+
+
+IDENTICAL = Proof(412, 412, None, 3.2)
 
 
 class ScriptedSession:
@@ -48,6 +56,8 @@ class ScriptedSession:
         mode: Speculation | None = None,
         mode_error: Exception | None = None,
         drafter: str = "",
+        proof: Proof | Exception = IDENTICAL,
+        proof_gate: threading.Event | None = None,
     ) -> None:
         self.title = title
         self.folder = folder
@@ -59,6 +69,9 @@ class ScriptedSession:
         self._opening = opening
         self._delay = delay
         self._broken = broken
+        self.proofs = 0
+        self.proof_gate = proof_gate
+        self._proof = proof
         self._mode_error = mode_error
         self.info = SessionInfo(context_size, details, warnings, mode, drafter)
 
@@ -103,6 +116,20 @@ class ScriptedSession:
         self.info = replace(self.info, mode=mode)
         return self.info
 
+    def prove(self, progress: Callable[[Proving], None]) -> Proof:
+        self.proofs += 1
+        if isinstance(self._proof, Exception):
+            raise self._proof
+        total = self._proof.total
+        for done in range(0, total, max(1, total // 8)):
+            progress(Proving(done, total))
+            if self.proof_gate is not None:
+                while not self.proof_gate.wait(0.01) and not self.cancelled.is_set():
+                    pass
+            if self.cancelled.wait(self._delay * 4):
+                return Proof(done, total, None, 0.1)
+        return self._proof
+
     def close(self) -> None:
         self.closed = True
 
@@ -115,13 +142,15 @@ def deltas(text: str, size: int = 4) -> list[AgentEvent]:
     return [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
 
 
-def answer(text: str, *, before: Iterable[Step] = (), end: TurnEnd = TurnEnd.ANSWERED) -> list[Step]:
-    """A whole turn that answers with this Markdown."""
+def answer(
+    text: str, *, before: Iterable[Step] = (), end: TurnEnd = TurnEnd.ANSWERED, draft: bool = False
+) -> list[Step]:
+    """A whole turn that answers with this Markdown; with `draft`, by speculative decoding."""
     return [
         TurnStarted(1200, 700),
         Prefill(1200, 1200, 700, 1.0),
         *before,
-        *deltas(text),
+        *(drafted(text) if draft else deltas(text)),
         Rate(81, 40.0, 1281),
         StepFinished(STATS, 1281, 8192),
         TurnFinished(end),
@@ -139,3 +168,41 @@ def call(call_id: int, name: str, output: str, *, ok: bool = True, **arguments: 
         ToolStarted(call_id, name, dict(arguments)),
         ToolFinished(call_id, name, output, ok, 0.012),
     ]
+
+
+SCHEDULE = (
+    (Source.DFLASH, 4, 4),
+    (Source.DFLASH, 5, 3),
+    (Source.DFLASH, 6, 1),
+    (None, 0, 0),
+    (Source.SUFFIX, 8, 8),
+    (Source.DFLASH, 4, 2),
+    (Source.FILE, 7, 5),
+    (Source.DFLASH, 3, 0),
+    (Source.DFLASH, 3, 3),
+    (Source.DFLASH, 5, 5),
+)
+REASONS = {
+    Source.DFLASH: "dflash, {} tokens: 1.6x expected",
+    Source.SUFFIX: "copying {} tokens: 2.9x expected",
+    Source.FILE: "copying {} from a file: 2.2x expected",
+    None: "measuring plain speed",
+}
+_WORD = re.compile(r"\s*\S{1,6}")
+
+
+def drafted(text: str, rejected: str = "something else entirely") -> list[AgentEvent]:
+    """The text as it comes with speculative decoding: rounds by a fixed schedule, and who proposed what."""
+    events: list[AgentEvent] = []
+    words = [*_WORD.findall(text), text[len(text.rstrip()) :]]
+    at = 0
+    for drafter, count, accepted in cycle(SCHEDULE):
+        if at >= len(words):
+            return events
+        stood, instead = "".join(words[at : at + accepted]), "".join(words[at + accepted : at + accepted + 1])
+        at += accepted + 1
+        wrong = " ".join(rejected.split()[: count - accepted])
+        spun = Round(drafter, count, accepted, 0.001, 0.012, 0.0002, 0.0134, wrong, REASONS[drafter].format(count))
+        events += [TextDelta(stood, drafter)] * bool(stood and drafter) + [TextDelta(instead)] * bool(instead)
+        events.append(DraftRound(spun, stood, instead))
+    return events

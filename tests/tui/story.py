@@ -50,13 +50,13 @@ READ = "\n".join(f"{number}: line {number} of the file" for number in range(41, 
 
 QUESTION = "How does the cache decide what to keep?"
 
-STORY: list[Step] = answer(
-    ANSWER,
-    before=[
-        *(Prefill(done, 1200, 200, (done - 200) / 500) for done in range(200, 1200, 100)),
-        *thinking(THOUGHT),
-        *call(1, "search", FOUND, pattern="prefix"),
-        *call(2, "read", READ, path="cache/prefix.py", start=41, end=60),
-        *call(3, "read", "error: no file cache/nope.py; use find to see what there is", ok=False, path="cache/nope.py"),
-    ],
-)
+BEFORE: list[Step] = [
+    *(Prefill(done, 1200, 200, (done - 200) / 500) for done in range(200, 1200, 100)),
+    *thinking(THOUGHT),
+    *call(1, "search", FOUND, pattern="prefix"),
+    *call(2, "read", READ, path="cache/prefix.py", start=41, end=60),
+    *call(3, "read", "error: no file cache/nope.py; use find to see what there is", ok=False, path="cache/nope.py"),
+]
+
+STORY: list[Step] = answer(ANSWER, before=BEFORE)
+DRAFTED: list[Step] = answer(ANSWER, before=BEFORE, draft=True)

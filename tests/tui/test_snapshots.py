@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.errors import ModelFileError
+from laguna_engine.options import Speculation
+from laguna_tui.events import Difference, Proof
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.conversation import Conversation
 from laguna_tui.tui.session import TuiSettings
 from tests.tui.pilot import ready, until
-from tests.tui.scripted import ScriptedSession
-from tests.tui.story import QUESTION, STORY
+from tests.tui.scripted import IDENTICAL, ScriptedSession
+from tests.tui.story import DRAFTED, QUESTION, STORY
 
 
 class StillApp(LagunaApp):
@@ -66,6 +68,51 @@ def test_help(snap_compare) -> None:
         await pilot.press("f1")
 
     assert snap_compare(still(story()), terminal_size=(100, 60), run_before=helped)
+
+
+def drafted(proof: Proof = IDENTICAL) -> ScriptedSession:
+    return ScriptedSession(
+        DRAFTED,
+        title="Laguna Nano",
+        folder=Path("/src/project"),
+        mode=Speculation.FAST,
+        drafter="dflash, 2 M parameters",
+        proof=proof,
+    )
+
+
+def after(*keys: str):
+    async def pressed(pilot) -> None:
+        await answered(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await ready(pilot.app, pilot)
+
+    return pressed
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 24), (200, 50)])
+def test_the_speed_panel(snap_compare, size: tuple[int, int]) -> None:
+    assert snap_compare(still(drafted()), terminal_size=size, run_before=after("f2"))
+
+
+@pytest.mark.parametrize("theme", ["laguna-dark", "laguna-light"])
+def test_the_tinted_answer(snap_compare, theme: str) -> None:
+    assert snap_compare(still(drafted(), theme), terminal_size=(80, 24), run_before=after("f3"))
+
+
+def test_drafts_that_did_not_stand(snap_compare) -> None:
+    assert snap_compare(still(drafted()), terminal_size=(80, 24), run_before=after("f4"))
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [None, Difference(37, "The prefix cache compares the **new tokens** with", " what", " the", 0.0031)],
+    ids=["identical", "different"],
+)
+def test_what_a_proof_says(snap_compare, difference: Difference | None) -> None:
+    proof = Proof(37 if difference else 412, 412, difference, 3.2)
+    assert snap_compare(still(drafted(proof)), terminal_size=(80, 24), run_before=after("f5"))
 
 
 def test_a_model_that_is_missing(snap_compare) -> None:

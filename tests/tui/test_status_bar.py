@@ -1,9 +1,11 @@
 """The status bar says what matters first, in any width."""
 
+from dataclasses import replace
+
 import pytest
 
 from laguna_engine.events import LoadProgress, Prefill
-from laguna_tui.events import Rate, ReasoningDelta, StepFinished, TextDelta, ToolStarted, TurnStarted
+from laguna_tui.events import Proof, Proving, Rate, ReasoningDelta, StepFinished, TextDelta, ToolStarted, TurnStarted
 from laguna_tui.tui import meter
 from laguna_tui.tui.markdown.wrap import cells
 from laguna_tui.tui.status import Status, status_parts
@@ -38,6 +40,20 @@ def test_a_wide_bar_says_everything() -> None:
 def test_forty_columns_keep_the_essentials() -> None:
     assert text(READY, 40).split() == "● ready 1,234 / 8,192 (15 %)".split()
     assert text(STATES[3], 40).split() == "◌ answering 42 tok/s 37 %".split()
+
+
+def test_the_mode_is_there_in_any_width() -> None:
+    busy = replace(STATES[3], mode="spec off")
+    assert text(replace(READY, mode="fast"), 40).split() == "● ready fast · 1,234 / 8,192 (15 %)".split()
+    assert text(busy, 40).split() == "◌ answering 42 tok/s spec off · 37 %".split()
+    assert "fast · 1,234 / 8,192" in text(replace(READY, mode="fast"), 80)
+
+
+def test_a_proof_shows_how_far_it_is() -> None:
+    status = Status(State.BUSY, size=8192, rate=40.0).told(Proving(103, 412))
+    assert "proving ━" in text(status, 80)
+    assert " 25 %" in text(status, 80)
+    assert status.told(Proof(412, 412, None, 1.0)).doing == "waiting"
 
 
 def test_reading_shows_a_bar_the_share_and_the_speed() -> None:

@@ -8,6 +8,7 @@ from textual.color import Color
 
 from laguna_tui.tui import themes
 from laguna_tui.tui.app import LagunaApp
+from laguna_tui.tui.markdown.tint import TINTS
 from laguna_tui.tui.session import TuiSettings
 from laguna_tui.tui.transcript.view import TONES
 from tests.tui.pilot import ask, running, screen
@@ -17,6 +18,8 @@ from tests.tui.story import STORY
 # WCAG AA for text; what only decorates (rules, bars) may be fainter.
 READABLE = 4.5
 VISIBLE = 1.5
+# WCAG's least for large text; the tints are looked at now and then, and the plain text is one key away.
+TINTED = 3.0
 DECORATION = {"rule", "quote-bar"}
 HEAVY = ("llama_cpp", "numpy", "laguna_engine.engine", "laguna_engine.native", "jinja2", "huggingface_hub")
 
@@ -42,6 +45,17 @@ async def test_every_tone_can_be_read(theme: str) -> None:
             seen = contrast(Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))
             least = VISIBLE if tone in DECORATION else READABLE
             assert seen >= least, f"{tone} on {ground} in {theme}: {seen:.1f}"
+
+
+@pytest.mark.parametrize("theme", [themes.DARK.name, themes.LIGHT.name])
+async def test_tinted_text_can_be_read(theme: str) -> None:
+    async with running(ScriptedSession(), theme=theme) as (app, pilot):
+        await pilot.pause()
+        for tint in TINTS.values():
+            for tone in ("text", "code", "thinking-text", "code code-keyword", "code code-string", "inline-code"):
+                style = app.transcript.palette(f"text {tone} {tint}")
+                seen = contrast(Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))
+                assert seen >= TINTED, f"{tone} {tint} in {theme}: {seen:.1f}"
 
 
 def test_the_theme_follows_the_terminal_and_the_settings() -> None:

@@ -9,6 +9,7 @@ from textual.widget import Widget
 
 from laguna_tui.tui.commands import Command
 from laguna_tui.tui.markdown.wrap import cells, crop
+from laguna_tui.tui.speed import Legend
 from laguna_tui.tui.status import MUTED, Part, Status, status_parts
 
 FOLLOW = "↓ follow (End)"
@@ -35,6 +36,7 @@ class Rail(Bar):
     following: reactive[bool] = reactive(True)
     queued: reactive[tuple[str, ...]] = reactive(())
     commands: reactive[tuple[Command, ...]] = reactive(())
+    legend: reactive[Legend | None] = reactive(None)
 
     class FollowClicked(Message):
         """The user clicked on the way back to the end."""
@@ -53,13 +55,15 @@ class Rail(Bar):
             more = f"  (+{len(self.queued) - 1})" if len(self.queued) > 1 else ""
             text = " ".join(self.queued[0].split())
             return [("queued ", "$accent"), (crop(text, room - 7 - cells(more)) + more, MUTED)]
-        return []
+        return self.legend.parts(room) if self.legend is not None else []
 
     def _command_parts(self, room: int) -> list[Part]:
         first = self.commands[0]
         if len(self.commands) == 1:
             return [(first.slash, "$primary"), (crop(f"  {first.summary}", room - cells(first.slash)), MUTED)]
-        return [(crop("  ".join(command.slash for command in self.commands), room), "$primary")]
+        names = [command.slash for command in self.commands]
+        wide = "  ".join(names)
+        return [(wide if cells(wide) <= room else crop(" ".join(names), room), "$primary")]
 
     def on_click(self) -> None:
         if not self.following:

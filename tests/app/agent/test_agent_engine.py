@@ -16,8 +16,8 @@ MAX_TOKENS = 24
 
 
 @pytest.fixture
-def agent(tiny_path, tmp_path):
-    with Engine.open(EngineOptions(model=tiny_path, n_ctx=2048, threads=1)) as engine:
+def agent(tiny_model_path, tmp_path):
+    with Engine.open(EngineOptions(model=tiny_model_path, n_ctx=2048, threads=1)) as engine:
         options = AgentOptions(max_tokens=MAX_TOKENS)
         yield Agent(engine, engine.vocab, Family.XS_2_1, Toolbox(Workspace(tmp_path)), options)
 
@@ -35,9 +35,9 @@ def test_a_second_message_prefills_only_itself(agent):
 
 
 @pytest.fixture
-def talkative(tiny_path, tmp_path):
+def talkative(tiny_model_path, tmp_path):
     """An agent whose model would go on for hundreds of tokens: time enough to cancel it."""
-    with Engine.open(EngineOptions(model=tiny_path, n_ctx=2048, threads=1)) as engine:
+    with Engine.open(EngineOptions(model=tiny_model_path, n_ctx=2048, threads=1)) as engine:
         options = AgentOptions(sampling=Sampling(temperature=1.0, seed=3))
         yield Agent(engine, engine.vocab, Family.XS_2_1, Toolbox(Workspace(tmp_path)), options)
 

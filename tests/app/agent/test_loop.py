@@ -66,8 +66,8 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def chat(model, root):
-    return lambda *script, **options: Chat(model.vocab, root, script, **options)
+def chat(tiny_model, root):
+    return lambda *script, **options: Chat(tiny_model.vocab, root, script, **options)
 
 
 def of(kind, events):
@@ -329,13 +329,13 @@ def test_a_cancel_from_another_thread_ends_a_search(chat, root):
     assert of(ToolFinished, events)[0].seconds < 5
 
 
-def test_what_was_read_of_a_file_is_there_to_be_copied_from_the_next_request_on(chat, model):
+def test_what_was_read_of_a_file_is_there_to_be_copied_from_the_next_request_on(chat, tiny_model):
     talk = chat(call("read", path="cart.py"), answer("Here."), answer("Again."))
     talk.ask("Where?")
     talk.ask("And now?")
     files = [request.drafting.files for request in talk.engine.requests]
     assert files[0] == ()
-    assert [model.vocab.detokenize(list(stretch)).decode() for stretch in files[1]] == [
+    assert [tiny_model.vocab.detokenize(list(stretch)).decode() for stretch in files[1]] == [
         "def total(items):\n    return sum(items)"
     ]
     assert files[2][0] is files[1][0]

@@ -1,0 +1,35 @@
+"""The proof that speculation changed nothing: a generation is made again plainly, and compared token by token."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from laguna_tui.events import Difference, Proof, Proving
+
+if TYPE_CHECKING:
+    from laguna_engine.engine import Engine
+    from laguna_engine.replay import Divergence
+    from laguna_tui.agent.turn import Generated
+
+# Enough text before a difference to find the place: about a line.
+_TOKENS_BEFORE = 24
+
+
+def proof_of(engine: "Engine", generated: "Generated", progress: Callable[[Proving], None]) -> Proof:
+    """What came of making `generated` again without speculation. EngineError when the engine fails."""
+    begun, total = time.monotonic(), len(generated.tokens)
+    progress(Proving(0, total))
+    replay = engine.replay(
+        generated.prompt, generated.tokens, generated.sampling, lambda done: progress(Proving(done, total))
+    )
+    found = replay.divergence
+    difference = _difference(engine, generated.tokens, found) if found is not None else None
+    return Proof(replay.compared, total, difference, time.monotonic() - begun)
+
+
+def _difference(engine: "Engine", tokens: Sequence[int], found: "Divergence") -> Difference:
+    def text(*some: int) -> str:
+        return b"".join(map(engine.vocab.piece, some)).decode("utf-8", "replace")
+
+    before = tokens[max(0, found.index - _TOKENS_BEFORE) : found.index]
+    return Difference(found.index, text(*before), text(found.expected), text(found.found), found.margin)
