@@ -32,13 +32,16 @@ _FIRST_BASELINE, _LAST_BASELINE = 64, 512
 """Rounds after which the speed of plain decoding is measured again while drafts pay."""
 
 _TRUSTED = 4
-"""Rounds after which a kind's acceptance is believed; until then its drafts count as trials."""
+"""Rounds after which a kind's acceptance is believed; until then nothing else is tried beside it."""
+
+_FREE = 2
+"""Rounds that a new kind gets even if others have used up what trials may lose."""
+
+_GAIN_MEMORY = 64
+"""Rounds over which a kind must have gained time; one that has not drafts only as long as trials may lose some."""
 
 _TRIAL_ROUNDS, _LUCKY_TRIAL_ROUNDS = 2, 8
 """A trial lasts two rounds, as the first pays for the change, and longer while tokens are accepted."""
-
-_DOUBTED = 2.0
-"""What earlier rounds are worth once a trial goes much better than they suggest."""
 
 _LENGTH_EVERY = 8
 """Rounds between trials of another length for a drafter that pays."""
@@ -46,8 +49,8 @@ _LENGTH_EVERY = 8
 _LOYAL = 32
 """Chosen so often, a drafter gets its next trial twice as soon if it ever stops paying."""
 
-_LOSS_ROUNDS, _LOSS_SHARE, _LOSS_MEMORY = 2.0, 0.01, 4096
-"""The time that trials may lose: two plain rounds, and one hundredth of the time of the latest few thousand rounds."""
+_LOSS_ROUNDS, _LOSS_SHARE, _LOSS_MEMORY = 1.5, 0.01, 4096
+"""The time that trials may lose: that of so many plain rounds, and a hundredth of what the latest 4096 rounds took."""
 
 
 class Purpose(Enum):
@@ -156,9 +159,11 @@ class Arbiter:
     ) -> None:
         kind = self._experience.kind(offer.kind)
         kind.draft(bucket).add(choice.length, max(draft_s, 1e-9))
-        if choice.purpose is Purpose.DRAFTER and kind.acceptance.surprised(accepted):
-            kind.acceptance.doubt(_DOUBTED)
+        if choice.purpose is Purpose.DRAFTER:
+            kind.acceptance.reconsider(accepted)
         kind.acceptance.add(choice.length, accepted)
+        gain_s = (accepted + 1) * self._verify.expected[0] - total_s
+        kind.gain_s += gain_s - kind.gain_s / _GAIN_MEMORY
         if choice.otherwise:
             self._lost = max(0.0, self._lost + total_s - (accepted + 1) * choice.otherwise)
         if choice.purpose in (Purpose.DRAFTER, Purpose.LENGTH):
@@ -171,9 +176,7 @@ class Arbiter:
     def _after_trial(self, choice: Choice, kind: Kind, accepted: int) -> None:
         self._trial_rounds = 1 if self._again is None else self._trial_rounds + 1
         rounds = _TRIAL_ROUNDS
-        if choice.purpose is Purpose.LENGTH:
-            self._length_round = self._round
-        else:
+        if choice.purpose is Purpose.DRAFTER:
             kind.tried = self._round
             if self._trial_rounds == 1:
                 kind.interval = min(LAST_INTERVAL, 2 * kind.interval)
@@ -192,7 +195,7 @@ class Arbiter:
             rate = committed[usual] / (verify[usual] + draft.expected[usual])
             plan = Plan(usual, rate) if rate * _WORTH_IT >= plan.rate else plan
         pays = plan.rate * verify[0] > (1.0 if usual else _WORTH_IT)
-        if pays and kind.acceptance.samples < _TRUSTED:
+        if pays and kind.gain_s <= 0 and kind.acceptance.samples >= _FREE:
             pays = self._affordable()
         kind.length = plan.length if pays else 0
         return _Option(offer, kind, draft, longest, plan, pays)
@@ -227,33 +230,38 @@ class Arbiter:
         plain = self._verify.expected[0]
         alone = [option for option in paying if option.offer.kind.endswith(_LONG_MATCH)]
         best = max(alone or paying, key=lambda option: option.plan.rate) if paying else None
-        trial = None if alone or not self._affordable() else self._trial(options, best)
+        certain = best is None or best.kind.acceptance.samples >= _TRUSTED
+        trial = self._trial(options, best) if certain and not alone and self._affordable() else None
         if trial is not None:
             return trial
         if best is None:
             nearest = max(options, key=lambda option: option.plan.rate)
             return Choice(None, 0, reasons.off(nearest.plan.rate * plain), rate=1 / plain)
         rate, length = best.plan.rate, best.plan.length
-        known = best.kind.acceptance.samples >= _TRUSTED
-        reason = reasons.drafting(best.offer, length, rate * plain) if known else reasons.trying(best.offer, length)
+        reason = reasons.drafting(best.offer, length, rate * plain) if certain else reasons.trying(best.offer, length)
         return Choice(best.offer, length, reason, Purpose.BEST, rate, plain)
 
     def _trial(self, options: list[_Option], best: _Option | None) -> Choice | None:
         """Curiosity, when it is due: a drafter that is not chosen otherwise, or another length for the one that is."""
         otherwise = self._verify.expected[0] if best is None else 1 / best.plan.rate
-        for option in options:
-            if option is not best and self._round - option.kind.tried >= option.kind.interval:
-                length = self._hoped(option).length
-                reason = reasons.trying(option.offer, length, again=option.kind.acceptance.samples > 0)
-                return Choice(option.offer, length, reason, Purpose.DRAFTER, 0.0, otherwise)
+        due = [option for option in options if option is not best and self._overdue(option) >= 1]
+        if due:
+            option = max(due, key=self._overdue)
+            length = self._hoped(option).length
+            reason = reasons.trying(option.offer, length, again=option.kind.acceptance.samples > 0)
+            return Choice(option.offer, length, reason, Purpose.DRAFTER, 0.0, otherwise)
         if best is None or self._round - self._length_round < _LENGTH_EVERY:
             return None
+        self._length_round = self._round
         hoped = self._hoped(best)
         if hoped.length == best.plan.length or hoped.rate < best.plan.rate * _WORTH_IT:
             return None
         return Choice(
             best.offer, hoped.length, reasons.trying(best.offer, hoped.length), Purpose.LENGTH, 0.0, otherwise
         )
+
+    def _overdue(self, option: _Option) -> float:
+        return (self._round - option.kind.tried) / option.kind.interval
 
     def _hoped(self, option: _Option) -> Plan:
         committed = option.kind.acceptance.committed

@@ -34,14 +34,22 @@ _SOME = (0, 1, 2, 4, 8, 16, LONGEST)
 _DOUBT = 0.3
 """How much cheaper a length may really be than it was measured n times: this share over 2 + n."""
 
-_NEWEST = 1 / 40
+_NEWEST = 1 / 30
 """The least that the newest round weighs in an acceptance."""
 
 _MEMORY = 100.0
 """The most rounds that what was seen counts against the guess: after that the guess is next to nothing."""
 
 _SURPRISE = 0.2
-"""What is believed to be this unlikely casts doubt on the belief."""
+_STREAK = 0.003
+"""Accepted tokens in a trial, and rounds in a row without any, that are believed to be this unlikely cast doubt on the
+belief. A streak may come by chance, so it must be very unlikely."""
+
+_SETTLED = 20.0
+"""Rounds before which a belief is too fresh for a streak to say anything about it."""
+
+_DOUBTED = 2.0
+"""Rounds that everything before counts as once it is in doubt."""
 
 _GUESS_WEIGHT = 1.5
 """Rounds that a guess is worth."""
@@ -115,9 +123,9 @@ class Costs:
         """Interpolate between two measured lengths, relative to the shape; beyond the last one the shape is scaled."""
         low, high = -1 if left is None else left, LENGTHS if right is None else right
         ends = [self.expected[end] / self._shape[end] for end in (left, right) if end is not None]
-        step = (ends[-1] - ends[0]) / (high - low)
-        for length in range(low + 1, high):
-            self.expected[length] = self._shape[length] * (ends[0] + step * (length - low))
+        start, step = ends[0], (ends[-1] - ends[0]) / (high - low)
+        between = range(low + 1, high)
+        self.expected[low + 1 : high] = [self._shape[length] * (start + step * (length - low)) for length in between]
 
 
 def _moved(value: float, seconds: float, cold: bool) -> float:
@@ -141,13 +149,25 @@ def interpolated(points: Mapping[int, float]) -> list[float]:
 class Acceptance:
     """How often drafted tokens stand: `chances[position]`, given that those before it do, and `committed[length]`."""
 
-    __slots__ = ("_guess", "_means", "_weights", "chances", "committed", "samples")
+    __slots__ = (
+        "_deepest",
+        "_first_guess",
+        "_guess",
+        "_means",
+        "_streak",
+        "_weights",
+        "chances",
+        "committed",
+        "samples",
+    )
 
     def __init__(self, guess: float) -> None:
         """`guess`: what to believe of the first position before anything was seen."""
-        self._guess = guess
+        self._guess = self._first_guess = guess
+        self._streak = 1.0
         self._means = [0.0] * LONGEST
         self._weights = [0.0] * LONGEST
+        self._deepest = 0
         self.samples = 0
         self.chances: list[float] = []
         self.committed: list[float] = []
@@ -158,42 +178,46 @@ class Acceptance:
 
         A draft that stopped short counts as wrong where it stopped: what was asked for was paid for.
         """
+        self._streak = 1.0 if accepted else self._streak * (1 - self.chances[0])
+        if self._streak < _STREAK and self._weights[0] >= _SETTLED:
+            self._doubt(min(self._guess, self.chances[0]))
         self.samples += 1
         tried = min(asked, accepted + 1)
         for position in range(tried):
             weight = self._weights[position]
             self._means[position] += ((position < accepted) - self._means[position]) * max(_NEWEST, 1 / (weight + 1))
             self._weights[position] = min(weight + 1, _MEMORY)
-        for position in range(tried, LONGEST):
+        self._deepest = max(self._deepest, tried)
+        for position in range(tried, self._deepest):
             self._weights[position] *= _FADING
         self._settle()
 
-    def surprised(self, accepted: int) -> bool:
-        """Whether so many accepted tokens are more than could be expected."""
-        return prod(self.chances[:accepted]) < _SURPRISE
+    def reconsider(self, accepted: int) -> None:
+        """Before the result of a trial is added: if it is far better than expected, let it and the next ones decide."""
+        if prod(self.chances[:accepted]) < _SURPRISE:
+            self._doubt(self._first_guess)
+            self.samples = min(self.samples, int(_DOUBTED))
 
-    def doubt(self, weight: float) -> None:
-        """Let the next rounds say more than those before, which count as `weight` rounds from now on."""
-        self.samples = min(self.samples, int(weight))
-        self._weights = [min(known, weight) for known in self._weights]
+    def _doubt(self, guess: float) -> None:
+        self._guess, self._streak = guess, 1.0
+        self._weights = [min(weight, _DOUBTED) for weight in self._weights]
 
     def known(self) -> list[tuple[float, float]]:
         """Mean and weight of every position up to the last that was tried."""
-        pairs = list(zip(self._means, self._weights, strict=True))
-        while pairs and pairs[-1][1] == 0:
-            pairs.pop()
-        return pairs
+        return list(zip(self._means, self._weights, strict=True))[: self._deepest]
 
     def learn(self, pairs: Sequence[tuple[float, float]]) -> None:
         """Believe what `known` once said."""
         for position, (mean, weight) in enumerate(pairs):
             self._means[position], self._weights[position] = mean, weight
+        self._deepest = len(pairs)
         self._settle()
 
     def _settle(self) -> None:
         """A position is like the one before it until it has been seen itself."""
         chance, chances = self._guess, []
-        for mean, weight in zip(self._means, self._weights, strict=True):
+        for mean, weight in self.known():
             chance = (weight * mean + _GUESS_WEIGHT * chance) / (weight + _GUESS_WEIGHT)
             chances.append(chance)
-        self.chances, self.committed = chances, expected_tokens(chances)
+        self.chances = chances + [chance] * (LONGEST - len(chances))
+        self.committed = expected_tokens(self.chances)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 NOTHING = "nothing to draft from"
 BASELINE = "measuring plain speed"
 
-_NAME_LENGTH = 16
+_NAME_LENGTH = 14
 """Of a drafter's name, so that the whole stays readable."""
 
 
