@@ -5,21 +5,16 @@ Arguments, checks and words; the engine does the work and is imported only when 
 
 import argparse
 import hashlib
-import sys
-import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui import __version__
 from laguna_tui.errors import UserError
+from laguna_tui.output import Line, check_target, say, size
 from laguna_tui.text import sanitize
 
 if TYPE_CHECKING:
     from laguna_engine.gguf.quantize import Plan
-
-_REDRAW_S = 0.1
-"""Between two lines of progress."""
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -65,14 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _check_paths(source: Path, target: Path, *, force: bool) -> None:
     if not source.is_file():
         raise UserError(f"{source}: no such file; give the drafter's GGUF")
-    if target.is_dir():
-        raise UserError(f"{target}: is a folder; give the name of the file to write")
-    if not target.parent.is_dir():
-        raise UserError(f"{target}: there is no folder {target.parent}; make it first")
-    if target.exists() and target.samefile(source):
+    if target.is_file() and target.samefile(source):
         raise UserError(f"{target}: is the drafter itself; give another name to write to")
-    if target.exists() and not force:
-        raise UserError(f"{target}: exists already; give another name, or --force to replace it")
+    check_target(target, force=force)
 
 
 def _check_pair(source: Path, model: Path) -> None:
@@ -111,40 +101,12 @@ def _tell(planned: "Plan", target: Path) -> None:
     before, after = planned.source.size, target.stat().st_size
     formats = ", ".join(f"{count} {name}" for name, count in planned.formats().items())
     lines = [
-        f"{planned.source.path.name}: {_size(before)}",
-        f"{target.name}: {_size(after)}, {after / before:.0%} of it; tensors: {formats}",
+        f"{planned.source.path.name}: {size(before)}",
+        f"{target.name}: {size(after)}, {after / before:.0%} of it; tensors: {formats}",
     ]
     if planned.unfit:
         lines.append(f"still 16 bits wide, because their rows are no whole blocks of 32: {', '.join(planned.unfit)}")
-    _say(lines)
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
-
-
-class Line:
-    """Progress in one line that is overwritten, on a terminal only."""
-
-    def __init__(self, doing: str) -> None:
-        self._doing = doing
-        self._shows = sys.stderr.isatty()
-        self._next = 0.0
-
-    def __enter__(self) -> "Line":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shows:
-            sys.stderr.write("\x1b[K")
-
-    def show(self, done: int, total: int) -> None:
-        """So much of the whole is done."""
-        now = time.monotonic()
-        if self._shows and now >= self._next:
-            self._next = now + _REDRAW_S
-            sys.stderr.write(sanitize(f"{self._doing}: {done / total:.0%}") + "\r")
-            sys.stderr.flush()
+    say(lines)
 
 
 def _compare(model: Path, *drafters: Path) -> None:
@@ -157,9 +119,4 @@ def _compare(model: Path, *drafters: Path) -> None:
         with Line(f"drafting with {path.name}") as line:
             found.append((path.name, measure(model, path, settings, line.show)))
     head = f"of the drafts for {len(QUESTIONS)} answers of up to {ANSWER_TOKENS} tokens by {model.name}:"
-    _say([head, *table(found)])
-
-
-def _say(lines: Iterable[str]) -> None:
-    sys.stdout.write("".join(sanitize(line) + "\n" for line in lines))
-    sys.stdout.flush()
+    say([head, *table(found)])

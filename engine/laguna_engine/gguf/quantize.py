@@ -18,6 +18,12 @@ from laguna_engine.gguf.tensors import TensorInfo
 KINDS = ("q8_0", "q4_0")
 """What a drafter can be quantized to. A block of 32 weights shares a scale in both, which fits any drafter's rows."""
 
+FILE_TYPES = {"f16": 1, "q4_0": 2, "q8_0": 7, "bf16": 32}
+"""`llama_ftype`: what a file mostly consists of."""
+
+QUANTIZATION_VERSION = 2
+"""`GGML_QNT_VERSION` of the pinned build."""
+
 _FORMATS = {known.name: known for known in TENSOR_FORMATS.values()}
 _UNQUANTIZED = ("f32", "f16", "bf16")
 _PRECISE = "q8_0"
@@ -76,7 +82,7 @@ def plan(path: Path, kind: str) -> Plan:
             f"{path}: it is quantized already ({quantized.name} is {quantized.format}); "
             "give the f16, bf16 or f32 file that it was made from"
         )
-    changes = tuple(Change(info, _format(info, kind)) for info in source.tensors)
+    changes = tuple(Change(info, format_for(info, kind)) for info in source.tensors)
     return Plan(source, kind, changes, _unfit(source.tensors, _FORMATS[kind]))
 
 
@@ -85,7 +91,8 @@ def padded(size: int) -> int:
     return -(-size // DEFAULT_ALIGNMENT) * DEFAULT_ALIGNMENT
 
 
-def _format(info: TensorInfo, kind: str) -> str:
+def format_for(info: TensorInfo, kind: str) -> str:
+    """Which format a drafter's tensor gets in a file of `kind`."""
     if not _is_matrix(info):
         return info.format
     if info.shape[0] % _FORMATS[kind].block:
