@@ -39,12 +39,17 @@ class Judge:
             return accept(draft.tokens, lambda row: sample(chain, row))
         proposals = [filtered(candidates, self._sampling) for candidates in draft.candidates]
 
-        def target(row: int) -> Distribution:
-            remembered = self._sampling.remembered
-            recent = [*before, *draft.tokens[:row]][-remembered:] if remembered else ()
-            return filtered(self._row(row), self._sampling, recent)
+        remembered = self._sampling.remembered
+        recent = [*before[-remembered:], *draft.tokens] if remembered else []
+        newest = len(recent) - len(draft.tokens)
 
-        return accept_by_ratio(draft.tokens, proposals, target, self._random.random)
+        def target(row: int) -> Distribution:
+            return filtered(self._row(row), self._sampling, recent[: newest + row])
+
+        tokens = accept_by_ratio(draft.tokens, proposals, target, self._random.random)
+        for token in tokens:
+            chain.accept(token)
+        return tokens
 
     def _row(self, row: int) -> Candidates:
         if self._context.readout.wanted is Wanted.CANDIDATES:

@@ -139,3 +139,13 @@ def test_sampled_drafts_draw_from_the_targets_own_distribution(engine: Engine) -
     variation = sum(abs(plain[key] - drafted[key]) for key in plain | drafted) / 1200
     assert len(plain) >= 4
     assert variation < 0.09
+
+
+def test_sampled_drafts_respect_the_repeat_penalty(engine: Engine) -> None:
+    """A penalty that forbids repetition forbids it within a draft and across rounds of either kind."""
+    sampling = Sampling(temperature=0.7, repeat_penalty=1000.0, repeat_last_n=256, seed=3)
+    for length in (3, 0):
+        drafting = Drafting(sources=DFLASH, length=length, sampled=True)
+        request = Request(PROMPT, sampling=sampling, max_tokens=30, drafting=drafting)
+        tokens = gather(engine.generate(request)).tokens
+        assert len(set(tokens)) == len(tokens)
