@@ -163,7 +163,8 @@ class Difference:
     """Where plain decoding went another way: after `index` equal tokens, behind the text `before`.
 
     `answered` and `plain` are the texts of the two tokens; `margin` is by how much plain decoding preferred its own,
-    in logits: near 0 they were as good as equal, and rounding decided.
+    in logits: near 0 they were as good as equal, and rounding decided. `drawn`: both were drawn by chance, with the
+    same seed; there rounding can decide between any two.
     """
 
     index: int
@@ -171,6 +172,7 @@ class Difference:
     answered: str
     plain: str
     margin: float
+    drawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

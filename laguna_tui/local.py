@@ -157,7 +157,9 @@ class LocalSession:
         if self.state is not None and not self._lost:
             # An engine that fails at the very end has nothing to tell; that is no reason not to close it.
             with contextlib.suppress(EngineError):
-                save_economy(self._economy_file(engine.info.speculation), engine.economy())
+                learned = engine.economy()
+                if learned:
+                    save_economy(self._economy_file(engine.info.speculation), learned)
         engine.close()
 
     def _open_engine(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "Engine":

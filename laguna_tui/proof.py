@@ -1,7 +1,7 @@
 """The proof that speculation changed nothing: a generation is made again plainly, and compared token by token."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from laguna_tui.events import Difference, Proof, Proving
@@ -23,13 +23,20 @@ def proof_of(engine: "Engine", generated: "Generated", progress: Callable[[Provi
         generated.prompt, generated.tokens, generated.sampling, lambda done: progress(Proving(done, total))
     )
     found = replay.divergence
-    difference = _difference(engine, generated.tokens, found) if found is not None else None
+    difference = _difference(engine, generated, found) if found is not None else None
     return Proof(replay.compared, total, difference, time.monotonic() - begun)
 
 
-def _difference(engine: "Engine", tokens: Sequence[int], found: "Divergence") -> Difference:
+def _difference(engine: "Engine", generated: "Generated", found: "Divergence") -> Difference:
     def text(*some: int) -> str:
         return b"".join(map(engine.vocab.piece, some)).decode("utf-8", "replace")
 
-    before = tokens[max(0, found.index - _TOKENS_BEFORE) : found.index]
-    return Difference(found.index, text(*before), text(found.expected), text(found.found), found.margin)
+    before = generated.tokens[max(0, found.index - _TOKENS_BEFORE) : found.index]
+    return Difference(
+        index=found.index,
+        before=text(*before),
+        answered=text(found.expected),
+        plain=text(found.found),
+        margin=found.margin,
+        drawn=generated.sampling.temperature > 0,
+    )

@@ -40,16 +40,16 @@ SWITCHED_OFF = "switched off; F6 switches it on"
 class Speed:
     """The numbers of one answer. Rates in tokens per second, None where nothing was measured.
 
-    plain: what the rate would be without speculation, by the rounds in which nobody drafted. positions: for each place
-    in a draft, the share of drafts that long which stood up to there. lengths: tokens drafted in each round, newest
-    last. shares: of the answer's tokens, by who proposed them. reason: why this drafter and length, or why none.
+    gain: how many times as fast as plain decoding it is, by the rounds in which nobody drafted. positions: for each
+    place in a draft, the share of drafts that long which stood up to there. lengths: tokens drafted in each round,
+    newest last. shares: of the answer's tokens, by who proposed them. reason: why this drafter and length, or why none.
     """
 
     mode: Speculation | None = None
     drafter: str = ""
     decode: float | None = None
     prefill: float | None = None
-    plain: float | None = None
+    gain: float | None = None
     rounds: int = 0
     tokens_per_round: float | None = None
     acceptance: float | None = None
@@ -59,9 +59,9 @@ class Speed:
     reason: str = ""
 
     @property
-    def gain(self) -> float | None:
-        """How many times as fast as plain decoding it is, where both are known."""
-        return self.decode / self.plain if self.decode and self.plain else None
+    def plain(self) -> float | None:
+        """What the rate would be without speculation."""
+        return self.decode / self.gain if self.decode and self.gain else None
 
 
 def gain_style(gain: float) -> str:

@@ -45,7 +45,7 @@ class SpeedBook:
             drafter=self.drafter,
             decode=self._decode,
             prefill=self._prefill,
-            plain=_plain_rate(told),
+            gain=_gain(told),
             rounds=told.rounds,
             tokens_per_round=told.tokens_per_round,
             acceptance=told.together.acceptance,
@@ -81,7 +81,7 @@ class SpeedBook:
         self._decode = self._prefill = None
 
 
-def _plain_rate(told: Summary) -> float | None:
-    """Tokens a second without speculation, by the latest rounds in which nothing was drafted; None without any."""
+def _gain(told: Summary) -> float | None:
+    """How many times as fast the rounds were as the latest of them that drafted nothing; None without such."""
     plain = [step.total_s for step in told.steps if not step.drafted]
-    return 1 / median(plain) if plain and median(plain) > 0 else None
+    return told.rate * median(plain) if plain and told.rate else None

@@ -96,7 +96,7 @@ def _last(rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
 def round_row(told: DraftRound, width: int) -> list[Part]:
     """A round in one row: how many of how many stood, then what stood, what did not, and what came instead."""
     spun = told.round
-    head = f"{spun.accepted}/{spun.drafted} "
+    head = f"{spun.accepted}/{spun.drafted}" if spun.drafted else "–"
     texts = (
         (told.stood, f"$foreground on $tint-{spun.drafter.value}" if spun.drafter else TEXT),
         (spun.rejected, "$error strike"),

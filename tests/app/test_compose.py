@@ -17,7 +17,7 @@ from laguna_tui.settings import Settings
 
 @pytest.fixture
 def session(tiny_model_path, tmp_path):
-    settings = Settings(model=str(tiny_model_path), context=2048, threads=1, max_tokens=8)
+    settings = Settings(model=str(tiny_model_path), context=2048, threads=1, max_tokens=8, temperature=0.0)
     session = LocalSession.prepare(settings, tmp_path)
     yield session
     session.close()

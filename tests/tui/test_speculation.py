@@ -8,9 +8,10 @@ from laguna_engine.errors import EngineError
 from laguna_engine.events import Round, Source
 from laguna_engine.options import Speculation
 from laguna_tui.errors import UserError
-from laguna_tui.events import Difference, DraftRound, Proof, TextDelta
+from laguna_tui.events import Difference, DraftRound, Proof, Rate, TextDelta, TurnStarted
 from laguna_tui.tui.markdown.wrap import cells
 from laguna_tui.tui.speed import Speed, speed_rows
+from laguna_tui.tui.speed_book import SpeedBook
 from laguna_tui.tui.speed_column import speed_column
 from laguna_tui.tui.turns import State
 from laguna_tui.tui.widgets.drafts import DraftsScreen
@@ -25,7 +26,7 @@ FULL = Speed(
     "dflash",
     decode=41234.5,
     prefill=99999.0,
-    plain=20000.0,
+    gain=2.06,
     rounds=123456,
     tokens_per_round=16.25,
     acceptance=1.0,
@@ -91,6 +92,18 @@ def test_no_row_is_wider_than_its_panel(speed: Speed) -> None:
 
 def test_a_column_is_cut_at_its_height() -> None:
     assert len(speed_column(FULL, [], 44, 12)) == 12
+
+
+def test_the_gain_is_against_the_rounds_that_drafted_nothing() -> None:
+    book = SpeedBook()
+    book.hear(TurnStarted(10, 0))
+    book.hear(Rate(5, 300.0, 15))
+    assert book.speed().gain is None
+    for drafter, drafted, accepted, seconds in ((None, 0, 0, 0.010), (Source.DFLASH, 4, 4, 0.015)):
+        book.hear(DraftRound(Round(drafter, drafted, accepted, 0, 0, 0, seconds, "", ""), "", ""))
+    # Six tokens in 25 ms are 240 a second, and plainly there would be 100.
+    assert book.speed().gain == pytest.approx(2.4)
+    assert book.speed().plain == pytest.approx(125.0)
 
 
 async def test_another_answer_begins_with_fresh_numbers() -> None:
@@ -266,9 +279,18 @@ async def test_the_last_answer_is_proved_identical() -> None:
         assert "of 412 tokens" not in transcript(app)
 
 
-@pytest.mark.parametrize(("margin", "why"), [(0.0031, "a near tie"), (2.5, "more than rounding explains")])
-async def test_a_difference_is_shown_with_both_candidates_and_their_margin(margin: float, why: str) -> None:
-    found = Difference(37, "def total(items):\n    return", f" sum{HOSTILE}", " len", margin)
+@pytest.mark.parametrize(
+    ("margin", "drawn", "why"),
+    [
+        (0.0031, False, "a near tie"),
+        (2.5, False, "more than rounding explains"),
+        (-0.4, True, "drawn with the same seed"),
+    ],
+)
+async def test_a_difference_is_shown_with_both_candidates_and_their_margin(
+    margin: float, drawn: bool, why: str
+) -> None:
+    found = Difference(37, "def total(items):\n    return", f" sum{HOSTILE}", " len", margin, drawn)
     async with running(drafting(proof=Proof(37, 412, found, 1.0))) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press(*"/prove", "enter")

@@ -79,21 +79,27 @@ def _verdict(proof: Proof) -> Runs:
 
 
 def _candidates(found: Difference, width: int) -> list[Line]:
-    near = abs(found.margin) < NEAR_TIE_LOGITS
-    why = "a near tie: rounding decides" if near else "more than rounding explains; please report it"
     before = found.before[-_BEFORE:]
     shown = f"…{before}" if len(found.before) > _BEFORE else before
     rows = (
         ("after", Run(_one_line(shown), "muted")),
         ("answered", Run(_quoted(found.answered), "strong")),
         ("plain", Run(_quoted(found.plain), "strong")),
-        ("margin", Run(f"{found.margin:+.4f} logits for plain: {why}", "muted")),
+        ("margin", Run(f"{found.margin:+.4f} logits for plain: {_why(found)}", "muted")),
     )
     lines: list[Line] = []
     for label, run in rows:
         lead = Run(f"{label:<{LABEL}}", "muted")
         lines.extend(wrap((run,), width, (lead,), (Run(" " * LABEL),)))
     return lines
+
+
+def _why(found: Difference) -> str:
+    if found.drawn:
+        return "drawn with the same seed, where rounding can tip the draw"
+    if abs(found.margin) < NEAR_TIE_LOGITS:
+        return "a near tie, rounding decides"
+    return "more than rounding explains, please report it"
 
 
 def _quoted(text: str) -> str:
