@@ -1,12 +1,13 @@
-"""Make the README's picture from the real app: `python packaging/screenshot.py`, after `make run` has worked once.
+"""Make the README's pictures from the real app: `python packaging/screenshot.py`, after `make run` has worked once.
 
-The bundled model really answers; only the key presses are scripted.
+The bundled models really answer and really draft; only the key presses are scripted.
 """
 
 import asyncio
 import os
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_tui.compose import LocalSession
@@ -16,26 +17,62 @@ from laguna_tui.tui.session import TuiSettings
 from laguna_tui.tui.turns import State
 
 TOP = Path(__file__).resolve().parent.parent
-TARGET = TOP / "assets" / "screenshots" / "answer.svg"
-QUESTIONS = ("where is StreamParser defined?", "what does run_supervised take?")
-SIZE = (100, 28)
+TARGET = TOP / "assets" / "screenshots"
 POLL_S = 0.1
 
 
-async def take(folder: Path) -> None:
-    """Ask the questions about a folder and save the screen."""
-    app = LagunaApp(LocalSession.prepare(Settings(), folder), TuiSettings(theme="laguna-dark"))
-    async with app.run_test(size=SIZE) as pilot:
-        for question in QUESTIONS:
-            while app.state is not State.READY:
-                await asyncio.sleep(POLL_S)
+@dataclass(frozen=True)
+class Picture:
+    """What is asked, which keys are pressed afterwards, and how large the terminal is."""
+
+    name: str
+    questions: tuple[str, ...]
+    keys: tuple[str, ...]
+    size: tuple[int, int]
+    settings: Settings
+
+
+PICTURES = (
+    Picture(
+        "answer.svg",
+        ("where is StreamParser defined?", "what does run_supervised take?"),
+        (),
+        (100, 28),
+        Settings(),
+    ),
+    # A length is given, because drafting does not pay for a model as small as its drafter: it would not draft at all.
+    Picture(
+        "speculation.svg",
+        ("where is StreamParser defined?",),
+        ("f2", "f3", "f5"),
+        (100, 28),
+        Settings(draft_length=4),
+    ),
+)
+
+
+async def take(picture: Picture, folder: Path) -> None:
+    """Ask the questions about a folder, press the keys and save the screen."""
+    app = LagunaApp(LocalSession.prepare(picture.settings, folder), TuiSettings(theme="laguna-dark"))
+    async with app.run_test(size=picture.size) as pilot:
+        for question in picture.questions:
+            await free(app)
             await pilot.press(*question, "enter")
             await asyncio.sleep(POLL_S)
-        while app.state is not State.READY:
+        for key in picture.keys:
+            await free(app)
+            await pilot.press(key)
             await asyncio.sleep(POLL_S)
+        await free(app)
         await pilot.pause(POLL_S)
-        TARGET.parent.mkdir(exist_ok=True)
-        TARGET.write_text(app.export_screenshot(title="laguna-tui"), encoding="utf-8")
+        TARGET.mkdir(exist_ok=True)
+        (TARGET / picture.name).write_text(app.export_screenshot(title="laguna-tui"), encoding="utf-8")
+
+
+async def free(app: LagunaApp) -> None:
+    """Wait until the session is."""
+    while app.state is not State.READY:
+        await asyncio.sleep(POLL_S)
 
 
 if __name__ == "__main__":
@@ -44,4 +81,5 @@ if __name__ == "__main__":
         os.environ["HOME"] = home
         clone = Path(home) / "laguna-tui"
         subprocess.run(["git", "clone", "--quiet", TOP, clone], check=True)
-        asyncio.run(take(clone))
+        for each in PICTURES:
+            asyncio.run(take(each, clone))
