@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("cold_start", "engine_overhead", "tui_engine", "tui_stream")
+BENCHMARKS = ("cold_start", "engine_overhead", "tui_engine", "tui_stream", "spec_memory_bound", "spec_overhead")
 
 for name in BENCHMARKS:
     print(f"\n## {name}\n", flush=True)
