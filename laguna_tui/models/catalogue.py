@@ -1,74 +1,78 @@
 """`models.toml` as values: which models the app knows and how each one likes to be run.
 
-Deals in names, paths and settings; never opens a model file (the engine's pre-check does that).
+Deals in names, paths and settings; never opens a model file (the engine's pre-check does that). The user's own
+`models.toml`, in the config folder, adds entries and changes keys of those that ship.
 """
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any
 
 from laguna_tui.errors import UserError
+from laguna_tui.models.entry import MAIN, Kind, ModelEntry, Source, companions
+from laguna_tui.models.places import user_catalogue
+from laguna_tui.models.rules import IDENTITY, SAMPLING, TEMPLATES, problems
 from laguna_tui.resources import data_root
 
-_T = TypeVar("_T")
+if TYPE_CHECKING:
+    from laguna_tui.models.store import Store
 
-TEMPLATES = ("XS_2", "XS_2_1", "S_2_1")
-SAMPLING_KEYS = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
+__all__ = ["SAMPLING_KEYS", "TEMPLATES", "Kind", "ModelEntry", "companions", "load_catalogue", "match_entry", "resolve"]
+
+SAMPLING_KEYS = tuple(SAMPLING)
 # What a GGUF that no entry matches is run like, at a context that any machine can hold.
 FALLBACK = "xs-2.1"
 FALLBACK_CONTEXT = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEntry:
-    """One model.
+def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[str, ModelEntry]:
+    """Every entry of `models.toml` by name, with the user's own over them.
 
-    `path` is None when the app knows it by name only and the user must bring the file; `template` is None when only
-    the file can tell which chat format it was trained on; `drafter` is None without one whose file is there.
-    """
-
-    name: str
-    title: str
-    summary: str
-    template: str | None
-    thinking: bool
-    context: int
-    sampling: Mapping[str, float]
-    match: tuple[str, ...]
-    path: Path | None
-    drafter: Path | None = None
-
-
-def load_catalogue(path: Path | None = None) -> dict[str, ModelEntry]:
-    """Every entry of `models.toml` by name.
+    Args:
+        path: another file instead of the one that ships; then the user's own is left out, unless it is given.
+        own: the user's own file (default: the one in the config folder); it need not be there.
 
     Raises:
-        UserError: the file is missing or an entry is wrong; names the entry and the key.
+        UserError: a file cannot be read or entries are wrong; one line per mistake, with the entry and the key.
     """
-    source = path or data_root() / "models.toml"
-    try:
-        tables = tomllib.loads(source.read_text(encoding="utf-8")).get("models", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{source}: cannot be read as a model catalogue ({error}); reinstall laguna-tui") from error
-    return {name: _entry(name, table, source) for name, table in tables.items()}
+    shipped = path or data_root() / "models.toml"
+    own = own or (user_catalogue() if path is None else None)
+    changes = _read(own, "correct the file or move it away") if own is not None and own.is_file() else {}
+    tables = _read(shipped, "reinstall laguna-tui")
+    merged = {**tables, **{name: _merged(tables.get(name, {}), change) for name, change in changes.items()}}
+    found, wrong = {}, []
+    for name, table in merged.items():
+        where = own if own is not None and name in changes else shipped
+        mistakes = list(problems(name, table))
+        wrong += [f"{where}: [models.{name}] {mistake}" for mistake in mistakes]
+        if not mistakes:
+            rooted = _rooted(table, changes.get(name, {}), shipped.parent, where.parent)
+            found[name] = _entry(name, rooted)
+    wrong += _strangers(found, merged, own or shipped)
+    if wrong:
+        raise UserError("\n".join(wrong))
+    return found
 
 
-def resolve(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
-    """The entry for a name in the catalogue or for a path to a GGUF file.
+def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | None" = None) -> ModelEntry:
+    """The entry for a name in the catalogue or for a path to a GGUF file, with the files that are on this machine.
+
+    Args:
+        store: where downloaded models are; None for the user's own.
 
     Raises:
-        UserError: neither a known name nor a file, or a known model whose file the user must still bring.
+        UserError: neither a known name nor a file, or a known model that must be downloaded first.
     """
     entry = catalogue.get(wanted)
     if entry is None:
         return _from_path(wanted, catalogue)
-    if entry.path is None:
-        raise UserError(
-            f"{entry.title} is known, but its file is not on this machine; pass the path of its GGUF: --model FILE.gguf"
-        )
-    return entry
+    if entry.kind is not Kind.TARGET:
+        raise UserError(f"{entry.title} is a {entry.kind}, not a model to talk to; see: laguna-tui models list")
+    if entry.path is not None:
+        return entry
+    return _from_store(entry, catalogue, store)
 
 
 def match_entry(file_name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry | None:
@@ -76,6 +80,21 @@ def match_entry(file_name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEnt
     lowered = file_name.lower()
     found = [(len(part), entry) for entry in catalogue.values() for part in entry.match if part in lowered]
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _from_store(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], store: "Store | None") -> ModelEntry:
+    from laguna_tui.models.store import Store
+
+    shelf = store or Store()
+    path = shelf.path(entry)
+    if path is None:
+        how = f"download it: laguna-tui models download {entry.name}; or" if entry.source is not None else "please"
+        raise UserError(
+            f"{entry.title} is known, but its file is not on this machine; {how} pass the path of its GGUF: "
+            "--model FILE.gguf"
+        )
+    drafters = (shelf.path(drafter) for drafter in companions(entry, catalogue, Kind.DRAFTER))
+    return replace(entry, path=path, drafter=entry.drafter or next(filter(None, drafters), None))
 
 
 def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
@@ -95,37 +114,78 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
         sampling=base.sampling,
         match=(),
         path=path,
+        context_max=base.context_max if known else 0,
+        facts=base.facts if known else {},
     )
 
 
-def _entry(name: str, table: Mapping[str, object], source: Path) -> ModelEntry:
-    def fail(problem: str) -> UserError:
-        return UserError(f"{source}: [models.{name}] {problem}")
+def _read(path: Path, remedy: str) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UserError(f"{path}: cannot be read as a model catalogue ({error}); {remedy}") from error
+    models = document.pop("models", {})
+    if document or not isinstance(models, dict):
+        raise UserError(f"{path}: holds something else than [models.NAME] tables; {remedy}")
+    return models
 
-    def value(key: str, kind: type[_T]) -> _T:
-        found = table.get(key)
-        if not isinstance(found, kind):
-            raise fail(f"needs {key} = a {kind.__name__}, not {found!r}")
-        return found
 
-    template = value("template", str)
-    if template not in TEMPLATES:
-        raise fail(f"template = {template!r}; choose one of {', '.join(TEMPLATES)}")
-    sampling = value("sampling", dict)
-    unknown = set(sampling) - set(SAMPLING_KEYS)
-    if unknown:
-        raise fail(f"sampling has unknown keys: {', '.join(sorted(unknown))}")
-    file = table.get("file")
-    drafter = source.parent / value("drafter", str) if "drafter" in table else None
+def _merged(table: Any, change: Any) -> Any:
+    """An entry with the user's keys over it. What says which file it is goes together: all of it, or nothing."""
+    if not isinstance(table, dict) or not isinstance(change, dict):
+        return change or table
+    kept = {key: value for key, value in table.items() if key not in IDENTITY or not set(IDENTITY) & set(change)}
+    return {**kept, **change}
+
+
+def _rooted(table: Mapping[str, Any], change: Mapping[str, Any], shipped: Path, own: Path) -> dict[str, Any]:
+    """The table with its paths on this machine made absolute: each is relative to the file that says it."""
+    local = [key for key in ("file", "drafter") if key in table and not (key == "file" and "repository" in table)]
+    return {**table, **{key: (own if key in change else shipped) / table[key] for key in local}}
+
+
+def _strangers(found: Mapping[str, ModelEntry], raw: Mapping[str, object], source: Path) -> list[str]:
+    """Mistakes between entries: a companion of something that is no target."""
+    return [
+        f"{source}: [models.{entry.name}] belongs to {name!r}, which is no entry of the catalogue"
+        for entry in found.values()
+        for name in entry.belongs
+        if name not in raw
+    ]
+
+
+def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
+    """The entry of a table without mistakes, whose paths on this machine are absolute."""
+    drafter = table.get("drafter")
     return ModelEntry(
         name=name,
-        title=value("title", str),
-        summary=value("summary", str),
-        template=template,
-        thinking=value("thinking", bool),
-        context=value("context", int),
-        sampling={key: float(number) for key, number in sampling.items()},
-        match=tuple(str(part) for part in value("match", list)),
-        path=source.parent / str(file) if file is not None else None,
+        title=table["title"],
+        summary=table["summary"],
+        template=table.get("template"),
+        thinking=table.get("thinking", False),
+        context=table.get("context", FALLBACK_CONTEXT),
+        sampling={key: float(number) for key, number in table.get("sampling", {}).items()},
+        match=tuple(table.get("match", ())),
+        path=table["file"] if "file" in table and "repository" not in table else None,
         drafter=drafter if drafter is not None and drafter.is_file() else None,
+        kind=Kind(table.get("kind", Kind.TARGET)),
+        source=_source(table),
+        license=table.get("license", ""),
+        context_max=table.get("context_max", 0),
+        facts=dict(table.get("facts", {})),
+        defects=tuple(table.get("defects", ())),
+        belongs=tuple(table.get("belongs", ())),
+    )
+
+
+def _source(table: Mapping[str, Any]) -> Source | None:
+    if "repository" not in table:
+        return None
+    return Source(
+        repository=table["repository"],
+        files=tuple(table["files"]) if "files" in table else (table["file"],),
+        revision=table.get("revision", MAIN),
+        sha256=table.get("sha256"),
+        size=table.get("size"),
+        convert=table.get("convert", False),
     )

@@ -1,0 +1,185 @@
+"""Every mistake in a catalogue is a sentence that names its entry and its key; the user's own file adds and changes."""
+
+import json
+import tomllib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laguna_tui.errors import UserError
+from laguna_tui.models.catalogue import load_catalogue, resolve
+from laguna_tui.models.entry import Kind, companions
+from laguna_tui.models.rules import RULES, problems, safe_path
+
+TARGET = {
+    "title": "T",
+    "summary": "s",
+    "match": [],
+    "template": "XS_2",
+    "thinking": True,
+    "context": 2048,
+    "sampling": {"temperature": 1.0},
+}
+REMOTE = {**TARGET, "repository": "poolside/Laguna", "file": "laguna.gguf", "size": 10, "sha256": "ab" * 32}
+DRAFTER = {"kind": "drafter", "title": "D", "summary": "s", "repository": "a/b", "files": ["*.safetensors"]}
+
+
+@pytest.mark.parametrize("table", [TARGET, REMOTE, DRAFTER, {**DRAFTER, "convert": True, "belongs": ["t"]}])
+def test_a_right_entry_has_no_problems(table):
+    assert list(problems("t", table)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"colour": "red"}, "unknown key colour"),
+        ({"kind": "model"}, "kind = 'model': it must be one of target, drafter, scorer"),
+        ({"repository": "laguna"}, "repository = 'laguna': it must be OWNER/NAME"),
+        ({"repository": "../../etc"}, "repository = '../../etc'"),
+        ({"file": "../secret"}, "must be a path inside the repository"),
+        ({"file": None, "files": ["/etc/passwd"]}, "files = ['/etc/passwd']"),
+        ({"file": None, "files": []}, "files = []"),
+        ({"file": None, "sha256": None}, "names no file in it"),
+        ({"files": ["a"]}, "has both file and files"),
+        ({"repository": None}, "size means nothing without a repository"),
+        ({"sha256": "AB" * 32}, "must be 64 lower-case hex digits"),
+        ({"sha256": "ab"}, "must be 64 lower-case hex digits"),
+        ({"size": 0}, "size = 0: it must be bytes, above 0"),
+        ({"size": True}, "needs size = a int, not True"),
+        ({"context": 10}, "context = 10: it must be tokens, 1024 or more"),
+        ({"context_max": 1024}, "the model was trained for context_max = 1024"),
+        ({"sampling": {"temperature": "hot"}}, "sampling: temperature = 'hot': it must be between 0 and 5"),
+        ({"sampling": {"top_p": 0}}, "sampling: top_p = 0: it must be above 0"),
+        ({"sampling": {"top_k": True}}, "sampling: top_k = True"),
+        ({"match": ["XS"]}, "match = ['XS']: it must be a list of lower-case parts"),
+        ({"facts": {"layers": 1.5}}, "facts = {'layers': 1.5}"),
+        ({"convert": True}, "convert = true is for drafters"),
+        ({"belongs": ["xs-2.1"]}, "belongs is for drafters and scorers"),
+        ({"title": ""}, "title = ''"),
+        ({"thinking": None}, "needs thinking = a bool, not None"),
+    ],
+)
+def test_a_mistake_is_one_sentence(change, sentence):
+    table = {key: value for key, value in {**REMOTE, **change}.items() if value is not None}
+    found = list(problems("t", table))
+    assert any(sentence in problem for problem in found), found
+
+
+def test_all_mistakes_are_told_at_once(tmp_path):
+    file = tmp_path / "models.toml"
+    file.write_text('[models.a]\ntitle = 1\n[models.B]\n[models.c]\ntitle = "C"\n')
+    with pytest.raises(UserError) as error:
+        load_catalogue(file)
+    lines = str(error.value).splitlines()
+    assert all(line.startswith(f"{file}: [models.") for line in lines)
+    assert {line.split("]")[0].split("[")[1] for line in lines} == {"models.a", "models.B", "models.c"}
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=10), st.dictionaries(st.sampled_from(sorted(RULES)) | st.text(max_size=8), values) | values)
+def test_whatever_stands_in_an_entry_the_answer_is_sentences(name, table):
+    assert all(isinstance(problem, str) and problem for problem in problems(name, table))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(sorted(RULES)), values)
+def test_a_wrong_value_is_told_with_its_key(key, value):
+    found = list(problems("t", {**REMOTE, key: value}))
+    assert all(key in problem or "files" in problem or "drafter" in problem for problem in found), found
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=30))
+def test_a_safe_path_stays_inside_its_folder(name):
+    if safe_path(name):
+        assert not name.startswith("/")
+        assert ".." not in name.split("/")
+        assert "\0" not in name
+
+
+def own(tmp_path, text: str):
+    file = tmp_path / "models.toml"
+    file.write_text(text)
+    return file
+
+
+def test_the_users_own_file_changes_single_keys(tmp_path):
+    file = own(tmp_path, '[models."xs-2.1"]\ncontext = 131072\n')
+    entry = load_catalogue(own=file)["xs-2.1"]
+    assert entry.context == 131072
+    assert entry.title == "Laguna XS 2.1"
+    assert entry.source.size == 20274300032
+
+
+def test_another_file_does_not_inherit_the_hash_of_the_one_it_replaces(tmp_path):
+    file = own(tmp_path, '[models."xs-2.1"]\nrepository = "me/mine"\nfile = "mine.gguf"\n')
+    source = load_catalogue(own=file)["xs-2.1"].source
+    assert (source.repository, source.files, source.sha256, source.size) == ("me/mine", ("mine.gguf",), None, None)
+
+
+def test_a_new_entry_names_a_file_beside_the_users_own_catalogue(tmp_path):
+    (tmp_path / "mine.gguf").touch()
+    body = "\n".join(f"{key} = {json.dumps(value)}" for key, value in TARGET.items() if key != "sampling")
+    file = own(tmp_path, f'[models.mine]\nfile = "mine.gguf"\nsampling = {{}}\n{body}\n')
+    assert tomllib.loads(file.read_text())
+    catalogue = load_catalogue(own=file)
+    assert resolve("mine", catalogue).path == tmp_path / "mine.gguf"
+    assert "nano" in catalogue
+
+
+def test_a_mistake_in_the_users_own_file_names_that_file(tmp_path):
+    file = own(tmp_path, '[models."xs-2.1"]\ncontext = "much"\n')
+    with pytest.raises(UserError, match=rf"^{file}: \[models.xs-2.1\] needs context = a int"):
+        load_catalogue(own=file)
+
+
+def test_a_catalogue_that_is_no_catalogue_says_so(tmp_path):
+    for text in ("models = 1", 'title = "x"', "= ="):
+        with pytest.raises(UserError, match="correct the file or move it away"):
+            load_catalogue(own=own(tmp_path, text))
+
+
+def test_a_companion_of_nothing_is_a_mistake(tmp_path):
+    file = own(tmp_path, '[models."qwen3-0.6b"]\nbelongs = ["xs-9"]\n')
+    with pytest.raises(UserError, match="belongs to 'xs-9', which is no entry"):
+        load_catalogue(own=file)
+
+
+def test_the_shipped_catalogue_says_what_goes_with_a_target():
+    catalogue = load_catalogue()
+    drafters = [entry.name for entry in companions(catalogue["xs-2.1"], catalogue, Kind.DRAFTER)]
+    assert drafters[0] == "xs-2.1-dflash"
+    assert [entry.name for entry in companions(catalogue["xs.2"], catalogue, Kind.SCORER)] == ["qwen3-0.6b"]
+
+
+def test_a_drafter_is_no_model_to_talk_to():
+    with pytest.raises(UserError, match="is a drafter, not a model to talk to"):
+        resolve("xs-2.1-dflash", load_catalogue())
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (["a.safetensors", "config.json", "README.md"], ("a.safetensors", "config.json")),
+        (["1.safetensors", "2.safetensors", "config.json"], ("1.safetensors", "2.safetensors", "config.json")),
+        (["fp8/a.safetensors", "config.json"], None),
+        (["a.safetensors"], None),
+    ],
+)
+def test_patterns_choose_files_of_one_folder_and_each_must_match(names, chosen):
+    source = load_catalogue()["xs-2.1-dflash"].source
+    assert source.chosen(names) == chosen
+
+
+def test_a_single_pattern_that_matches_several_files_chooses_none():
+    source = load_catalogue()["qwen3-0.6b"].source
+    assert source.chosen(["Qwen3-0.6B-BF16.gguf", "Qwen3-0.6B-Q8_0.gguf"]) == ("Qwen3-0.6B-BF16.gguf",)
+    assert source.chosen(["a-BF16.gguf", "b-BF16.gguf"]) is None

@@ -1,0 +1,171 @@
+"""The store calls a model whole when every one of its files was checked and is there, and never otherwise."""
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from laguna_tui.errors import UserError
+from laguna_tui.models.catalogue import load_catalogue, resolve
+from laguna_tui.models.claim import Claim
+from laguna_tui.models.digest import SHA256, Fingerprint
+from laguna_tui.models.record import Listing, Record, Remote, load_listing, load_record
+from laguna_tui.models.store import State, Store
+
+DATA = b"GGUF and so on"
+ETAG = Fingerprint(SHA256, hashlib.sha256(DATA).hexdigest())
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def entry():
+    known = load_catalogue()["xs-2.1"]
+    return replace(known, source=replace(known.source, sha256=None, size=len(DATA)))
+
+
+@pytest.fixture
+def drafter():
+    return load_catalogue()["xs-2.1-dflash-gguf"]
+
+
+def put(store: Store, entry, *names: str) -> None:
+    """What a download leaves."""
+    for name in names:
+        path = store.final(entry.source, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(DATA)
+        store.remember(entry.source, Record(entry.source.repository, "c0", name, len(DATA), ETAG))
+
+
+def test_a_bundled_model_is_where_it_ships(store):
+    nano = load_catalogue()["nano"]
+    status = store.status(nano)
+    assert (status.state, status.path) == (State.BUNDLED, nano.path)
+    assert status.bytes_have == status.bytes_total == nano.path.stat().st_size
+
+
+def test_nothing_is_missing_with_its_known_size(store, entry):
+    status = store.status(entry)
+    assert (status.state, status.path, status.bytes_have, status.bytes_total) == (State.MISSING, None, 0, len(DATA))
+
+
+def test_a_checked_file_is_a_model(store, entry):
+    put(store, entry, entry.source.files[0])
+    status = store.status(entry)
+    assert (status.state, status.bytes_have) == (State.COMPLETE, len(DATA))
+    assert status.path == store.final(entry.source, entry.source.files[0])
+
+
+@pytest.mark.parametrize("fault", ["no record", "cut", "other version", "damaged record", "record of another file"])
+def test_a_file_nobody_checked_is_no_model(store, entry, fault):
+    name = entry.source.files[0]
+    put(store, entry, name)
+    record = next((store.folder / "poolside--Laguna-XS-2.1-GGUF" / ".records").glob("*.json"))
+    if fault == "no record":
+        record.unlink()
+    elif fault == "cut":
+        store.final(entry.source, name).write_bytes(DATA[:-1])
+    elif fault == "other version":
+        entry = replace(entry, source=replace(entry.source, sha256="ab" * 32))
+    elif fault == "damaged record":
+        record.write_text(record.read_text()[:-9])
+    else:
+        record.write_text(record.read_text().replace(name, "other.gguf"))
+    assert store.path(entry) is None
+    assert store.status(entry).state is State.MISSING
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"commit": 1, "files": []}', '{"files": [1]}', "[" * 100_000])
+def test_a_record_that_is_none_is_as_good_as_none(tmp_path, text):
+    path = tmp_path / "record.json"
+    path.write_text(text)
+    assert load_record(path) is None
+    assert load_listing(path) is None
+
+
+def test_a_model_of_several_files_is_whole_with_all_of_them(store, entry):
+    entry = replace(entry, source=replace(entry.source, files=("a.gguf", "b.gguf")))
+    put(store, entry, "a.gguf")
+    assert store.status(entry).state is State.PARTIAL
+    put(store, entry, "b.gguf")
+    assert store.path(entry) == store.final(entry.source, "a.gguf")
+
+
+def test_files_whose_names_the_catalogue_does_not_know_are_known_once_the_hub_was_asked(store, drafter):
+    name = "dflash-Q8_0.gguf"
+    put(store, drafter, name)
+    assert store.path(drafter) is None
+    store.remember_listing(drafter, Listing("c0", (Remote(name, len(DATA), ETAG),)))
+    assert store.path(drafter) == store.final(drafter.source, name)
+
+
+def test_safetensors_are_no_drafter_until_they_are_converted(store):
+    drafter = load_catalogue()["xs-2.1-dflash"]
+    files = ("model.safetensors", "config.json")
+    store.remember_listing(drafter, Listing("c0", tuple(Remote(name, len(DATA), ETAG) for name in files)))
+    put(store, drafter, *files)
+    assert store.status(drafter).state is State.PARTIAL
+    put(store, drafter, "xs-2.1-dflash.gguf")
+    assert store.path(drafter) == store.final(drafter.source, "xs-2.1-dflash.gguf")
+
+
+def test_a_downloaded_model_is_found_by_its_name_with_its_drafter(store, drafter):
+    catalogue = load_catalogue()
+    target = catalogue["xs-2.1"]
+    catalogue["xs-2.1"] = replace(target, source=replace(target.source, sha256=None))
+    put(store, target, target.source.files[0])
+    assert resolve("xs-2.1", catalogue, store).drafter is None
+    store.remember_listing(drafter, Listing("c0", (Remote("d-Q8_0.gguf", len(DATA), ETAG),)))
+    put(store, drafter, "d-Q8_0.gguf")
+    found = resolve("xs-2.1", catalogue, store)
+    assert found.path == store.final(target.source, target.source.files[0])
+    assert found.drafter == store.final(drafter.source, "d-Q8_0.gguf")
+
+
+def test_a_known_model_that_is_not_here_names_the_command_that_gets_it(store):
+    with pytest.raises(UserError, match=r"not on this machine; download it: laguna-tui models download xs-2\.1; or"):
+        resolve("xs-2.1", load_catalogue(), store)
+
+
+def test_verify_reads_the_bytes_and_takes_back_what_changed(store, entry):
+    put(store, entry, entry.source.files[0])
+    assert [checked.problem for checked in store.verify(entry)] == [""]
+    path = store.path(entry)
+    path.write_bytes(DATA[::-1])
+    assert store.path(entry) == path
+    (checked,) = store.verify(entry)
+    assert "have changed since it was checked; run: laguna-tui models download xs-2.1" in checked.problem
+    assert store.path(entry) is None
+
+
+def test_remove_takes_everything_and_says_how_much_that_was(store, entry):
+    put(store, entry, entry.source.files[0])
+    assert store.remove(entry) == len(DATA)
+    assert store.status(entry).state is State.MISSING
+    assert not store.final(entry.source, entry.source.files[0]).exists()
+    assert store.remove(entry) == 0
+
+
+def test_a_file_in_the_hubs_own_cache_is_only_forgotten(store, entry, tmp_path):
+    cached = tmp_path / "cached.gguf"
+    cached.write_bytes(DATA)
+    name = entry.source.files[0]
+    store.remember(entry.source, Record(entry.source.repository, "c0", name, len(DATA), ETAG, str(cached)))
+    assert store.path(entry) == cached
+    assert store.remove(entry) == 0
+    assert cached.read_bytes() == DATA
+    assert store.path(entry) is None
+
+
+def test_what_is_being_downloaded_is_not_removed(store, entry):
+    name = entry.source.files[0]
+    put(store, entry, name)
+    with Claim(store.base(entry.source, name)) as claim:
+        assert claim.take()
+        with pytest.raises(UserError, match=r"is being downloaded by another laguna-tui \(process \d+\)"):
+            store.remove(entry)
+    assert store.path(entry) is not None
