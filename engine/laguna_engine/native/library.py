@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from laguna_engine.errors import LibraryError
-from laguna_engine.native import selftest
+from laguna_engine.native import cuda_runtime, selftest
 from laguna_engine.native.log import LEVEL_ERROR, LEVEL_WARN, LogRing
 from laguna_engine.native.prototypes import PROTOTYPES
 
@@ -85,6 +85,7 @@ def _open() -> Library:
     # Without it a failed assertion forks a debugger to print a backtrace, before the abort hook is asked.
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     package = _package_folder()
+    cuda_runtime.preload(package / "lib")
     try:
         library = Library(_open_handles(package / "lib"))
     except OSError as error:

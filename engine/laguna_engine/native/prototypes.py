@@ -141,9 +141,13 @@ _GRAPH: dict[str, Prototype] = {
 }
 
 _BACKEND: dict[str, Prototype] = {
+    "ggml_backend_reg_count": (c_size_t, ()),
+    "ggml_backend_reg_get": (RegistryHandle, (c_size_t,)),
+    "ggml_backend_reg_name": (c_char_p, (RegistryHandle,)),
     "ggml_backend_dev_by_type": (DeviceHandle, (c_int,)),
     "ggml_backend_dev_name": (c_char_p, (DeviceHandle,)),
     "ggml_backend_dev_type": (c_int, (DeviceHandle,)),
+    "ggml_backend_dev_memory": (None, (DeviceHandle, POINTER(c_size_t), POINTER(c_size_t))),
     "ggml_backend_dev_init": (BackendHandle, (DeviceHandle, c_char_p)),
     "ggml_backend_dev_backend_reg": (RegistryHandle, (DeviceHandle,)),
     "ggml_backend_dev_supports_op": (c_bool, (DeviceHandle, TensorHandle)),
@@ -166,6 +170,7 @@ _BACKEND: dict[str, Prototype] = {
 }
 
 _MODEL: dict[str, Prototype] = {
+    "llama_print_system_info": (c_char_p, ()),
     "llama_backend_init": (None, ()),
     "llama_log_set": (None, (LogCallback, c_void_p)),
     "llama_model_default_params": (ModelParams, ()),

@@ -1,0 +1,44 @@
+"""Run as a program: loads the installed llama.cpp, and says in one line of JSON what it is made of and what it sees.
+
+In a process of its own, because a build for another processor dies of it, and one with a hung driver never ends.
+"""
+
+import json
+import sys
+
+_KINDS = ("cpu", "gpu", "igpu", "accel")
+"""`ggml_backend_dev_type`, by number."""
+
+
+def main() -> int:
+    """Print {"error": …} or what `laguna_tui.doctor.library.Loaded` holds; returns the exit code."""
+    from laguna_engine.errors import EngineError
+
+    try:
+        found = _found()
+    except EngineError as error:
+        found = {"error": str(error)}
+    sys.stdout.write(json.dumps(found) + "\n")
+    return 0
+
+
+def _found() -> dict[str, object]:
+    from laguna_engine.native.library import lib
+
+    devices = [lib.ggml_backend_dev_get(index) for index in range(lib.ggml_backend_dev_count())]
+    registries = [lib.ggml_backend_reg_get(index) for index in range(lib.ggml_backend_reg_count())]
+    return {
+        "backends": [lib.ggml_backend_reg_name(registry).decode("utf-8", "replace") for registry in registries],
+        "features": lib.llama_print_system_info().decode("utf-8", "replace"),
+        "devices": [
+            {
+                "name": lib.ggml_backend_dev_description(device).decode("utf-8", "replace"),
+                "kind": _KINDS[kind] if 0 <= (kind := lib.ggml_backend_dev_type(device)) < len(_KINDS) else "other",
+            }
+            for device in devices
+        ],
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

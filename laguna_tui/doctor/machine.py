@@ -1,0 +1,106 @@
+"""The machine as the doctor's probes see it: programs that answer, files, environment, folders, terminal.
+
+Every question a probe may ask goes through `Machine`, so that a test can be any machine there is.
+"""
+
+import glob
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from laguna_tui.doctor.running import LIMIT_S, MISSING, Output, run, within
+
+_FOLDER_LIMIT_S = 3.0
+"""A local disk answers in microseconds."""
+
+_LARGEST = 1 << 18
+"""Characters read of a file in /proc or /sys."""
+
+_SYSTEM_FOLDERS = ("/usr/sbin", "/sbin", "/usr/lib/wsl/lib", "/opt/rocm/bin")
+"""Where programs lie that are not on everybody's PATH: ldconfig, nvidia-smi under WSL, ROCm's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A folder, or the nearest one above it that is there: bytes free, and whether it can be written."""
+
+    folder: str
+    exists: bool
+    writable: bool
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """Where the answers go: whether it is a terminal at all, its size in cells, the encoding of text sent to it."""
+
+    interactive: bool
+    columns: int
+    rows: int
+    encoding: str
+
+
+class Machine:
+    """This machine."""
+
+    def __init__(self) -> None:
+        self.system = platform.system()
+        self.processor = platform.machine()
+        self.python = sys.executable
+        self.environment: Mapping[str, str] = os.environ
+        self.memory: int = psutil.virtual_memory().total
+        self.cores: int = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+
+    @property
+    def terminal(self) -> Terminal:
+        """The one this runs in."""
+        size = shutil.get_terminal_size()
+        return Terminal(sys.stdout.isatty(), size.columns, size.lines, sys.stdout.encoding or "ascii")
+
+    @property
+    def bindings(self) -> str | None:
+        """The folder of the installed llama_cpp package, without importing it."""
+        found = importlib.util.find_spec("llama_cpp")
+        return None if found is None or found.origin is None else str(Path(found.origin).parent)
+
+    def program(self, name: str) -> str | None:
+        """Where a program is. Folders of PATH that are not absolute are passed over: they mean the repository's."""
+        folders = [part for part in self.environment.get("PATH", "").split(os.pathsep) if Path(part).is_absolute()]
+        return shutil.which(name, path=os.pathsep.join([*folders, *_SYSTEM_FOLDERS]))
+
+    def run(self, command: Sequence[str], limit_s: float = LIMIT_S) -> Output:
+        """What a program answers. Its first word is a name to be looked up, or an absolute path."""
+        program = self.program(command[0])
+        environment = {**self.environment, "LC_ALL": "C.UTF-8"}
+        return MISSING if program is None else run((program, *command[1:]), limit_s, environment)
+
+    def read(self, path: str) -> str | None:
+        """A small file's text, or None where there is none to read."""
+
+        def text() -> str:
+            with Path(path).open(encoding="utf-8", errors="replace") as file:
+                return file.read(_LARGEST)
+
+        return within(_FOLDER_LIMIT_S, text)
+
+    def find(self, pattern: str) -> list[str]:
+        """The paths that a shell pattern stands for, in order."""
+        # Path.glob wants a folder to begin from.
+        return within(_FOLDER_LIMIT_S, lambda: sorted(glob.glob(pattern))) or []  # noqa: PTH207
+
+    def room(self, folder: Path) -> Room | None:
+        """What is known of a folder; None when it does not answer."""
+
+        def look() -> Room:
+            there = next(path for path in (folder, *folder.parents) if path.exists())
+            writable = os.access(there, os.W_OK | os.X_OK)
+            return Room(str(there), there == folder, writable, shutil.disk_usage(there).free)
+
+        return within(_FOLDER_LIMIT_S, look)

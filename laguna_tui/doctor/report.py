@@ -1,0 +1,64 @@
+"""Findings as a page for people or as JSON for programs."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from laguna_tui import __version__
+from laguna_tui.doctor.finding import Finding, Status
+from laguna_tui.text import sanitize_line
+
+FORMAT = 1
+"""Of the JSON: raised when a reader of the one before would misread it."""
+
+_COLOURS = {Status.OK: "32", Status.WARN: "33", Status.FAIL: "31", Status.SKIP: "2"}
+_NARROW = 40
+"""Columns below which wrapping would only make it worse."""
+
+
+def page(findings: Sequence[Finding], columns: int, *, colours: bool) -> str:
+    """A line for each finding, what to do below it, and what it comes to."""
+    width = max(len(finding.check) for finding in findings)
+    lines = [line for finding in findings for line in _lines(finding, width, columns, colours=colours)]
+    return "\n".join([*lines, "", summary(findings)]) + "\n"
+
+
+def as_json(findings: Sequence[Finding]) -> str:
+    """One object; `summary` counts the findings of each status."""
+    counts = {status.value: sum(finding.status is status for finding in findings) for status in Status}
+    whole = {
+        "format": FORMAT,
+        "version": __version__,
+        "summary": counts,
+        "findings": [asdict(finding) for finding in findings],
+    }
+    return json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """What it comes to, in a sentence."""
+    failed = sum(finding.status is Status.FAIL for finding in findings)
+    warned = sum(finding.status is Status.WARN for finding in findings)
+    if failed:
+        return f"{_counted(failed, 'thing does', 'things do')} not work" + (
+            f", {_counted(warned, 'works', 'work')} worse than could be." if warned else "."
+        )
+    if warned:
+        return f"Everything works; {_counted(warned, 'thing', 'things')} could be better."
+    return "Everything is as it should be."
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _lines(finding: Finding, width: int, columns: int, *, colours: bool) -> list[str]:
+    mark = f"{finding.status.value:<4}"
+    if colours:
+        mark = f"\x1b[{_COLOURS[finding.status]}m{mark}\x1b[0m"
+    indent = " " * (len("warn  ") + width + 2)
+    room = max(columns, len(indent) + _NARROW) - len(indent)
+    first, *rest = textwrap.wrap(sanitize_line(finding.found), room) or [""]
+    todo = textwrap.wrap(f"-> {sanitize_line(finding.todo)}", room, subsequent_indent="   ") if finding.todo else []
+    return [f"{mark}  {finding.check:<{width}}  {first}", *(indent + line for line in (*rest, *todo))]

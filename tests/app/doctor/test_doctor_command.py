@@ -1,0 +1,108 @@
+"""`laguna-tui doctor` on the machine that is here: real programs, a real llama.cpp, a real exit code."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from laguna_tui.doctor.finding import Finding, Status
+from laguna_tui.doctor.machine import Machine
+from laguna_tui.doctor.report import page, summary
+from laguna_tui.doctor.running import run, safe_python
+
+
+def doctor(*arguments, **environment):
+    command = [sys.executable, "-m", "laguna_tui", "doctor", *arguments]
+    whole = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, env=whole, timeout=100, check=False)
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Makes a program of this name that does what it is told, in a folder for PATH."""
+
+    def make(name, body):
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+def test_this_machine_has_findings_and_its_llama_cpp_loads():
+    ran = doctor("--json")
+    told = json.loads(ran.stdout)
+    by_name = {finding["check"]: finding for finding in told["findings"]}
+    assert by_name["llama.cpp"]["status"] == "ok" or "cannot use" in by_name["llama.cpp"]["found"]
+    assert "backends: " in by_name["llama.cpp"]["found"] or "cannot use" in by_name["llama.cpp"]["found"]
+    assert told["summary"]["fail"] == 0
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_folder_that_cannot_be_used_is_exit_code_1(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    ran = doctor(LAGUNA_TUI_MODELS=str(tmp_path / "file" / "models"))
+    assert ran.returncode == 1
+    assert "fail" in ran.stdout
+
+
+def test_a_file_of_the_folder_it_is_started_in_is_never_imported(tmp_path, monkeypatch):
+    (tmp_path / "laguna_engine.py").write_text("raise SystemExit('hostile')")
+    (tmp_path / "json.py").write_text("raise SystemExit('hostile')")
+    monkeypatch.chdir(tmp_path)
+    probe = Machine().run((*safe_python(sys.executable), "-m", "laguna_tui.doctor.loading"))
+    assert json.loads(probe.text)["devices"]
+
+
+def test_a_program_that_never_ends_is_killed_with_its_children(script):
+    path = script("sleeper", "sleep 60 & echo started; wait")
+    begun = time.monotonic()
+    output = run([str(path)], 0.5)
+    assert output.timed_out
+    assert output.text == "started\n"
+    assert time.monotonic() - begun < 30
+
+
+def test_a_child_that_outlives_its_parent_is_not_waited_for(script):
+    path = script("parent", "sleep 5 & echo done")
+    begun = time.monotonic()
+    assert run([str(path)], 60).text == "done\n"
+    assert time.monotonic() - begun < 4
+
+
+def test_programs_are_not_taken_from_folders_that_are_not_absolute(script, monkeypatch):
+    path = script("surely-no-such-program", "true")
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setenv("PATH", os.pathsep.join(["", ".", "/bin"]))
+    assert Machine().program("surely-no-such-program") is None
+    monkeypatch.setenv("PATH", str(path.parent))
+    assert Machine().program("surely-no-such-program") == str(path)
+
+
+FINDINGS = [
+    Finding("disk", Status.OK, "plenty"),
+    Finding("llama.cpp", Status.WARN, "a GPU is there, but " + "so " * 30, "run: laguna-tui setup gpu"),
+    Finding("state folder", Status.FAIL, "evil \x1b]52;c;AAAA\x07 name", "mend it"),
+]
+
+
+def test_the_page_puts_what_to_do_below_what_was_found_and_fits_the_width():
+    lines = page(FINDINGS, 60, colours=False).splitlines()
+    assert lines[0] == "ok    disk          plenty"
+    assert max(map(len, lines)) <= 60
+    assert "                    -> run: laguna-tui setup gpu" in lines
+    assert lines[-1] == "1 thing does not work, 1 works worse than could be."
+
+
+def test_nothing_that_was_found_reaches_the_terminal_as_an_escape():
+    assert "\x1b" not in page(FINDINGS, 80, colours=False)
+    assert page(FINDINGS, 80, colours=True).count("\x1b") == 2 * len(FINDINGS)
+
+
+def test_the_summary_counts():
+    assert summary(FINDINGS[:1]) == "Everything is as it should be."
+    assert summary(FINDINGS[:2]) == "Everything works; 1 thing could be better."

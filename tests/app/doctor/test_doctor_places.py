@@ -1,0 +1,129 @@
+"""What the doctor says of disk, folders, tools, terminal and environment, on machines that are not here."""
+
+import pytest
+
+from laguna_tui.doctor.check_storage import hub_cache
+from laguna_tui.doctor.examine import examine
+from laguna_tui.doctor.finding import Status
+from laguna_tui.doctor.machine import Room, Terminal
+from laguna_tui.doctor.running import Output
+from laguna_tui.models.places import store_folder
+from laguna_tui.settings import state_dir
+from tests.app.doctor.simulated import CPU_ONLY, GIB, Simulated
+
+
+def one(machine, check):
+    findings = [finding for finding in examine(machine) if finding.check == check]
+    assert len(findings) == 1
+    return findings[0]
+
+
+@pytest.mark.parametrize(
+    ("free", "status"),
+    [(0.2, Status.FAIL), (5, Status.WARN), (100, Status.OK)],
+)
+def test_the_disk_is_judged_by_what_a_model_takes(free, status):
+    machine = Simulated()
+    machine.rooms[str(store_folder())] = Room("/", False, True, int(free * GIB))
+    finding = one(machine, "disk")
+    assert finding.status is status
+    assert (finding.todo == "") is (status is Status.OK)
+
+
+def test_a_disk_that_does_not_answer_is_a_failure_and_no_hang():
+    machine = Simulated()
+    machine.room = lambda folder: None
+    assert one(machine, "disk").status is Status.FAIL
+    assert "does not answer" in one(machine, "state folder").found
+
+
+def test_a_folder_that_cannot_be_written_says_what_is_lost_and_how_to_mend_it():
+    machine = Simulated()
+    machine.rooms[str(store_folder())] = Room("/data", False, False, 100 * GIB)
+    finding = one(machine, "models folder")
+    assert finding.status is Status.FAIL
+    assert finding.found == "/data cannot be written: no model can be downloaded"
+    assert "/data" in finding.todo
+    assert one(machine, "state folder").status is Status.OK
+
+
+def test_a_folder_that_is_not_there_yet_is_well_when_it_can_be_made():
+    machine = Simulated()
+    machine.rooms[str(state_dir())] = Room("/home/someone", False, True, 100 * GIB)
+    assert one(machine, "state folder").found.endswith("not there yet")
+
+
+def test_the_hub_cache_is_where_the_environment_says():
+    assert str(hub_cache(Simulated(environment={"HF_HOME": "/big/hf"}))) == "/big/hf/hub"
+    assert str(hub_cache(Simulated(environment={"HF_HUB_CACHE": "/big/cache"}))) == "/big/cache"
+    assert str(hub_cache(Simulated(environment={"XDG_CACHE_HOME": "/c"}))) == "/c/huggingface/hub"
+
+
+def test_git_that_is_missing_is_a_warning():
+    machine = Simulated()
+    del machine.commands["git --version"]
+    assert one(machine, "git").status is Status.WARN
+
+
+def test_the_sandbox_is_tried_and_not_only_looked_for():
+    assert one(Simulated({"bwrap": ""}), "sandbox").found == "bubblewrap works"
+    stopped = Simulated({"bwrap": Output(1, errors="setting up uid map: Permission denied")})
+    assert "cannot make namespaces" in one(stopped, "sandbox").found
+    stopped.files["/proc/sys/kernel/apparmor_restrict_unprivileged_userns"] = "1\n"
+    assert "AppArmor stops it" in one(stopped, "sandbox").found
+
+
+def test_no_color_is_respected_and_told():
+    finding = one(Simulated(environment={"NO_COLOR": "1"}), "colours")
+    assert (finding.status, finding.todo) == (Status.OK, "to have them: unset NO_COLOR")
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_dumb_terminal_is_sent_to_ask(term):
+    finding = one(Simulated(environment={"TERM": term}), "terminal")
+    assert finding.status is Status.WARN
+    assert "laguna-tui ask" in finding.todo
+
+
+def test_a_pipe_is_no_terminal_to_be_judged():
+    machine = Simulated()
+    machine.screen = Terminal(False, 80, 24, "utf-8")
+    assert one(machine, "terminal").status is Status.SKIP
+
+
+def test_a_small_terminal_and_a_foreign_encoding_are_warnings():
+    machine = Simulated()
+    machine.screen = Terminal(True, 60, 20, "latin-1")
+    assert one(machine, "terminal").status is Status.WARN
+    assert "UTF-8 locale" in one(machine, "letters").todo
+
+
+def test_inside_tmux_over_ssh_both_are_named_with_what_to_set():
+    machine = Simulated(environment={"TMUX": "/tmp/x,1,0", "SSH_TTY": "/dev/pts/1", "COLORTERM": "", "TERM": "screen"})
+    session = one(machine, "session")
+    assert "SSH and tmux" in session.found
+    assert "set-clipboard on" in session.todo
+    assert "tmux-256color" in one(machine, "colours").todo
+
+
+def test_a_token_is_never_shown():
+    secret = {"HF_TOKEN": "hf_verysecret", "HTTPS_PROXY": "http://user:hunter2@proxy", "HF_ENDPOINT": "https://k:v@h"}
+    machine = Simulated(environment={**secret, "HF_HUB_OFFLINE": "1"})
+    findings = examine(machine)
+    assert one(machine, "hub token").found == "HF_TOKEN is set"
+    assert (
+        one(machine, "network").found
+        == "offline, because HF_HUB_OFFLINE is set; HF_ENDPOINT is set; HTTPS_PROXY is set"
+    )
+    told = " ".join(f"{finding.found} {finding.todo}" for finding in findings)
+    for part in ("verysecret", "hunter2", "k:v"):
+        assert part not in told
+
+
+def test_everything_that_is_not_well_says_what_to_do():
+    machine = Simulated({"nvidia-smi": None, "ldconfig -p": ""}, CPU_ONLY, {"TERM": "dumb"}, system="Windows")
+    machine.room = lambda folder: None
+    machine.screen = Terminal(False, 80, 24, "cp1252")
+    bad = [finding for finding in examine(machine) if finding.status in (Status.WARN, Status.FAIL)]
+    assert len(bad) > 4
+    assert [finding.check for finding in bad if not finding.todo] == []
