@@ -23,6 +23,7 @@ from laguna_engine.sampling import GREEDY
 from laguna_engine.speculate.arbiter import Arbiter, Choice
 from laguna_engine.speculate.feed import FeatureFeed
 from laguna_engine.speculate.judge import Judge
+from laguna_engine.speculate.rest import Rest
 from laguna_engine.target import Target
 
 MAX_DRAFT = 16
@@ -85,6 +86,7 @@ class Speculator:
         self._transcript: list[int] = []
         self._drafting = DRAFTING
         self._judge = Judge(target.context, GREEDY)
+        self._rest = Rest()
         # A draft is verified in one micro-batch, together with the token before it.
         self._longest = min(MAX_DRAFT, target.context.n_ubatch - 1)
 
@@ -95,6 +97,7 @@ class Speculator:
         """
         self._drafting = drafting
         self._judge = judge
+        self._rest.end()
         shared = common_prefix(self._transcript, prompt)
         for listener in self._drafters.listeners:
             listener.truncate(shared)
@@ -154,7 +157,8 @@ class Speculator:
         """
         began = time.perf_counter()
         start = len(self._target.cache)
-        choice = self._choose(last, start, room)
+        resting = self._rest.choice()
+        choice = resting or self._choose(last, start, room)
         draft = self._draft(choice)
         drafted = time.perf_counter()
         status = self.decode([last, *draft.tokens], Outputs.ALL)
@@ -167,7 +171,10 @@ class Speculator:
         self._settle(start + len(tokens), cut=len(tokens) <= len(draft.tokens))
         self.committed(tokens)
         accepted = len(tokens) - 1
-        self.arbiter.record(choice, start, len(draft.tokens), accepted, drafted - began, verified - drafted)
+        if resting is None:
+            self.arbiter.record(choice, start, len(draft.tokens), accepted, drafted - began, verified - drafted)
+            asking_s = time.perf_counter() - picked + drafted - began
+            self._rest.after(choice, asking_s, verified - drafted)
         told = Round(
             drafter=choice.offer.source if choice.offer else None,
             drafted=len(draft.tokens),
