@@ -1,0 +1,206 @@
+"""What a published drafter's config.json says, in either of its two dialects, as one `Design`.
+
+- Speculators (XS.2): `speculators_model_type` "dflash", the layers below `transformer_layer_config`, and
+  `aux_hidden_state_layer_ids`, which count the embeddings, so that id 1 is the output of layer 0. vLLM reads them so
+  (`update_dflash`), and the published acceptance was measured with it.
+- Poolside's own (XS-2.1, S-2.1): `DFlashLagunaForCausalLM`, with `dflash_config.target_layer_ids` of layer outputs.
+
+Whatever would be computed wrongly is refused: a drafter with one part misread drafts nonsense, and only its acceptance
+would show it.
+"""
+
+import reprlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from laguna_engine.errors import ModelFileError
+from laguna_tui.models.convert_fields import MAX_SIZE, Fields
+from laguna_tui.models.convert_safetensors import read_json
+
+CONFIG = "config.json"
+LAGUNA = "DFlashLagunaForCausalLM"
+
+_MAX_LAYERS = 64
+_MAX_BLOCK = 64
+_OTHER = "choose a DFlash drafter of Laguna in bf16"
+
+_PLAIN: dict[str, tuple[object, ...]] = {
+    "hidden_act": (None, "silu"),
+    "attention_bias": (None, False),
+    "mlp_bias": (None, False),
+    "num_experts": (None, 0),
+    "norm_before_fc": (None, False),
+    "sample_from_anchor": (None, False),
+    "output_multiplier": (None, 1),
+    "final_logit_softcapping": (None, 0),
+    "input_embedding_scale": (None, 1),
+}
+"""Settings of other drafters, and the values that change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A drafter. laguna: poolside's own layout, with a norm for each tap, gated heads and context through input norms.
+
+    n_vocab: the target's tokens; drafted: those it proposes. taps: layer outputs of the target, from 0, in its order.
+    window: 0 without sliding layers. sliding, causal: one entry a layer. tied: its embeddings are its output matrix.
+    """
+
+    laguna: bool
+    n_embd: int
+    n_layer: int
+    heads: int
+    kv_heads: int
+    head_size: int
+    n_ff: int
+    n_vocab: int
+    drafted: int
+    n_ctx: int
+    epsilon: float
+    rope_base: float
+    rope_dims: int
+    block: int
+    mask_id: int
+    taps: tuple[int, ...]
+    window: int
+    sliding: tuple[bool, ...]
+    causal: tuple[bool, ...]
+    tied: bool
+
+
+def read(folder: Path) -> Design:
+    """The design of the drafter in `folder`; ModelFileError if there is none or it cannot be converted."""
+    path = folder / CONFIG
+    if not path.is_file():
+        raise ModelFileError(f"{folder}: has no {CONFIG}; download the whole folder of the published drafter")
+    table = read_json(path)
+    top = Fields(path, table)
+    if _is_laguna(top, folder):
+        method = top.table("dflash_config")
+        return _design(Fields(path, method, table), laguna=True)
+    body = top.table("transformer_layer_config")
+    # vLLM lets the outer table decide about sliding layers, too.
+    return _design(Fields(path, table, body), laguna=False)
+
+
+def _is_laguna(top: Fields, folder: Path) -> bool:
+    """Which of the two dialects it is; ModelFileError for everything else."""
+    kind, names = top.get("speculators_model_type"), top.names("architectures")
+    called = ", ".join(names)[:100] or "no name"
+    if top.get("quantization_config", "compression_config"):
+        raise ModelFileError(f"{folder}: is quantized already; {_OTHER}, the original that it was made from")
+    if kind == "dflash2" or any("DFlash2" in name for name in names) or "selector_rank" in top.table("dflash_config"):
+        raise ModelFileError(
+            f"{folder}: is a DFlash2 drafter (convolutions inside the block and a selector of paths), which this "
+            f"engine does not run; {_OTHER}"
+        )
+    if kind not in (None, "dflash"):
+        raise ModelFileError(
+            f"{folder}: is a drafter of the kind {reprlib.repr(kind)}, which cannot be converted; {_OTHER}"
+        )
+    if kind == "dflash" or LAGUNA in names:
+        return kind is None
+    if top.get("dflash_config") or any("Draft" in name or "Eagle" in name for name in names):
+        raise ModelFileError(f"{folder}: is a drafter of the kind {called}, which cannot be converted; {_OTHER}")
+    raise ModelFileError(f"{folder}: is a model of the kind {called}, not a drafter; give the folder of its drafter")
+
+
+def _design(fields: Fields, *, laguna: bool) -> Design:
+    _check_plain(fields)
+    n_embd, n_layer = fields.whole("hidden_size"), fields.whole("num_hidden_layers", 1, _MAX_LAYERS)
+    heads = fields.whole("num_attention_heads")
+    kv_heads = fields.whole("num_key_value_heads", 1, heads, default=heads)
+    head_size = fields.whole("head_dim", 2, default=n_embd // heads)
+    n_vocab = fields.whole("vocab_size", 2)
+    sliding = _sliding(fields, n_layer)
+    rope_base, rope_dims = _rope(fields, head_size)
+    if heads % kv_heads:
+        raise fields.wrong("num_key_value_heads", kv_heads, f"a divisor of {heads} heads")
+    if fields.whole("target_hidden_size", default=n_embd) != n_embd:
+        raise fields.wrong("target_hidden_size", fields.get("target_hidden_size"), f"hidden_size, {n_embd}")
+    return Design(
+        laguna=laguna,
+        n_embd=n_embd,
+        n_layer=n_layer,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_size=head_size,
+        n_ff=fields.whole("intermediate_size"),
+        n_vocab=n_vocab,
+        drafted=fields.whole("draft_vocab_size", 1, n_vocab, default=n_vocab),
+        n_ctx=fields.whole("max_position_embeddings", 1, 2**31 - 1),
+        epsilon=fields.number("rms_norm_eps"),
+        rope_base=rope_base,
+        rope_dims=rope_dims,
+        block=fields.whole("block_size", 2, _MAX_BLOCK),
+        mask_id=fields.whole("mask_token_id", 0, n_vocab - 1),
+        taps=_taps(fields, laguna=laguna),
+        window=fields.whole("sliding_window") if any(sliding) else 0,
+        sliding=sliding,
+        causal=_causal(fields, sliding, laguna=laguna),
+        tied=bool(fields.flag("tie_word_embeddings")),
+    )
+
+
+def _check_plain(fields: Fields) -> None:
+    for name, plain in _PLAIN.items():
+        value = fields.get(name)
+        if value not in plain:
+            raise ModelFileError(
+                f"{fields.path}: has {name} {reprlib.repr(value)}, which this engine's drafter does not know; {_OTHER}"
+            )
+
+
+def _taps(fields: Fields, *, laguna: bool) -> tuple[int, ...]:
+    layers = fields.whole("num_target_layers", default=MAX_SIZE)
+    if laguna:
+        return fields.wholes("target_layer_ids", 0, layers - 1)
+    return tuple(place - 1 for place in fields.wholes("aux_hidden_state_layer_ids", 1, layers))
+
+
+def _sliding(fields: Fields, n_layer: int) -> tuple[bool, ...]:
+    types, allowed = fields.names("layer_types"), fields.flag("use_sliding_window")
+    if not types and not allowed:
+        return (False,) * n_layer
+    if len(types) != n_layer or not set(types) <= {"full_attention", "sliding_attention"}:
+        raise fields.wrong(
+            "layer_types", list(types) or None, f"full_attention or sliding_attention for each of {n_layer} layers"
+        )
+    sliding = tuple(kind == "sliding_attention" for kind in types)
+    if any(sliding) and allowed is False:
+        raise fields.wrong("use_sliding_window", allowed, "true, as layer_types has sliding layers")
+    return sliding
+
+
+def _causal(fields: Fields, sliding: tuple[bool, ...], *, laguna: bool) -> tuple[bool, ...]:
+    """Which layers' block rows see no later rows, by vLLM's rules (`_dflash_layer_causal`, `update_dflash`)."""
+    if laguna:
+        said = fields.flag("is_causal", "causal")
+        return sliding if said is None else (said,) * len(sliding)
+    both_ways = fields.flag("sliding_window_non_causal")
+    return sliding if both_ways is False else (False,) * len(sliding)
+
+
+def _rope(fields: Fields, head_size: int) -> tuple[float, int]:
+    """The base, and how many numbers of a head are rotated."""
+    rope = Fields(fields.path, *_rope_tables(fields))
+    scaling = rope.get("rope_type", "type")
+    if scaling not in (None, "default"):
+        raise ModelFileError(
+            f"{fields.path}: scales its positions ({reprlib.repr(scaling)}), which no drafter of Laguna does; {_OTHER}"
+        )
+    share = rope.number("partial_rotary_factor") if rope.get("partial_rotary_factor") is not None else 1.0
+    rotated = round(head_size * share)
+    if not 2 <= rotated <= head_size or rotated % 2:
+        raise rope.wrong("partial_rotary_factor", share, f"an even part of heads of {head_size}")
+    return rope.number("rope_theta"), rotated
+
+
+def _rope_tables(fields: Fields) -> list[dict[str, object]]:
+    """Where the rope's keys may be: in a table of their own, in one for each kind of layer, or at the top."""
+    own = {**fields.table("rope_scaling"), **fields.table("rope_parameters")}
+    by_kind = [own[kind] for kind in set(fields.names("layer_types")) if isinstance(own.get(kind), dict)]
+    if any(table != by_kind[0] for table in by_kind):
+        raise ModelFileError(f"{fields.path}: its layers rotate positions differently; {_OTHER}")
+    outer = {name: fields.get(name) for name in ("rope_theta", "partial_rotary_factor")}
+    return [*(dict(table) for table in by_kind if isinstance(table, dict)), own, outer]
