@@ -30,6 +30,8 @@ from laguna_tui.tui.widgets.prompt import Prompt
 
 # Fast enough to look continuous, slow enough to leave the processor to the model.
 DRAWS_PER_SECOND = 20
+# Numbers that change faster cannot be read.
+NUMBERS_S = 0.1
 # The second ctrl+c must follow this soon to mean: quit.
 TWICE_S = 1.5
 MODES = {
@@ -55,6 +57,7 @@ class LagunaApp(Shell):
         self._warned: set[str] = set()
         self._poller: Timer | None = None
         self._interrupted_at = -TWICE_S
+        self._speed_shown_at = -NUMBERS_S
         # What switching speculation on again goes back to.
         self._drafting = Speculation.FAST
 
@@ -91,8 +94,12 @@ class LagunaApp(Shell):
         if self._poller is not None and not self._turns.busy:
             self._poller.pause()
 
-    def _show_speed(self) -> None:
+    def _show_speed(self, *, at_once: bool = False) -> None:
         """Bring to date what is looked at of the numbers; what is hidden costs nothing."""
+        now = time.monotonic()
+        if self._turns.busy and not at_once and now - self._speed_shown_at < NUMBERS_S:
+            return
+        self._speed_shown_at = now
         if self.speed_panel.display:
             self.speed_panel.speed = self.book.speed()
             self.speed_panel.rounds = tuple(self.book.rounds)
@@ -219,7 +226,7 @@ class LagunaApp(Shell):
     def action_speed(self) -> None:
         """Show the numbers, or hide them."""
         self.speed_panel.display = not self.speed_panel.display
-        self._show_speed()
+        self._show_speed(at_once=True)
 
     def action_tint(self) -> None:
         """Tint what was said by who proposed it, or stop it."""
@@ -228,7 +235,7 @@ class LagunaApp(Shell):
         self.rail.legend = None
         self.transcript.set_class(self.no_color, "-mono")
         self.transcript.restyle()
-        self._show_speed()
+        self._show_speed(at_once=True)
 
     def action_drafts(self) -> None:
         """Show the last rounds, with what did not stand."""

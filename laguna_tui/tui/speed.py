@@ -161,10 +161,10 @@ def _now(speed: Speed) -> list[list[Part]]:
     return [[_label("now"), (reason, TEXT)]]
 
 
-def title(speed: Speed, width: int) -> str:
+def title(speed: Speed) -> str:
     """The panel's headline."""
     parts = ["speed", *([MODE_NAMES[speed.mode]] if speed.mode else []), *([speed.drafter] if speed.drafter else [])]
-    return crop(" · ".join(parts), width)
+    return " · ".join(parts)
 
 
 def percent(share: float) -> str:

@@ -1,6 +1,7 @@
 """What a user sees and does about speculation: numbers, tints, drafts that did not stand, modes, the proof."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -199,7 +200,7 @@ async def test_rejected_drafts_are_only_text() -> None:
     text = f"{HOSTILE} {BRACKETS}"
     spun = Round(Source.FILE, 4, 2, 0.001, 0.01, 0.0, 0.012, text, text)
     session = drafting(answer("", before=[TextDelta(text), DraftRound(spun, text, text)]))
-    session.info = session.info.__class__(8192, "", (), Speculation.FAST, text)
+    session.info = replace(session.info, drafter=text)
     async with running(session, size=(120, 30)) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press("f2")
@@ -354,3 +355,22 @@ async def test_a_new_chat_forgets_a_proof_that_runs() -> None:
         await pilot.press("ctrl+n")
         await until(pilot, lambda: session.chats == 2 and app.state is State.READY)
         assert "tokens" not in transcript(app)
+
+
+async def test_a_drafters_name_is_never_markup() -> None:
+    session = drafting()
+    session.info = replace(session.info, drafter=f"{BRACKETS} \\[x] name")
+    async with running(session, size=(140, 24)) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press("f2")
+        await pilot.pause()
+        assert f"speed · fast · {BRACKETS} \\[x] name" in screen(app)
+
+
+async def test_the_drafts_close_with_the_key_that_opened_them() -> None:
+    async with running(drafting()) as (app, pilot):
+        await ready(app, pilot)
+        for shown in (True, False, True):
+            await pilot.press("f4")
+            await pilot.pause()
+            assert isinstance(app.screen, DraftsScreen) is shown

@@ -18,14 +18,16 @@ STRIP = 6
 class SpeedPanel(Widget):
     """Draws the numbers it is given. Hidden, it is given none and costs nothing."""
 
+    BORDER_TITLE = "speed"
     DEFAULT_CSS = Path(__file__).with_name("speed.tcss").read_text(encoding="utf-8")
 
     speed: reactive[Speed] = reactive(Speed())
     rounds: reactive[tuple[DraftRound, ...]] = reactive(())
 
-    def watch_speed(self, speed: Speed) -> None:
-        # Brackets in a title would be markup; a title is text here.
-        self.border_title = title(speed, 200).replace("[", "\\[")
+    def watch_speed(self, before: Speed, speed: Speed) -> None:
+        if title(before) != title(speed):
+            # Brackets in a title would be markup; a title is text here.
+            self.border_title = title(speed).replace("[", "\\[")
 
     def render(self) -> Content:
         width, height = self.size
