@@ -159,6 +159,18 @@ def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidate
     assert proof.difference.margin > 0
 
 
+def test_a_proof_that_is_cancelled_tells_how_far_it_came(tiny_model_path, tmp_path):
+    settings = Settings(model=str(tiny_model_path), context=2048, threads=1, max_tokens=400, temperature=0.0)
+    session = LocalSession.prepare(settings, tmp_path)
+    session.open(lambda progress: None)
+    list(session.ask("hello"))
+    proof = session.prove(lambda progress: session.cancel() if progress.done else None)
+    assert 0 < proof.compared < proof.total
+    assert proof.difference is None
+    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+    session.close()
+
+
 def test_the_conversation_goes_on_from_its_cache_after_a_proof(session):
     session.open(lambda progress: None)
     list(session.ask("hello"))
