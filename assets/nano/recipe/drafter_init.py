@@ -80,7 +80,7 @@ def place_matching(layer: Layer, content: Tensor) -> None:
 
 
 @torch.no_grad()
-def initialise(drafter: Drafter, corpus: Corpus, *, place: bool = True) -> None:
+def initialise(drafter: Drafter, corpus: Corpus) -> None:
     """Fan-in scaled matrices with small residual writes, then the context and the matching heads on top."""
     for name, module in drafter.named_modules():
         if isinstance(module, nn.Linear):
@@ -94,7 +94,5 @@ def initialise(drafter: Drafter, corpus: Corpus, *, place: bool = True) -> None:
     for layer in drafter.layers:
         layer.q_norm.fill_(GAIN)
         layer.k_norm.fill_(GAIN)
-    if place:
-        place_context(drafter, corpus, content)
-        for layer in drafter.layers:
-            place_matching(layer, content)
+        place_matching(layer, content)
+    place_context(drafter, corpus, content)

@@ -1,6 +1,6 @@
 """Train the drafter on what the target itself wrote: bfloat16 compute, float32 masters, one thread.
 
-    python drafter_train.py WORK ../laguna-nano.gguf --llama-cpp vendor/llama.cpp --minutes 45
+    python drafter_train.py WORK ../laguna-nano.gguf --llama-cpp vendor/llama.cpp --minutes 33
 
 Reads the dump of `drafter_target.py`; writes `drafter/NAME.pt`. Stops by the clock, with the learning rate at zero.
 """
@@ -66,7 +66,7 @@ def loss_of(drafter: Drafter, batch: dict[str, Tensor]) -> Tensor:
 def train(drafter: Drafter, options: argparse.Namespace) -> None:
     """Train until the time is over; the clock stands still while measuring."""
     corpus, held = Corpus(options.work / "drafter", "train"), Corpus(options.work / "drafter", "held")
-    initialise(drafter, corpus, place=not options.plain)
+    initialise(drafter, corpus)
     optimizer = Optimizer(drafter, options.muon_rate, options.adam_rate, NOT_MATRICES)
     start = reported = time.monotonic()
     average = 0.0
@@ -95,17 +95,16 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("model", type=Path)
     parser.add_argument("--llama-cpp", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, default=45.0)
+    parser.add_argument("--minutes", type=float, default=33.0)
     parser.add_argument("--layers", type=int, default=LAYERS)
     parser.add_argument("--ffn", type=int, default=FFN)
     parser.add_argument("--rank", type=int, default=RANK, help="of the Markov head; 0 for none")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--name", default="drafter")
-    parser.add_argument("--plain", action="store_true", help="start from random weights alone")
-    parser.add_argument("--muon-rate", type=float, default=0.01)
+    parser.add_argument("--muon-rate", type=float, default=0.015)
     parser.add_argument("--adam-rate", type=float, default=2e-3)
-    parser.add_argument("--decay", type=float, default=0.7)
-    parser.add_argument("--report", type=float, default=1.0, help="minutes between two measurements")
+    parser.add_argument("--decay", type=float, default=0.8)
+    parser.add_argument("--report", type=float, default=4.0, help="minutes between two measurements")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
