@@ -2,7 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean
 
 from laguna_engine.events import Prefill, Source
 from laguna_engine.options import Speculation
@@ -82,6 +82,9 @@ class SpeedBook:
 
 
 def _gain(told: Summary) -> float | None:
-    """How many times as fast the rounds were as the latest of them that drafted nothing; None without such."""
+    """How many times as fast the rounds were as the latest of them that drafted nothing; None without such.
+
+    Means on both sides: what else the machine does slows a few rounds a lot, of either kind.
+    """
     plain = [step.total_s for step in told.steps if not step.drafted]
-    return told.rate * median(plain) if plain and told.rate else None
+    return told.rate * fmean(plain) if plain and told.rate else None
