@@ -9,10 +9,14 @@ import published
 import pytest
 from published import Published
 
+from laguna_engine.engine import Engine, Request
+from laguna_engine.events import Round, Source, Token
 from laguna_engine.ggml import quantize as quantizing
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.gguf import drafter, header, token_map
 from laguna_engine.gguf import quantize as quantize_plan
+from laguna_engine.options import EngineOptions, Speculation
+from laguna_engine.request import Drafting
 from laguna_tui.models.convert import convert, plan
 from laguna_tui.models.convert_metadata import Provenance
 from tests.engine import tiny
@@ -195,3 +199,20 @@ def test_a_place_in_the_hubs_cache_and_a_card_tell_the_provenance(tmp_path: Path
     folder = source.write(tmp_path / "models--poolside--Laguna-XS-2.1-DFlash" / "snapshots" / ("d" * 40))
     assert Provenance.of(folder) == Provenance("poolside/Laguna-XS-2.1-DFlash", "d" * 40, "openmdw-1.1")
     assert Provenance.of(published.laguna().write(tmp_path / "elsewhere")) == Provenance()
+
+
+@layouts
+def test_an_engine_drafts_with_it_and_answers_the_same(make: Callable[[], Published], tmp_path: Path):
+    target = tiny.laguna().write(tmp_path / "target.gguf")
+    path = converted(make().write(tmp_path / "folder"), "q8_0")
+    request = Request(range(30, 90), max_tokens=24, drafting=Drafting(sources=frozenset({Source.DFLASH}), length=3))
+    answers: list[list[int]] = []
+    drafted: list[int] = []
+    for drafts_with in (None, path):
+        options = EngineOptions(target, 512, threads=1, speculation=Speculation.STRICT, drafter=drafts_with)
+        with Engine.open(options) as engine:
+            events = list(engine.generate(request))
+        answers.append([event.id for event in events if isinstance(event, Token)])
+        drafted.append(sum(event.drafted for event in events if isinstance(event, Round)))
+    assert answers[0] == answers[1]
+    assert drafted[0] == 0 < drafted[1]
