@@ -34,12 +34,27 @@ def drafter_of(settings: Settings, entry: ModelEntry) -> Path | None:
     return path
 
 
+def adapter_of(settings: Settings) -> tuple[str, Path] | None:
+    """Name and file of the drafter's adapter, if there is to be one.
+
+    Raises:
+        UserError: the user named a file that is not there.
+    """
+    if settings.adapter is None:
+        return None
+    path = Path(settings.adapter).expanduser()
+    if not path.is_file():
+        raise UserError(f"--adapter {settings.adapter}: no such file; give the path of a LoRA in GGUF")
+    return path.stem, path
+
+
 def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, mode: "Speculation") -> "EngineOptions":
     """What to open: an entry that has a file, decoding in this mode."""
     from laguna_engine.engine import EngineOptions
     from laguna_engine.llama.options import KvType
 
     assert entry.path is not None, "resolve only returns entries with a file"
+    adapter = adapter_of(settings)
     return EngineOptions(
         model=entry.path,
         n_ctx=settings.context or entry.context,
@@ -48,6 +63,7 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
         threads=settings.threads,
         speculation=mode,
         drafter=drafter,
+        adapters=(adapter,) if adapter and drafter else (),
     )
 
 
@@ -66,11 +82,12 @@ def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
     from laguna_tui.agent.turn import AgentOptions
 
     thinking = entry.thinking if settings.thinking is None else settings.thinking
+    adapter = adapter_of(settings) if drafter_of(settings, entry) else None
     return AgentOptions(
         sampling=_sampling(settings, entry),
         thinking=thinking,
         max_tokens=settings.max_tokens,
-        drafting=Drafting(length=settings.draft_length),
+        drafting=Drafting(length=settings.draft_length, sampled=settings.sample_drafts, adapter=adapter and adapter[0]),
     )
 
 

@@ -103,7 +103,14 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
     add("--speculation", str, "MODE", "fast (default), strict (on the CPU: byte for byte the plain answer) or off")
     add("--drafter", str, "FILE", "a GGUF that drafts for the model, or none (default: the catalogue's, if it has one)")
     add("--draft-length", int, "N", "draft N tokens every round (default: as many as pay at the moment)")
+    add("--adapter", str, "FILE", "a LoRA for the drafter, such as one trained on this repository")
     add("--theme", str, "NAME", "auto, laguna-dark, laguna-light or any Textual theme")
+    group.add_argument(
+        "--sample-drafts",
+        action=argparse.BooleanOptionalAction,
+        help="draw drafts like answers, which pays at high temperatures",
+        default=default,
+    )
     group.add_argument(
         "--thinking",
         action=argparse.BooleanOptionalAction,
@@ -114,7 +121,7 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
 
 _SETTINGS = (
     "model context kv gpu_layers threads temperature top_k top_p min_p repeat_penalty seed max_tokens speculation"
-    " drafter draft_length theme thinking"
+    " drafter draft_length sample_drafts adapter theme thinking"
 ).split()
 
 

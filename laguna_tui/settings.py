@@ -41,6 +41,8 @@ class Settings:
     speculation: str = "fast"
     drafter: str | None = None
     draft_length: int | None = None
+    sample_drafts: bool = False
+    adapter: str | None = None
     theme: str = "auto"
 
     def merged(self, changes: Mapping[str, object]) -> "Settings":
@@ -90,7 +92,8 @@ def checked(settings: Settings, source: str) -> Settings:
         "kv": (str,),
         "theme": (str,),
         "speculation": (str,),
-        "drafter": (str, type(None)),
+        **dict.fromkeys(("drafter", "adapter"), (str, type(None))),
+        "sample_drafts": (bool,),
         "thinking": (bool, type(None)),
         **dict.fromkeys(("gpu_layers", "threads"), (int,)),
         **dict.fromkeys(("context", "top_k", "seed", "max_tokens", "draft_length"), (int, type(None))),

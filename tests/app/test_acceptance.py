@@ -1,8 +1,8 @@
 """What drafters are worth to a model is compared on the same answers, drafting as much as they can."""
 
-import sys
 from pathlib import Path
 
+import drafters
 import pytest
 
 from laguna_engine.events import Round, Source
@@ -14,11 +14,6 @@ from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.settings import Settings
 from tests.engine import tiny
-
-# Where pytest itself looks for them once it has collected the engine's tests.
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
-
-import drafters
 
 
 def record(*rounds: tuple[int, int]) -> Record:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import drafters
 import pytest
 
 from laguna_engine.engine import Engine
@@ -207,3 +208,26 @@ def test_after_an_abort_the_next_message_gets_a_fresh_engine_and_the_same_conver
     command = [sys.executable, "-c", ABORT, str(tiny_model_path), str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert run.stdout.split() == ["TurnFinished", "lost", "TurnFinished"]
+
+
+def test_a_drafters_adapter_and_drawn_drafts_can_be_asked_for(tiny_model_path, tmp_path):
+    variant = drafters.Variant(window=64)
+    drafter = drafters.make(variant).write(tmp_path / "drafter.gguf")
+    adapter = drafters.adapter(variant, "blk.0.attn_q.weight").write(tmp_path / "mine.gguf")
+    settings = Settings(
+        model=str(tiny_model_path), drafter=str(drafter), adapter=str(adapter), sample_drafts=True,
+        temperature=0.8, context=2048, threads=1, max_tokens=8, draft_length=3, seed=1,
+    )  # fmt: skip
+    session = LocalSession.prepare(settings, tmp_path)
+    session.open(lambda progress: None)
+    try:
+        finished = next(e for e in session.ask("hello") if isinstance(e, StepFinished))
+    finally:
+        session.close()
+    assert finished.stats.drafted
+
+
+def test_an_adapter_that_is_not_there_is_refused_before_the_model_loads(tiny_model_path, tmp_path):
+    session = LocalSession.prepare(Settings(model=str(tiny_model_path), adapter=str(tmp_path / "no.gguf")), tmp_path)
+    with pytest.raises(UserError, match=r"--adapter .*no\.gguf: no such file"):
+        session.open(lambda progress: pytest.fail("the model was loaded"))

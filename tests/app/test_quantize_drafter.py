@@ -2,20 +2,15 @@
 
 import os
 import signal
-import sys
 from pathlib import Path
 
+import drafters
 import pytest
 
 from laguna_engine.gguf import drafter
 from laguna_tui import quantize
 from laguna_tui.cli import main
 from tests.engine import tiny
-
-# Where pytest itself looks for them once it has collected the engine's tests.
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
-
-import drafters
 
 
 @pytest.fixture
