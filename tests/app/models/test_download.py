@@ -1,0 +1,342 @@
+"""Downloads that go well: whole files, several as one, resumed, shared, found in the hub's own cache."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from laguna_tui.models.download import Download, DownloadProgress, Outcome, Phase
+from laguna_tui.models.hub import Hub
+from laguna_tui.models.part import bytes_on_the_way, part_of
+from laguna_tui.models.store import State, Store
+from tests.app.hub.sample import CHECKPOINT, DATA, FILE, REPOSITORY, Told, model
+from tests.app.hub.server import Cut, LoopbackHub, Repository, Stall, sha256
+
+Get = Callable[..., Download]
+
+
+def until(holds: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait for something that another thread or process does."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+def on_a_thread(download: Download) -> tuple[threading.Thread, list[object]]:
+    """The download running; the list gets its outcome or error."""
+    results: list[object] = []
+
+    def work() -> None:
+        try:
+            results.append(download.run())
+        except Exception as error:
+            results.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread, results
+
+
+def test_a_file_arrives_and_is_a_model(get: Get, store: Store):
+    assert get().run() is Outcome.DONE
+    status = store.status(model())
+    assert (status.state, status.bytes_have, status.bytes_total) == (State.COMPLETE, len(DATA), len(DATA))
+    assert status.path.name == FILE
+    assert status.path.read_bytes() == DATA
+    assert list((status.path.parent / ".partial").glob("*.part")) == []
+    record = store.record(model().source, FILE)
+    assert (record.commit, record.etag.value) == (Repository({}).commit, sha256(DATA))
+
+
+def test_what_is_here_is_not_asked_for_again(get: Get, hub: LoopbackHub):
+    get().run()
+    hub.requests.clear()
+    assert get().run() is Outcome.DONE
+    assert hub.requests == []
+
+
+def test_a_token_opens_a_private_repository_and_never_reaches_the_storage(get: Get, hub: LoopbackHub, monkeypatch):
+    hub.repositories[REPOSITORY].token = "hf_secret"
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    assert get().run() is Outcome.DONE
+    assert [request.headers.get("authorization") for request in hub.asked("file")] == ["Bearer hf_secret"]
+    assert ["authorization" in request.headers for request in hub.asked("storage")] == [False]
+
+
+def test_nobody_asks_who_is_running_it(get: Get, hub: LoopbackHub):
+    get().run()
+    assert not [request for request in hub.requests if "agent" in request.path]
+
+
+def test_several_files_are_one_download(get: Get, hub: LoopbackHub, store: Store):
+    hub.repositories["a/drafter"] = Repository({"d.gguf": DATA[:50_000], "config.json": b"{}"})
+    drafter = model("d.gguf", "config.json", repository="a/drafter", name="drafter")
+    told = Told()
+    assert get(model(), drafter, progress=told.append).run() is Outcome.DONE
+    moving = [said for said in told if said.phase is Phase.TRANSFER]
+    assert {said.bytes_total for said in moving} == {len(DATA) + 50_000 + 2}
+    assert [said.bytes_done for said in moving] == sorted(said.bytes_done for said in moving)
+    assert {said.file for said in moving} == {FILE, "d.gguf", "config.json"}
+    last = told[-1]
+    assert (last.phase, last.bytes_done, last.bytes_total) == (Phase.DONE, 350_002, 350_002)
+    assert store.path(drafter).name == "d.gguf"
+
+
+def test_a_file_that_two_models_share_comes_once(get: Get, hub: LoopbackHub):
+    get(model(), model(name="other")).run()
+    assert len(hub.asked("storage")) == 1
+
+
+def test_a_pattern_finds_its_file(get: Get, store: Store):
+    wanted = model("*Q4_K_M.gguf")
+    get(wanted).run()
+    assert store.path(wanted).name == FILE
+
+
+def test_a_small_file_is_checked_by_gits_own_hash(get: Get, store: Store):
+    readme = model("README.md")
+    assert get(readme).run() is Outcome.DONE
+    assert store.record(readme.source, "README.md").etag.kind == "git-sha1"
+
+
+def test_a_cut_download_goes_on_where_it_stopped(get: Get, hub: LoopbackHub, store: Store):
+    hub.faults["storage"] = [Cut(100_000), Cut(100_000)]
+    assert get().run() is Outcome.DONE
+    assert [request.start for request in hub.asked("storage")] == [0, 100_000, 200_000]
+    assert store.path(model()).read_bytes() == DATA
+
+
+def test_a_pause_takes_effect_within_a_second_and_keeps_what_arrived(get: Get, hub: LoopbackHub, store: Store):
+    hub.faults["storage"] = [Stall(150_000)]
+    download = get(patience=None)
+    thread, results = on_a_thread(download)
+    until(lambda: bytes_on_the_way(store.base(model().source, FILE)) > 100_000)
+    asked_at = time.monotonic()
+    download.pause()
+    thread.join(5)
+    assert time.monotonic() - asked_at < 1
+    assert results == [Outcome.PAUSED]
+    status = store.status(model())
+    assert (status.state, status.path, status.bytes_have) == (State.PARTIAL, None, 150_000)
+    assert download.run() is Outcome.DONE
+    assert hub.asked("storage")[-1].start == 150_000
+    assert store.path(model()).read_bytes() == DATA
+
+
+def test_a_pause_does_not_wait_for_a_hub_that_is_silent(get: Get, hub: LoopbackHub):
+    hub.faults["api"] = [Stall(0)]
+    download = get(patience=None)
+    thread, results = on_a_thread(download)
+    until(lambda: hub.asked("api"))
+    asked_at = time.monotonic()
+    download.pause()
+    thread.join(5)
+    assert time.monotonic() - asked_at < 1
+    assert results == [Outcome.PAUSED]
+
+
+def test_cancelling_removes_what_arrived_and_only_that(get: Get, hub: LoopbackHub, store: Store):
+    small = model("README.md", name="small")
+    hub.faults["storage"] = [Stall(150_000)]
+    download = get(small, model(), patience=None)
+    thread, results = on_a_thread(download)
+    until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+    download.cancel()
+    thread.join(5)
+    assert results == [Outcome.CANCELLED]
+    assert store.status(model()).state is State.MISSING
+    assert not part_of(store.base(model().source, FILE)).exists()
+    assert store.status(small).state is State.COMPLETE
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from tests.app.hub.sample import CHECKPOINT, model
+from laguna_tui.models.download import Download
+from laguna_tui.models.hub import Hub
+from laguna_tui.models.store import Store
+url, folder = sys.argv[1:]
+hub, store, cache = Hub(url), Store(Path(folder)), Path(folder) / "cache"
+print(Download([model()], store=store, hub=hub, cache=cache, checkpoint=CHECKPOINT).run())
+"""
+
+
+def another_process(hub: LoopbackHub, store: Store) -> subprocess.Popen[bytes]:
+    """The same download in a process of its own."""
+    command = [sys.executable, "-c", PROGRAM, hub.url, str(store.folder)]
+    root = Path(__file__).parents[3]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
+
+
+def test_a_process_killed_on_the_way_leaves_what_the_next_one_goes_on_from(get: Get, hub: LoopbackHub, store: Store):
+    hub.faults["storage"] = [Stall(180_000)]
+    with another_process(hub, store) as process:
+        until(lambda: bytes_on_the_way(store.base(model().source, FILE)) > 180_000 - 2 * 65_536)
+        process.send_signal(signal.SIGKILL)
+    kept = bytes_on_the_way(store.base(model().source, FILE))
+    assert store.status(model()).state is State.PARTIAL
+    assert get().run() is Outcome.DONE
+    assert hub.asked("storage")[-1].start == kept >= CHECKPOINT
+    assert store.path(model()).read_bytes() == DATA
+
+
+def test_two_processes_share_one_download(get: Get, hub: LoopbackHub, store: Store):
+    hub.faults["storage"] = [Stall(180_000)]
+    told = Told()
+    with another_process(hub, store) as process:
+        until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+        thread, results = on_a_thread(get(progress=told.append))
+        until(lambda: [said for said in told if said.phase is Phase.WAITING])
+        waiting = next(said for said in told if said.phase is Phase.WAITING)
+        assert waiting.note == f"another laguna-tui (process {process.pid}) is downloading it"
+        assert waiting.bytes_done >= CHECKPOINT
+        hub.go_on.set()
+        assert process.communicate(timeout=20)[0].strip() == b"done"
+        thread.join(20)
+    assert results == [Outcome.DONE]
+    assert len(hub.asked("storage")) == 1
+
+
+def test_who_waits_goes_on_when_the_other_one_dies(get: Get, hub: LoopbackHub, store: Store):
+    hub.faults["storage"] = [Stall(180_000)]
+    told = Told()
+    with another_process(hub, store) as process:
+        until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+        thread, results = on_a_thread(get(progress=told.append))
+        until(lambda: [said for said in told if said.phase is Phase.WAITING])
+        process.kill()
+    thread.join(20)
+    assert results == [Outcome.DONE]
+    assert hub.asked("storage")[-1].start >= CHECKPOINT
+    assert store.path(model()).read_bytes() == DATA
+
+
+def test_who_waits_can_be_stopped(get: Get, hub: LoopbackHub, store: Store):
+    hub.faults["storage"] = [Stall(180_000)]
+    told = Told()
+    with another_process(hub, store) as process:
+        until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+        download = get(progress=told.append)
+        thread, results = on_a_thread(download)
+        until(lambda: [said for said in told if said.phase is Phase.WAITING])
+        download.cancel()
+        thread.join(5)
+        assert results == [Outcome.CANCELLED]
+        assert bytes_on_the_way(store.base(model().source, FILE)), "it belongs to the other one"
+        process.kill()
+
+
+@pytest.fixture
+def cached(hub: LoopbackHub, tmp_path: Path) -> Path:
+    """The hub's own cache, filled by huggingface_hub itself."""
+    program = "import sys, huggingface_hub as h; print(h.hf_hub_download(sys.argv[1], sys.argv[2]))"
+    environment = {
+        **os.environ,
+        "HF_ENDPOINT": hub.url,
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+    command = [sys.executable, "-c", program, REPOSITORY, FILE]
+    run = subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
+    assert Path(run.stdout.strip()).read_bytes() == DATA
+    hub.requests.clear()
+    return tmp_path / "home" / "hub"
+
+
+def seen(folder: Path) -> list[tuple[str, int, int]]:
+    """Names, sizes and times of everything in a folder."""
+    return sorted((str(path), path.lstat().st_size, path.lstat().st_mtime_ns) for path in folder.rglob("*"))
+
+
+def test_a_file_in_the_hubs_own_cache_is_used_where_it_lies(get: Get, hub: LoopbackHub, store: Store, cached: Path):
+    before = seen(cached)
+    assert get(cache=cached).run() is Outcome.DONE
+    assert hub.asked("file") == hub.asked("storage") == []
+    path = store.path(model())
+    assert path.is_relative_to(cached)
+    assert path.name == FILE
+    assert seen(cached) == before
+
+
+def test_wrong_bytes_in_the_hubs_own_cache_are_not_believed(get: Get, hub: LoopbackHub, store: Store, cached: Path):
+    next(cached.rglob(FILE)).write_bytes(DATA[::-1])
+    assert get(cache=cached).run() is Outcome.DONE
+    assert store.path(model()).read_bytes() == DATA
+    assert len(hub.asked("storage")) == 1
+
+
+def test_offline_the_hubs_own_cache_is_enough(get: Get, hub: LoopbackHub, store: Store, cached: Path):
+    assert get(cache=cached, hub=Hub(hub.url, offline=True)).run() is Outcome.DONE
+    assert store.path(model()).read_bytes() == DATA
+    assert hub.requests == []
+
+
+def test_a_model_is_gone_when_the_cache_it_lies_in_is_emptied(get: Get, store: Store, cached: Path):
+    get(cache=cached).run()
+    store.path(model()).resolve().unlink()
+    assert store.status(model()).state is State.MISSING
+
+
+def test_a_file_that_the_user_put_in_its_place_is_checked_and_kept(get: Get, hub: LoopbackHub, store: Store):
+    path = store.final(model().source, FILE)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(DATA)
+    assert store.path(model()) is None
+    assert get().run() is Outcome.DONE
+    assert store.path(model()) == path
+    assert hub.asked("storage") == []
+
+
+def test_a_drafter_as_safetensors_ends_as_a_gguf(get: Get, hub: LoopbackHub, store: Store):
+    hub.repositories["a/dflash"] = Repository({"model.safetensors": DATA, "config.json": b"{}", "x.bin": b"no"})
+    drafter = model("*.safetensors", "*.json", repository="a/dflash", name="dflash", convert=True)
+    told = Told()
+
+    def converter(entry, paths, target: Path, step) -> None:
+        assert [path.name for path in paths] == ["model.safetensors", "config.json"]
+        step(1, 2)
+        target.write_bytes(b"GGUF" + paths[0].read_bytes())
+
+    assert get(drafter, converter=converter, progress=told.append).run() is Outcome.DONE
+    assert store.path(drafter).read_bytes() == b"GGUF" + DATA
+    assert Phase.CONVERT in {said.phase for said in told}
+    made = store.record(drafter.source, "dflash.gguf").made_from
+    assert made[0] == sha256(DATA)
+    assert not [request for request in hub.requests if "x.bin" in request.path]
+
+
+def test_a_conversion_that_was_stopped_is_made_again_without_a_download(get: Get, hub: LoopbackHub, store: Store):
+    hub.repositories["a/dflash"] = Repository({"model.safetensors": DATA})
+    drafter = model("*.safetensors", repository="a/dflash", name="dflash", convert=True)
+    download: list[Download] = []
+
+    def stopped(entry, paths, target: Path, step) -> None:
+        target.write_bytes(b"half")
+        download[0].pause()
+        step(1, 2)
+
+    download.append(get(drafter, converter=stopped))
+    assert download[0].run() is Outcome.PAUSED
+    assert store.path(drafter) is None
+    hub.requests.clear()
+    assert get(drafter, converter=lambda entry, paths, target, step: target.write_bytes(b"whole")).run() is Outcome.DONE
+    assert store.path(drafter).read_bytes() == b"whole"
+    assert hub.asked("storage") == []
+
+
+def test_progress_comes_on_the_thread_that_runs_it(get: Get):
+    threads = set()
+
+    def told(_: DownloadProgress) -> None:
+        threads.add(threading.get_ident())
+
+    get(progress=told).run()
+    assert threads == {threading.get_ident()}
