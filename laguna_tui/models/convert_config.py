@@ -112,7 +112,7 @@ def _design(fields: Fields, *, laguna: bool) -> Design:
     kv_heads = fields.whole("num_key_value_heads", 1, heads, default=heads)
     head_size = fields.whole("head_dim", 2, default=n_embd // heads)
     n_vocab = fields.whole("vocab_size", 2)
-    sliding = _sliding(fields, n_layer)
+    sliding = _sliding(fields, n_layer, laguna=laguna)
     rope_base, rope_dims = _rope(fields, head_size)
     if heads % kv_heads:
         raise fields.wrong("num_key_value_heads", kv_heads, f"a divisor of {heads} heads")
@@ -158,9 +158,10 @@ def _taps(fields: Fields, *, laguna: bool) -> tuple[int, ...]:
     return tuple(place - 1 for place in fields.wholes("aux_hidden_state_layer_ids", 1, layers))
 
 
-def _sliding(fields: Fields, n_layer: int) -> tuple[bool, ...]:
+def _sliding(fields: Fields, n_layer: int, *, laguna: bool) -> tuple[bool, ...]:
     types, allowed = fields.names("layer_types"), fields.flag("use_sliding_window")
-    if not types and not allowed:
+    # Poolside's own always say it, and as a rule slide; without the word nothing is to be assumed.
+    if not types and not allowed and not laguna:
         return (False,) * n_layer
     if len(types) != n_layer or not set(types) <= {"full_attention", "sliding_attention"}:
         raise fields.wrong(
@@ -191,7 +192,7 @@ def _rope(fields: Fields, head_size: int) -> tuple[float, int]:
         )
     share = rope.number("partial_rotary_factor") if rope.get("partial_rotary_factor") is not None else 1.0
     rotated = round(head_size * share)
-    if not 2 <= rotated <= head_size or rotated % 2:
+    if share > 1 or rotated < 2 or rotated % 2:
         raise rope.wrong("partial_rotary_factor", share, f"an even part of heads of {head_size}")
     return rope.number("rope_theta"), rotated
 

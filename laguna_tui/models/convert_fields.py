@@ -1,6 +1,5 @@
 """Typed access to a config.json: what is missing or impossible becomes one sentence that names the key."""
 
-import math
 import reprlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,9 @@ from laguna_engine.errors import ModelFileError
 
 MAX_SIZE = 1 << 24
 """No width, length or count in a drafter is larger."""
+
+MAX_NUMBER = 1e12
+"""Nor any base of rotations."""
 
 
 class Fields:
@@ -42,10 +44,10 @@ class Fields:
         return value
 
     def number(self, name: str) -> float:
-        """A number above 0."""
+        """A number above 0 that is no nonsense."""
         value = self.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise self.wrong(name, value, "a number above 0")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_NUMBER:
+            raise self.wrong(name, value, f"a number above 0, up to {MAX_NUMBER:g}")
         return float(value)
 
     def flag(self, *names: str) -> bool | None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import published
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from published import Published
 
 from laguna_engine.errors import ModelFileError
@@ -57,6 +59,8 @@ LAGUNA: dict[str, tuple[Change, str]] = {
     "a width of truth": (key("hidden_size", True), "hidden_size is True, expected a whole number"),
     "heads that do not divide": (key("num_key_value_heads", 3), "num_key_value_heads is 3, expected a divisor of 4"),
     "an endless epsilon": (key("rms_norm_eps", float("inf")), "rms_norm_eps is inf, expected a number above 0"),
+    "an endless base": (key("rope_theta", 10**400), "rope_theta is 10000000000000000"),
+    "more than all rotated": (key("partial_rotary_factor", 1e12), "partial_rotary_factor is 1000000000000.0, expected"),
     "another activation": (key("hidden_act", "gelu"), "has hidden_act 'gelu', which this engine's drafter does not"),
     "biases": (key("attention_bias", True), "has attention_bias True"),
     "experts": (key("num_experts", 8), "has num_experts 8"),
@@ -68,7 +72,11 @@ LAGUNA: dict[str, tuple[Change, str]] = {
         ),
         "its layers rotate positions differently",
     ),
-    "no layer types": (key("layer_types", ["sliding_attention"]), "layer_types is ['sliding_attention'], expected"),
+    "nothing about sliding": (lambda source: source.config.pop("layer_types"), "layer_types is missing, expected"),
+    "a layer type too few": (
+        key("layer_types", ["sliding_attention"]),
+        "layer_types is ['sliding_attention'], exp",
+    ),
     "other layer types": (key("layer_types", ["chunked_attention"] * 3), "layer_types is ['chunked_attention'"),
     "no window": (key("sliding_window", None), "sliding_window is missing"),
     "a window that is off": (key("use_sliding_window", False), "use_sliding_window is False, expected true"),
@@ -143,6 +151,36 @@ def check_refused(source: Published, change: Change, complaint: str, tmp_path: P
     assert told.startswith(str(folder))
     assert complaint in told
     assert any(what in told for what in ("choose", "download", "give"))
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from([0, 10**400, 1e308]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_value_of_any_key_is_converted_or_a_sentence(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
+    source = data.draw(st.sampled_from([published.laguna, published.speculator]))()
+    tables = [source.config, *(value for value in source.config.values() if isinstance(value, dict))]
+    table = data.draw(st.sampled_from(tables))
+    name = data.draw(st.sampled_from([*table, "rope_parameters", "rope_scaling", "partial_rotary_factor", "is_causal"]))
+    table[name] = data.draw(anything)
+    folder = source.write(tmp_path_factory.getbasetemp() / "any")
+    try:
+        planned = plan(folder)
+        convert(planned, folder / "out.gguf", Provenance(), quiet)
+    except ModelFileError as error:
+        assert len(str(error)) < 800
+    else:
+        drafter.read(folder / "out.gguf")
 
 
 def test_a_target_is_no_drafter(tmp_path: Path):
