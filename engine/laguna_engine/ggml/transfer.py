@@ -10,6 +10,9 @@ from laguna_engine.errors import GraphError
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.native.library import lib
 
+_PIECE = 4 << 20
+"""Bytes copied at once: nothing else of the program runs meanwhile."""
+
 
 class Port:
     """An array and the beginning of a tensor it is copied to or from, checked once: for what moves on every run.
@@ -52,7 +55,9 @@ def write_bytes(tensor: Tensor, data: memoryview) -> None:
     """Copy a tensor's whole raw content, quantized blocks included; GraphError for another size."""
     if data.nbytes != tensor.nbytes:
         raise GraphError(f"{tensor} takes {tensor.nbytes} bytes, not {data.nbytes}")
-    _put(tensor, np.frombuffer(data, np.uint8).ctypes.data, 0, data.nbytes)
+    address = np.frombuffer(data, np.uint8).ctypes.data
+    for start in range(0, data.nbytes, _PIECE):
+        _put(tensor, address + start, start, min(_PIECE, data.nbytes - start))
 
 
 def read(tensor: Tensor) -> NDArray[Any]:

@@ -55,6 +55,8 @@ class Context:
         self.n_batch: int = lib.llama_n_batch(self._handle)
         self.n_ubatch: int = lib.llama_n_ubatch(self._handle)
         self._n_vocab = model.vocab.size
+        # Whoever computes the logits comes last; `llama_decode` waits for the CPU by itself.
+        self._waits = taps is None or not taps.backend.device.is_cpu
         self._rows = range(0)
         self._picks: BestPicks | CandidatePicks | None = None
         # Where the cache ends; kept here because every native call lets another thread take the interpreter.
@@ -207,8 +209,9 @@ class Context:
             self.taps.read_out(readout, self._handle)
 
     def synchronize(self) -> None:
-        """Wait for the device: what `decode` started may still be running."""
-        lib.llama_synchronize(self._handle)
+        """Wait for the device: what `decode` started may still be running, unless that is the CPU."""
+        if self._waits:
+            lib.llama_synchronize(self._handle)
 
     def logits(self, row: int = -1) -> NDArray[numpy.float32]:
         """A copy of the logits of `row` of the last batch, float32 [vocabulary].

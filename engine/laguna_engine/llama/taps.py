@@ -16,6 +16,7 @@ from laguna_engine.ggml.device import Backend, Device
 from laguna_engine.ggml.operations import Operations
 from laguna_engine.ggml.store import Store
 from laguna_engine.ggml.tensor import Tensor
+from laguna_engine.ggml.transfer import Port
 from laguna_engine.ggml.types import Type
 from laguna_engine.llama.features import Features, TargetShape
 from laguna_engine.llama.hook import GraphHook
@@ -93,6 +94,7 @@ class Taps:
         self._features: Features | None = None
         self._store: Store | None = None
         self._readout = BEST
+        self._best: dict[int, Port] = {}
         self._owner = _Weights()
 
     @property
@@ -132,10 +134,12 @@ class Taps:
         self.hook.check()
 
     def best(self, rows: int) -> NDArray[np.int32]:
-        """The best token of each of the first `rows` output rows, int32 [rows]."""
-        found = np.empty(rows, np.int32)
-        self._tensors.read_into("best", found)
-        return found
+        """The best token of each of the first `rows` output rows, int32 [rows]; valid until the next call."""
+        if rows not in self._best:
+            self._best[rows] = Port(self._tensors["best"], np.empty(rows, np.int32))
+        port = self._best[rows]
+        port.pull()
+        return port.values
 
     def candidates(self, rows: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Ids and logits of the k likeliest tokens of the first `rows` output rows, in no order, both [rows, k]."""

@@ -17,7 +17,7 @@ from typing import Any
 from laguna_engine.errors import LibraryError
 from laguna_engine.native import cuda_runtime, selftest
 from laguna_engine.native.log import LEVEL_ERROR, LEVEL_WARN, LogRing
-from laguna_engine.native.prototypes import PROTOTYPES
+from laguna_engine.native.prototypes import PROTOTYPES, QUICK
 
 _INSTALL = f"install it: pip install llama-cpp-python=={selftest.BINDING_VERSION}"
 _FAILURE_LINES = 4
@@ -29,8 +29,9 @@ class Library:
 
     def __init__(self, handles: Sequence[ctypes.CDLL]) -> None:
         """Bind every prototype to the first handle that exports it."""
+        quick = [ctypes.PyDLL(handle._name, handle=handle._handle) for handle in handles]
         for name, (result, arguments) in PROTOTYPES.items():
-            function = _find(handles, name)
+            function = _find(quick if name in QUICK else handles, name)
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
 

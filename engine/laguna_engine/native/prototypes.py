@@ -246,3 +246,18 @@ PROTOTYPES: dict[str, Prototype] = {
     **_SAMPLER,
 }
 """Name -> (result, arguments)."""
+
+QUICK = frozenset(
+    {
+        "ggml_backend_tensor_get",
+        "ggml_backend_tensor_set",
+        "llama_memory_seq_pos_max",
+        "llama_memory_seq_pos_min",
+        "llama_memory_seq_rm",
+        "llama_sampler_accept",
+        "llama_sampler_apply",
+        "llama_token_to_piece",
+    }
+)
+"""Functions that take about a microsecond and are called every round: not worth letting another thread take the
+interpreter, which the caller may then have to wait for a hundred times as long."""

@@ -95,7 +95,7 @@ from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 model = Model.open(Path(sys.argv[1]))
 Context(model, ContextOptions(n_ctx=256, threads=1)).decode([5, 6], 0)
-print([name for name in ("numpy", "llama_cpp", "jinja2") if name in sys.modules])
+print([name for name in ("llama_cpp", "jinja2", "textual") if name in sys.modules])
 """
 
 
