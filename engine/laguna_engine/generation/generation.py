@@ -13,12 +13,12 @@ from laguna_engine.generation.cancel import Cancellation
 from laguna_engine.generation.channel import Channel
 from laguna_engine.generation.commit import Committer
 from laguna_engine.generation.outlet import Outlet
-from laguna_engine.target import Target
 from laguna_engine.llama.context import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import SamplerChain
 from laguna_engine.request import Request
 from laguna_engine.speculate.judge import Judge
 from laguna_engine.speculate.rounds import Committed, Speculator
+from laguna_engine.target import Target
 
 _CHANNEL_CAPACITY = 4096
 """Unread events before the engine waits: seconds of the fastest stream, under 1 MB."""
