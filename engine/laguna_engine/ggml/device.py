@@ -10,6 +10,9 @@ from laguna_engine.native.structs import BackendHandle, BufferTypeHandle, Device
 _CPU = 0
 """`GGML_BACKEND_DEVICE_TYPE_CPU`."""
 
+_KINDS = ("cpu", "gpu", "igpu", "accel")
+"""`ggml_backend_dev_type`, by number; what comes after them only combines others."""
+
 _SetThreads = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
 _ExtraBuffers = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)
 
@@ -21,6 +24,24 @@ class Device:
         self.handle = handle
         self.name: str = lib.ggml_backend_dev_name(handle).decode("utf-8", "replace")
         self.is_cpu: bool = lib.ggml_backend_dev_type(handle) == _CPU
+
+    @property
+    def kind(self) -> str:
+        """What it is: "cpu", "gpu", "igpu" (a GPU in the processor, with the machine's own memory) or "accel"."""
+        number = lib.ggml_backend_dev_type(self.handle)
+        return _KINDS[number] if number < len(_KINDS) else "other"
+
+    @property
+    def description(self) -> str:
+        """Its name as the driver has it."""
+        text: str = lib.ggml_backend_dev_description(self.handle).decode("utf-8", "replace")
+        return text
+
+    def memory(self) -> tuple[int, int]:
+        """Free and total memory in bytes, as they are now."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        lib.ggml_backend_dev_memory(self.handle, free, total)
+        return free.value, total.value
 
     @classmethod
     def cpu(cls) -> "Device":

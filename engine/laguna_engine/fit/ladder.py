@@ -1,0 +1,142 @@
+"""What to try when memory ran out all the same: smaller plans, each once, and a note of what failed for the next time.
+
+Estimates are for what a plan takes; how much a driver really gives shows only when it is asked. Each rung is the best
+plan for a machine that has less than what has just failed, so it gives up first what counts least.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from laguna_engine.fit.candidates import RAM_SPARE, spare
+from laguna_engine.fit.devices import Machine
+from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
+from laguna_engine.fit.reasons import tokens
+
+_CUTS = (1 / 24, 1 / 12, 1 / 6, 1 / 3)
+"""Shares of what was asked for that the rungs do without: loading takes long, so there are few."""
+
+_MORE = 1.02
+"""A plan that failed is tried again when there is so much more free memory than then."""
+
+_MOST_NOTES = 64
+_VERSION = 1
+
+
+def ladder(plan: Plan) -> Iterator[Plan]:
+    """What to try, in turn, after `plan` could not be opened; wishes stay as they are. Ends when nothing is left."""
+    seen = {plan.key}
+    for machine in _smaller_machines(plan):
+        try:
+            rung = _again(plan, machine)
+        except DoesNotFit:
+            continue
+        if rung.key not in seen:
+            seen.add(rung.key)
+            yield rung
+
+
+def difference(before: Plan, after: Plan) -> str:
+    """What is less in `after`, in words: "48 K tokens of context instead of 64 K, no drafter"."""
+    old, new = before.load, after.load
+    parts = [
+        f"{tokens(new.n_ctx)} tokens of context instead of {tokens(old.n_ctx)}" if new.n_ctx != old.n_ctx else "",
+        f"a {new.kv.value} cache instead of {old.kv.value}" if new.kv is not old.kv else "",
+        "no drafter" if before.drafter and not after.drafter else "",
+        f"micro-batches of {new.n_ubatch}" if new.n_ubatch != old.n_ubatch else "",
+        _moved(before, after),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+class Notes:
+    """Which plans could not be opened, by model, cards and build, in a JSON file; without a path only for now."""
+
+    def __init__(self, path: Path | None, model: str, machine: Machine, build: str) -> None:
+        """model: what identifies the file. build: of llama.cpp, its backends included."""
+        self._path = path
+        cards = ", ".join(f"{gpu.description} {gpu.total}" for gpu in machine.gpus)
+        self._place = f"{model} | {cards or 'CPU'} | {build}"
+        self._all = _read(path)
+        self._failed = self._all.pop(self._place, {})
+
+    def allows(self, plan: Plan) -> bool:
+        """Whether it has not failed yet, or failed with less free memory than there is now."""
+        then = self._failed.get(plan.key)
+        return then is None or _free(plan.machine) > then * _MORE
+
+    def failed(self, plan: Plan) -> None:
+        """Remember that it could not be opened; OSError if that cannot be written down."""
+        self._failed[plan.key] = _free(plan.machine)
+        kept = [*self._all.items(), (self._place, self._failed)][-_MOST_NOTES:]
+        if self._path is not None:
+            _write(self._path, dict(kept))
+
+    def rungs(self, plan: Plan) -> Iterator[Plan]:
+        """`plan` and what to try after it, without what is known to fail."""
+        return (rung for rung in (plan, *ladder(plan)) if self.allows(rung))
+
+
+def _smaller_machines(plan: Plan) -> Iterator[Machine]:
+    """Machines with less memory than `plan` takes; at last one without a GPU."""
+    machine = plan.machine
+    used = {device.name: device.total for device in plan.memory.gpus}
+    for cut in _CUTS:
+        if used:
+            cards = [
+                replace(card, free=min(card.free, round(used[card.name] * (1 - cut)) + spare(card)))
+                if card.name in used
+                else card
+                for card in machine.devices
+            ]
+            yield replace(machine, devices=tuple(cards))
+        else:
+            room = round(plan.memory.host.total * (1 - cut)) + RAM_SPARE
+            yield replace(machine, ram_free=min(machine.ram_free, room))
+    if used and plan.question.wishes.gpu_layers is None:
+        yield replace(machine, devices=tuple(card for card in machine.devices if card.kind == "cpu"))
+
+
+def _again(plan: Plan, machine: Machine) -> Plan:
+    """The best plan for `machine`, which says that it is for the real one."""
+    question = plan.question
+    rung = choose_plan(question.shape, question.drafter, machine, question.wishes, question.scorer)
+    return replace(rung, question=replace(rung.question, machine=plan.machine))
+
+
+def _moved(before: Plan, after: Plan) -> str:
+    if not after.memory.gpus and before.memory.gpus:
+        return "everything on the CPU"
+    home = len(after.load.home_experts)
+    if after.load.gpu_layers != before.load.gpu_layers:
+        return f"{after.load.gpu_layers} layers on the GPU"
+    return f"the experts of {home} layers in RAM" if home != len(before.load.home_experts) else ""
+
+
+def _free(machine: Machine) -> int:
+    return sum(gpu.free for gpu in machine.gpus) or machine.ram_free
+
+
+def _read(path: Path | None) -> dict[str, dict[str, int]]:
+    """What was noted; nothing if there is no file, or none that can be used."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(document, dict) or document.get("version") != _VERSION:
+        return {}
+    failures = document.get("failures")
+    return {
+        place: {key: free for key, free in plans.items() if isinstance(free, int)}
+        for place, plans in (failures.items() if isinstance(failures, dict) else ())
+        if isinstance(plans, dict)
+    }
+
+
+def _write(path: Path, failures: dict[str, dict[str, int]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(json.dumps({"version": _VERSION, "failures": failures}, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)

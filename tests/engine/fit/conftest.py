@@ -1,0 +1,21 @@
+"""Models that are described but not there, made once a run."""
+
+from pathlib import Path
+
+import outlines
+import pytest
+
+from laguna_engine.fit.shape import ModelShape
+from laguna_engine.gguf import header
+
+
+@pytest.fixture(scope="session")
+def xs_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Laguna XS without its weights."""
+    return outlines.write(tmp_path_factory.mktemp("outlines") / "xs.gguf", outlines.XS, outlines.q4_k_m)
+
+
+@pytest.fixture(scope="session")
+def xs(xs_path: Path) -> ModelShape:
+    """Its shape."""
+    return ModelShape.of(header.check(xs_path))

@@ -1,0 +1,62 @@
+"""Files with a whole header and no weights: as large as the real ones to look at, a few megabytes on the disk."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import tiny
+
+F32, F16, Q4_K, Q6_K = 0, 1, 12, 14
+_BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_K: (256, 144), Q6_K: (256, 210)}
+
+XS = tiny.Shape(
+    n_layer=40, n_embd=2048, head=128, full_heads=48, sliding_heads=64, kv_heads=8, n_ff=8192,
+    experts=256, experts_used=8, expert_ff=512, window=512, n_ctx=262_144, n_vocab=100_352,
+)  # fmt: skip
+"""Laguna XS."""
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """A tensor without its numbers, in the place of an array."""
+
+    dtype: int
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        block, size = _BLOCKS[self.dtype]
+        return prod(self.shape) // block * size
+
+
+def write(path: Path, shape: tiny.Shape, kind: Callable[[str], int]) -> Path:
+    """Write a Laguna of this shape; `kind` says each matrix's format by its name."""
+    file = tiny.GgufFile()
+    tiny.describe(file, shape)
+    tiny.add_tokenizer(file, shape.n_vocab)
+
+    def matrix(name: str, *dims: int, scale: float = 1.0) -> None:
+        file.tensors[name] = _Outline(kind(name), dims)
+
+    def vector(name: str, *dims: int, mean: float = 1.0) -> None:
+        file.tensors[name] = _Outline(F32, dims)
+
+    tiny.list_tensors(shape, matrix, vector)
+    size = 0
+    for tensor in file.tensors.values():
+        size += -size % file.alignment + tensor.nbytes
+    with path.open("wb") as out:
+        out.write(file.header())
+        out.truncate(out.tell() + size)
+    return path
+
+
+def q4_k_m(name: str) -> int:
+    """Laguna XS as it is published, but for which layers get more bits."""
+    fine = any(part in f"/{name}" for part in (".attn_v.", ".ffn_down", "/output."))
+    return Q6_K if fine else Q4_K
