@@ -13,12 +13,13 @@ import json
 import os
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished, Source, Token
+from laguna_engine.options import Speculation
 from laguna_engine.request import PLAIN, Drafting
 from tests.bench import obedient
 
@@ -79,19 +80,24 @@ def compare(python: str, folder: Path, *, right: bool, lengths: list[int | None]
     size = obedient.Size()
     target = obedient.target(folder / "target.gguf", size)
     drafter = obedient.drafter(folder / "drafter.gguf", size, right=right)
+    # Their plain server has no drafter and taps nothing, so neither does our plain engine.
+    plain = EngineOptions(target, n_ctx=N_CTX, threads=threads, speculation=Speculation.OFF)
+    drafted = replace(plain, speculation=Speculation.FAST, drafter=drafter)
     theirs = Theirs(python, target, drafter, threads)
     try:
-        with Engine.open(EngineOptions(target, n_ctx=N_CTX, threads=threads, drafter=drafter)) as engine:
-            for length in lengths:
+        for length in lengths:
+            with Engine.open(plain if length is None else drafted) as engine:
                 ours(engine, length, count), theirs.answer(length, count)
-                pairs = []
-                for turn in range(TURNS):
-                    first = ours(engine, length, count) if turn % 2 else None
-                    other = theirs.answer(length, count)
-                    pairs.append((first or ours(engine, length, count), other))
-                report(length, pairs)
+                report(length, [_pair(engine, theirs, length, count, turn) for turn in range(TURNS)])
     finally:
         theirs.close()
+
+
+def _pair(engine: Engine, theirs: Theirs, length: int | None, count: int, turn: int) -> tuple[Answer, Answer]:
+    """One answer each, another one first every time."""
+    first = ours(engine, length, count) if turn % 2 else None
+    other = theirs.answer(length, count)
+    return first or ours(engine, length, count), other
 
 
 def report(length: int | None, pairs: list[tuple[Answer, Answer]]) -> None:
