@@ -72,9 +72,10 @@ def _layer(known: _Laguna, layer: int) -> LayerShape:
     router = 0 if ff else _F32 * known.experts * (embd + 1)
     experts = 0 if ff else known.experts * embd * known.expert_ff
     return LayerShape(
-        sliding=sliding, queries=queries, keys=keys, values=keys, heads=heads, gate=heads, ff=ff or shared,
-        experts=0 if ff else known.experts, experts_used=0 if ff else known.experts_used, expert_ff=known.expert_ff,
-        shared_ff=shared, experts_size=_size(2 * experts, _Q4_K) + _size(experts, fine),
+        sliding=sliding, queries=queries, keys=keys, values=keys, heads=heads, gate=heads, ff=ff,
+        experts=0 if ff else known.experts, experts_used=0 if ff else known.experts_used,
+        expert_ff=0 if ff else known.expert_ff, shared_ff=shared,
+        experts_size=_size(2 * experts, _Q4_K) + _size(experts, fine),
         size=attention + dense + router + _F32 * (2 * embd + 2 * known.head),
     )  # fmt: skip
 

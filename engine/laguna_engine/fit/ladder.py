@@ -13,7 +13,7 @@ from pathlib import Path
 from laguna_engine.fit.candidates import RAM_SPARE, spare
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
-from laguna_engine.fit.reasons import tokens
+from laguna_engine.fit.reasons import cache_name, tokens
 
 _CUTS = (1 / 24, 1 / 12, 1 / 6, 1 / 3)
 """Shares of what was asked for that the rungs do without: loading takes long, so there are few."""
@@ -43,7 +43,7 @@ def difference(before: Plan, after: Plan) -> str:
     old, new = before.load, after.load
     parts = [
         f"{tokens(new.n_ctx)} tokens of context instead of {tokens(old.n_ctx)}" if new.n_ctx != old.n_ctx else "",
-        f"a {new.kv.value} cache instead of {old.kv.value}" if new.kv is not old.kv else "",
+        f"{cache_name(new.kv)} instead of {old.kv.value}" if new.kv is not old.kv else "",
         "no drafter" if before.drafter and not after.drafter else "",
         f"micro-batches of {new.n_ubatch}" if new.n_ubatch != old.n_ubatch else "",
         _moved(before, after),

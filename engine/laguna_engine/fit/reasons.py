@@ -36,11 +36,16 @@ def amount(size: int) -> str:
     return f"{size / GIB:.1f} GiB" if size >= _SMALLEST_AMOUNT else f"{max(1, round(size / (1 << 20)))} MiB"
 
 
+def cache_name(kv: KvType) -> str:
+    """A cache of this type, with its article."""
+    return f"{'an' if kv is KvType.F16 else 'a'} {kv.value} cache"
+
+
 def wished(wishes: Wishes) -> str:
     """What was asked for, to stand behind a model's name."""
     parts = [
         f"a context of {tokens(wishes.context)} tokens" if wishes.context is not None else "",
-        f"{_article(wishes.kv).lower()} {wishes.kv.value} cache" if wishes.kv is not None else "",
+        cache_name(wishes.kv) if wishes.kv is not None else "",
         "its drafter" if wishes.drafter else "",
         f"{wishes.gpu_layers} layers on the GPU" if (wishes.gpu_layers or 0) > 0 else "",
         "every layer on the GPU" if wishes.gpu_layers == ALL else "",
@@ -149,7 +154,9 @@ def _drafter(question: Question, found: Candidate) -> Reason:
     if question.wishes.drafter is False:
         return Reason("drafter", "off", "As you asked.")
     if question.drafts(whole=_whole(question, found)):
-        return Reason("drafter", "off", "Its memory is better spent otherwise here; text is still drafted by copying.")
+        fits = not _short(question, found.load, drafter=True)
+        why = "Its memory is better spent otherwise here" if fits else "No memory is left for it"
+        return Reason("drafter", "off", f"{why}; text is still drafted by copying.")
     return Reason("drafter", "off", "Checking several tokens at once reads more experts, for which RAM is too slow.")
 
 
@@ -183,14 +190,10 @@ def _better(question: Question, found: Candidate) -> Iterator[tuple[str, Load, b
         yield "The drafter", load, True
     if wishes.kv is None and load.kv is not KV_TYPES[0]:
         better = KV_TYPES[KV_TYPES.index(load.kv) - 1]
-        yield f"{_article(better)} {better.value} cache", replace(load, kv=better), found.drafter
+        yield cache_name(better).capitalize(), replace(load, kv=better), found.drafter
     longer = next((count for count in question.contexts() if count > load.n_ctx), None)
     if longer is not None:
         yield f"A context of {tokens(longer)}", replace(load, n_ctx=longer), found.drafter
-
-
-def _article(kv: KvType) -> str:
-    return "An" if kv is KvType.F16 else "A"
 
 
 def _short(question: Question, load: Load, drafter: bool) -> dict[str, int]:

@@ -58,6 +58,10 @@ class ModelShape:
     output_size: int
     tied: bool
 
+    def __hash__(self) -> int:
+        """Quick, because results are kept by shape: no two models differ in the layers alone."""
+        return hash((self.name, self.n_embd, self.n_ctx, self.embedding_size))
+
     @classmethod
     def of(cls, header: Header) -> "ModelShape":
         """From a checked header."""

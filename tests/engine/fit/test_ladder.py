@@ -1,0 +1,122 @@
+"""What is tried when memory runs out all the same: less, once each, and not again the next time."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import plans
+import pytest
+
+from laguna_engine.fit.devices import Machine
+from laguna_engine.fit.imagined import XS_DRAFTER
+from laguna_engine.fit.ladder import Notes, difference, ladder
+from laguna_engine.fit.plan import Plan, choose_plan
+from laguna_engine.fit.simulated import simulated
+from laguna_engine.fit.wishes import Wishes
+
+XS = plans.laguna_xs()
+BUILD = "llama.cpp b1, CUDA"
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plans.plan_for("24GB desktop")
+
+
+@pytest.fixture(scope="module")
+def rungs(plan: Plan) -> list[Plan]:
+    return list(ladder(plan))
+
+
+def on_gpus(plan: Plan) -> int:
+    return sum(device.total for device in plan.memory.gpus)
+
+
+def test_every_rung_takes_less_and_the_last_one_no_gpu(plan: Plan, rungs: list[Plan]):
+    sizes = [on_gpus(rung) for rung in (plan, *rungs)]
+    assert len(rungs) >= 3 and sizes == sorted(sizes, reverse=True) and sizes[-1] == 0
+
+
+def test_no_rung_comes_twice(plan: Plan, rungs: list[Plan]):
+    keys = [rung.key for rung in (plan, *rungs)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_rungs_are_for_the_machine_that_is_there(plan: Plan, rungs: list[Plan]):
+    assert {rung.machine for rung in rungs} == {plan.machine}
+
+
+def test_wishes_hold_on_every_rung():
+    wished = choose_plan(XS, XS_DRAFTER, simulated("24GB desktop"), Wishes(context=65_536, drafter=True))
+    lower = list(ladder(wished))
+    assert lower and all(rung.load.n_ctx == 65_536 and rung.drafter for rung in lower)
+
+
+def test_without_a_gpu_the_rungs_save_ram():
+    alone = choose_plan(XS, None, simulated("cpu-32GB"))
+    totals = [rung.memory.host.total for rung in (alone, *ladder(alone)) if not rung.paged]
+    assert len(totals) > 1 and totals == sorted(totals, reverse=True)
+
+
+def test_the_difference_is_told_in_words(plan: Plan, rungs: list[Plan]):
+    assert difference(plan, rungs[0])
+    told = difference(plan, rungs[-1])
+    assert "32 K tokens of context instead of 64 K" in told
+    assert "no drafter" in told and "everything on the CPU" in told
+
+
+def test_what_failed_is_not_tried_again_the_next_time(plan: Plan, rungs: list[Plan], tmp_path: Path):
+    path = tmp_path / "state" / "fit.json"
+    Notes(path, "xs", plan.machine, BUILD).failed(plan)
+    again = list(Notes(path, "xs", plan.machine, BUILD).rungs(plan))
+    assert [rung.key for rung in again] == [rung.key for rung in rungs]
+
+
+@pytest.mark.parametrize(("model", "build"), [("another", BUILD), ("xs", "llama.cpp b2, CUDA")])
+def test_another_model_or_build_starts_afresh(plan: Plan, tmp_path: Path, model: str, build: str):
+    path = tmp_path / "fit.json"
+    Notes(path, "xs", plan.machine, BUILD).failed(plan)
+    assert Notes(path, model, plan.machine, build).allows(plan)
+
+
+def test_another_card_starts_afresh(plan: Plan, tmp_path: Path):
+    path = tmp_path / "fit.json"
+    Notes(path, "xs", plan.machine, BUILD).failed(plan)
+    other = simulated("32GB desktop")
+    assert Notes(path, "xs", other, BUILD).allows(plan)
+
+
+def test_what_failed_is_tried_again_when_there_is_more_free_memory(plan: Plan, tmp_path: Path):
+    path = tmp_path / "fit.json"
+    notes = Notes(path, "xs", plan.machine, BUILD)
+    notes.failed(plan)
+    assert not notes.allows(plan)
+    assert notes.allows(with_more_free(plan))
+
+
+def with_more_free(plan: Plan) -> Plan:
+    cards = tuple(replace(card, free=round(card.free * 1.05)) for card in plan.machine.devices)
+    machine: Machine = replace(plan.machine, devices=cards)
+    return replace(plan, question=replace(plan.question, machine=machine))
+
+
+def test_notes_of_several_models_live_side_by_side(plan: Plan, tmp_path: Path):
+    path = tmp_path / "fit.json"
+    for model in ("xs", "nano"):
+        Notes(path, model, plan.machine, BUILD).failed(plan)
+    assert not any(Notes(path, model, plan.machine, BUILD).allows(plan) for model in ("xs", "nano"))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 9}', '{"version": 1, "failures": {"a": 3}}'])
+def test_a_damaged_note_is_no_note(plan: Plan, tmp_path: Path, text: str):
+    path = tmp_path / "fit.json"
+    path.write_text(text)
+    notes = Notes(path, "xs", plan.machine, BUILD)
+    assert notes.allows(plan)
+    notes.failed(plan)
+    assert not Notes(path, "xs", plan.machine, BUILD).allows(plan)
+
+
+def test_without_a_file_failures_are_remembered_for_now(plan: Plan):
+    notes = Notes(None, "xs", plan.machine, BUILD)
+    notes.failed(plan)
+    assert not notes.allows(plan)
