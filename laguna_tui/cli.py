@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from laguna_tui import __version__, quantize
+from laguna_tui import __version__, models_command, quantize
 from laguna_tui.bench import command as bench
 from laguna_tui.doctor import command as doctor
 
@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     ask.set_defaults(run=_ask)
     quantize.add_command(commands)
     bench.add_command(commands)
+    models_command.add_command(commands)
     doctor.add_command(commands)
     return parser
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laguna_tui.errors import UserError
 from laguna_tui.models import hubcache
@@ -23,18 +24,25 @@ from laguna_tui.models.hub import Hub
 from laguna_tui.models.part import CHECKPOINT_BYTES, Part, bytes_on_the_way
 from laguna_tui.models.progress import DownloadProgress, Meter, Phase
 from laguna_tui.models.record import Listing, Record, Remote
-from laguna_tui.models.store import State, Store, again, converted_name
+from laguna_tui.models.store import State, Store, converted_name
 from laguna_tui.models.transfer import Patience, Transfer, persistently
+from laguna_tui.models.words import size
+
+if TYPE_CHECKING:
+    from laguna_tui.models.convert_metadata import Provenance
 
 RESERVE_BYTES = 512 << 20
 """Room that is left on the disk: a machine whose disk is full to the last byte has other troubles."""
+
+_METADATA_TRIES = 3
+"""Nothing is lost by giving up before the first byte, and no network at all is the commonest reason."""
 
 _SAY_EVERY_S = 0.1
 _WATCH_S = 0.25
 """How often to look at what another process downloads."""
 
-Converter = Callable[[ModelEntry, Sequence[Path], Path, Callable[[int, int], None]], None]
-"""Makes a GGUF: of what, its sources, where to write it, and whom to tell bytes done and in all (may raise to stop)."""
+Converter = Callable[[Sequence[Path], Path, Callable[[int, int], None], "Provenance"], None]
+"""Makes a GGUF: of which files, where, whom to tell bytes done and in all (may raise to stop), whence the files are."""
 
 
 class Outcome(StrEnum):
@@ -75,7 +83,7 @@ class Download:
         Args:
             entries: what to get, in this order; what is here already costs nothing.
             progress: is told how far it is, about ten times a second, on the thread of `run`.
-            converter: for entries that ask for one.
+            converter: for entries that ask for one (default: the app's own).
             cache: the hub's own, looked at first (default: where huggingface_hub keeps it).
             free: bytes left on the disk of a folder. checkpoint: bytes that a kill may cost.
         """
@@ -150,7 +158,7 @@ class Download:
             return known or self._hub.listing(source)
         return persistently(
             lambda: self._brake.call(lambda: self._hub.listing(source)),
-            self._patience,
+            replace(self._patience, tries=min(self._patience.tries, _METADATA_TRIES)),
             self._brake,
             lambda note: self._say(Phase.METADATA, file=source.repository, note=note, always=True),
             source.repository,
@@ -231,28 +239,39 @@ class Download:
         part.finish(final)
 
     def _convert(self, entry: ModelEntry) -> None:
+        """Make a drafter's GGUF, or wait until another process has."""
         source, listing = entry.source, self._store.listing(entry)
-        if source is None or listing is None or not source.convert or self._store.path(entry) is not None:
+        if source is None or listing is None or not source.convert:
             return
-        if self._converter is None:
-            raise DownloadError(f"{entry.title}: was downloaded, but this version cannot convert it; update laguna-tui")
-        found = [self._store.file_path(source, file.name, file.etag) for file in listing.files]
-        paths = [path for path in found if path is not None]
         name = converted_name(entry)
-        made = self._store.base(source, name).with_suffix(".made.gguf")
-        made.parent.mkdir(parents=True, exist_ok=True)
         with Claim(self._store.base(source, name)) as claim:
-            while not claim.take():
+            while self._store.path(entry) is None and not claim.take():
                 self._say(Phase.WAITING, file=name, note=f"{claim.holder()} is converting it")
                 self._brake.sleep(_WATCH_S)
-            self._converter(entry, paths, made, self._converting(name))
-            etag = fingerprint_of(made, SHA256, lambda count: self._brake.check())
-            origins = tuple(file.etag.value for file in listing.files if file.etag)
-            final = self._store.final(source, name)
-            final.unlink(missing_ok=True)
-            size = made.stat().st_size
-            self._store.remember(source, Record(source.repository, listing.commit, name, size, etag, made_from=origins))
-            made.replace(final)
+            if self._store.path(entry) is None:
+                self._make(entry, source, listing)
+
+    def _make(self, entry: ModelEntry, source: Source, listing: Listing) -> None:
+        from laguna_tui.models.convert_files import convert_files
+        from laguna_tui.models.convert_metadata import Provenance
+
+        name = converted_name(entry)
+        made, final = self._store.base(source, name), self._store.final(source, name)
+        found = [self._store.file_path(source, file.name, file.etag) for file in listing.files]
+        known = {file.name: file.etag.value for file in listing.files if file.etag and file.etag.kind == SHA256}
+        origin = Provenance(source.repository, listing.commit, entry.license, known)
+        try:
+            work = self._converter or convert_files
+            work([path for path in found if path is not None], made, self._converting(name), origin)
+        except UserError as error:
+            raise DownloadError(f"{entry.title} arrived, but is not what can be converted: {error}") from error
+        etag = fingerprint_of(made, SHA256, lambda count: self._brake.check())
+        record = Record(
+            source.repository, listing.commit, name, made.stat().st_size, etag, made_from=tuple(known.values())
+        )
+        final.unlink(missing_ok=True)
+        self._store.remember(source, record)
+        made.replace(final)
 
     def _converting(self, name: str) -> Callable[[int, int], None]:
         def step(done: int, total: int) -> None:
@@ -285,8 +304,8 @@ class Download:
         free = self._free(self._store.folder)
         if free < needed + RESERVE_BYTES:
             raise DiskFullError(
-                f"{self._store.folder}: {size_text(needed)} must still fit in there, and {size_text(free)} are free; "
-                f"make room for {size_text(needed + RESERVE_BYTES - free)}, or move the models to another disk with "
+                f"{self._store.folder}: {size(needed)} must still fit in there, and {size(free)} are free; "
+                f"make room for {size(needed + RESERVE_BYTES - free)}, or move the models to another disk with "
                 "LAGUNA_TUI_MODELS=FOLDER"
             )
 
@@ -330,11 +349,6 @@ class Download:
             self._progress(progress)
 
 
-def size_text(count: float) -> str:
-    """Bytes as they are read: 20.3 GB."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
-
-
 def _pinned(source: Source, remote: Remote) -> Remote:
     """The file as hub and catalogue agree about it; DownloadError when they do not."""
     if remote.name != source.files[0]:
@@ -358,6 +372,3 @@ def _disk_trouble(error: OSError, folder: Path) -> DownloadError:
         )
     where = error.filename or folder
     return DownloadError(f"{where}: {error.strerror or error}; check the disk and its permissions, then run it again")
-
-
-__all__ = ["Converter", "Download", "DownloadProgress", "Outcome", "Patience", "Phase", "again", "size_text"]

@@ -9,9 +9,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import published
 import pytest
 
+from laguna_engine.gguf import drafter as drafter_file
 from laguna_tui.models.download import Download, DownloadProgress, Outcome, Phase
+from laguna_tui.models.faults import DownloadError
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.part import bytes_on_the_way, part_of
 from laguna_tui.models.store import State, Store
@@ -300,7 +303,8 @@ def test_a_drafter_as_safetensors_ends_as_a_gguf(get: Get, hub: LoopbackHub, sto
     drafter = model("*.safetensors", "*.json", repository="a/dflash", name="dflash", convert=True)
     told = Told()
 
-    def converter(entry, paths, target: Path, step) -> None:
+    def converter(paths, target: Path, step, origin) -> None:
+        assert (origin.repository, origin.sha256) == ("a/dflash", {"model.safetensors": sha256(DATA)})
         assert [path.name for path in paths] == ["model.safetensors", "config.json"]
         step(1, 2)
         target.write_bytes(b"GGUF" + paths[0].read_bytes())
@@ -308,8 +312,7 @@ def test_a_drafter_as_safetensors_ends_as_a_gguf(get: Get, hub: LoopbackHub, sto
     assert get(drafter, converter=converter, progress=told.append).run() is Outcome.DONE
     assert store.path(drafter).read_bytes() == b"GGUF" + DATA
     assert Phase.CONVERT in {said.phase for said in told}
-    made = store.record(drafter.source, "dflash.gguf").made_from
-    assert made[0] == sha256(DATA)
+    assert store.record(drafter.source, "dflash.gguf").made_from == (sha256(DATA),)
     assert not [request for request in hub.requests if "x.bin" in request.path]
 
 
@@ -318,7 +321,7 @@ def test_a_conversion_that_was_stopped_is_made_again_without_a_download(get: Get
     drafter = model("*.safetensors", repository="a/dflash", name="dflash", convert=True)
     download: list[Download] = []
 
-    def stopped(entry, paths, target: Path, step) -> None:
+    def stopped(paths, target: Path, step, origin) -> None:
         target.write_bytes(b"half")
         download[0].pause()
         step(1, 2)
@@ -327,9 +330,30 @@ def test_a_conversion_that_was_stopped_is_made_again_without_a_download(get: Get
     assert download[0].run() is Outcome.PAUSED
     assert store.path(drafter) is None
     hub.requests.clear()
-    assert get(drafter, converter=lambda entry, paths, target, step: target.write_bytes(b"whole")).run() is Outcome.DONE
+    assert (
+        get(drafter, converter=lambda paths, target, step, origin: target.write_bytes(b"whole")).run() is Outcome.DONE
+    )
     assert store.path(drafter).read_bytes() == b"whole"
     assert hub.asked("storage") == []
+
+
+def test_a_published_drafter_becomes_one_that_the_engine_reads(
+    get: Get, hub: LoopbackHub, store: Store, tmp_path: Path
+):
+    folder = published.laguna().write(tmp_path / "published", shards=2)
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    hub.repositories["a/dflash"] = Repository({**files, "README.md": b"---\nlicense: mit\n---\n"})
+    drafter = model("*.safetensors", "*.json", repository="a/dflash", name="dflash", convert=True)
+    assert get(drafter).run() is Outcome.DONE
+    assert drafter_file.read(store.path(drafter)).taps == (0, 1, 3)
+
+
+def test_a_repository_that_holds_no_drafter_says_so(get: Get, hub: LoopbackHub, store: Store):
+    hub.repositories["a/dflash"] = Repository({"model.safetensors": DATA})
+    drafter = model("*.safetensors", repository="a/dflash", name="dflash", convert=True)
+    with pytest.raises(DownloadError, match="Dflash arrived, but is not what can be converted"):
+        get(drafter).run()
+    assert store.path(drafter) is None
 
 
 def test_progress_comes_on_the_thread_that_runs_it(get: Get):

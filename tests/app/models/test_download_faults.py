@@ -179,7 +179,7 @@ def test_new_bytes_make_a_slow_network_worth_another_try(get: Get, hub: Loopback
 
 
 def test_a_hub_that_is_not_there_ends_in_a_sentence(get: Get):
-    with pytest.raises(DownloadError, match="the hub cannot be reached, 4 times in a row"):
+    with pytest.raises(DownloadError, match="the hub cannot be reached, 3 times in a row"):
         get(hub=Hub("http://127.0.0.1:9")).run()
 
 
