@@ -9,6 +9,7 @@ from pathlib import Path
 from laguna_tui import __version__, models_command, quantize
 from laguna_tui.bench import command as bench
 from laguna_tui.doctor import command as doctor
+from laguna_tui.setup_gpu import command as setup_gpu
 
 EXIT_CODES = """\
 exit codes of `ask`:
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_command(commands)
     models_command.add_command(commands)
     doctor.add_command(commands)
+    setup_gpu.add_command(commands)
     return parser
 
 

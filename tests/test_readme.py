@@ -31,7 +31,7 @@ def test_the_exit_codes_are_those_of_the_help():
 
 def test_every_flag_in_the_readme_exists(capsys):
     helps = []
-    for arguments in (["--help"], ["ask", "--help"], ["bench", "sweep", "--help"]):
+    for arguments in (["--help"], ["ask", "--help"], ["bench", "sweep", "--help"], ["setup", "gpu", "--help"]):
         try:
             main(arguments)
         except SystemExit:

@@ -15,14 +15,15 @@ def main() -> int:
     from laguna_engine.errors import EngineError
 
     try:
-        found = _found()
+        told = found()
     except EngineError as error:
-        found = {"error": str(error)}
-    sys.stdout.write(json.dumps(found) + "\n")
+        told = {"error": str(error)}
+    sys.stdout.write(json.dumps(told) + "\n")
     return 0
 
 
-def _found() -> dict[str, object]:
+def found() -> dict[str, object]:
+    """What it is made of and what it sees, as JSON-able values. EngineError when it does not load."""
     from laguna_engine.native.library import lib
 
     devices = [lib.ggml_backend_dev_get(index) for index in range(lib.ggml_backend_dev_count())]

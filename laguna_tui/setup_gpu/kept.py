@@ -1,0 +1,114 @@
+"""What was installed before, kept in the state folder: the way back, also after the power went in the middle."""
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from laguna_tui.errors import UserError
+from laguna_tui.setup_gpu.faults import SetupFailed
+from laguna_tui.setup_gpu.wheels import installed, pack
+
+_MARK_LETTERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One exchange. wheel: the file's name of what was there before, empty when nothing was. packages: what came in
+    besides. tag, sha256: of what was installed."""
+
+    wheel: str
+    tag: str
+    sha256: str
+    packages: tuple[str, ...]
+
+
+class Kept:
+    """The folder for one environment."""
+
+    def __init__(self, state: Path, prefix: str) -> None:
+        """`state` is the app's state folder; several environments of one user do not mix in it."""
+        mark = hashlib.sha256(os.fsencode(prefix)).hexdigest()[:_MARK_LETTERS]
+        self.folder = state / "setup-gpu" / mark
+        self.work = self.folder / "work"
+
+    def prepare(self) -> None:
+        """Make the folders, empty of what an earlier try left. UserError when that is not possible."""
+        try:
+            shutil.rmtree(self.work, ignore_errors=True)
+            self.work.mkdir(parents=True, mode=0o700)
+        except OSError as error:
+            raise UserError(f"{self.work} cannot be made ({error.strerror}); see: laguna-tui doctor") from error
+
+    def clean(self) -> None:
+        """Remove what was only needed on the way."""
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def begin(self, site: Path, tag: str, sha256: str, packages: tuple[str, ...]) -> Record:
+        """Keep what is installed now, and note that it is about to be exchanged."""
+        incoming = self.folder / "incoming"
+        shutil.rmtree(incoming, ignore_errors=True)
+        incoming.mkdir(parents=True)
+        before = installed(site)
+        try:
+            wheel = "" if before is None else pack(before, site, incoming).name
+        except OSError as error:
+            raise SetupFailed(f"what is installed cannot be kept ({error.strerror}); make room on the disk") from error
+        record = Record(wheel, tag, sha256, packages)
+        _write(self.folder / "pending.json", record)
+        return record
+
+    def unfinished(self) -> Record | None:
+        """The exchange that was begun and neither settled nor undone, if there is one."""
+        return _read(self.folder / "pending.json")
+
+    def settle(self, record: Record) -> None:
+        """It counts: what was kept for it is now the way back."""
+        before = self.folder / "before"
+        shutil.rmtree(before, ignore_errors=True)
+        (self.folder / "incoming").replace(before)
+        _write(self.folder / "kept.json", record)
+        (self.folder / "pending.json").unlink()
+
+    def forget_unfinished(self) -> None:
+        """It was undone."""
+        (self.folder / "pending.json").unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "incoming", ignore_errors=True)
+
+    def way_back(self) -> Record | None:
+        """The last exchange that counted, if what was there before it is still kept."""
+        record = _read(self.folder / "kept.json")
+        return record if record is None or not record.wheel or self.before(record) is not None else None
+
+    def forget(self) -> None:
+        """It was rolled back."""
+        (self.folder / "kept.json").unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "before", ignore_errors=True)
+
+    def before(self, record: Record) -> Path | None:
+        """The wheel of what was there before; None when nothing was, or when it is gone."""
+        for name in ("incoming", "before"):
+            path = self.folder / name / record.wheel
+            if record.wheel and path.is_file():
+                return path
+        return None
+
+
+def _write(path: Path, record: Record) -> None:
+    """All or nothing, and on the disk before anything is exchanged."""
+    new = path.with_suffix(".new")
+    with new.open("w", encoding="utf-8") as file:
+        json.dump(asdict(record), file)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def _read(path: Path) -> Record | None:
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return Record(str(told["wheel"]), str(told["tag"]), str(told["sha256"]), tuple(map(str, told["packages"])))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,117 @@
+"""Which prebuilt build of llama.cpp fits a machine: the indexes of llama-cpp-python, and what each one's wheels need.
+
+The facts are those of the workflows that build the wheels (`.github/workflows/build-wheels-*.yaml`, release 0.3.36).
+"""
+
+from dataclasses import dataclass
+
+from laguna_tui.doctor.graphics import Graphics, Vendor, Version, named
+from laguna_tui.doctor.machine import Machine
+from laguna_tui.errors import UserError
+
+INDEX = "https://abetlen.github.io/llama-cpp-python/whl"
+"""The project's own index; each tag is an index of its own below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """One index. libraries: what its wheels need and do not hold. packages: the Python packages that hold them."""
+
+    name: str
+    title: str
+    libraries: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Cuda:
+    """A CUDA build: its toolkit, and the compute capabilities of the cards that it has code for.
+
+    The 12 and 13 builds carry PTX, which the driver compiles for cards newer than the last one named; 11.8 does not.
+    """
+
+    toolkit: Version
+    least: Version
+    last: Version | None = None
+
+    def runs(self, driver: Version, capability: Version | None) -> bool:
+        """Whether a card like this runs it under a driver like this."""
+        if capability is None:
+            return self.toolkit <= driver
+        return self.toolkit <= driver and self.least <= capability <= (self.last or capability)
+
+    def tag(self) -> Tag:
+        """Its index."""
+        major, minor = self.toolkit
+        version = f"{major}.{minor}"
+        suffix = {11: "-cu11", 12: "-cu12"}.get(major, "")
+        cublas = "11.11" if major == 11 else version
+        return Tag(
+            f"cu{major}{minor}",
+            f"CUDA {version}",
+            (f"libcudart.so.{'11.0' if major == 11 else major}", f"libcublas.so.{major}"),
+            (f"nvidia-cuda-runtime{suffix}=={version}.*", f"nvidia-cublas{suffix}=={cublas}.*"),
+        )
+
+
+_CUDA = (
+    _Cuda((13, 2), (7, 5)),
+    _Cuda((13, 0), (7, 5)),
+    _Cuda((12, 5), (6, 0)),
+    _Cuda((12, 4), (6, 0)),
+    _Cuda((12, 3), (6, 0)),
+    _Cuda((12, 2), (6, 0)),
+    _Cuda((12, 1), (6, 0)),
+    _Cuda((11, 8), (6, 0), (8, 9)),
+)
+_ROCM_VERSION: Version = (7, 2)
+_ROCM = Tag("rocm72", "ROCm 7.2")
+_VULKAN = Tag("vulkan", "Vulkan")
+_METAL = Tag("metal", "Metal")
+
+TAGS = {tag.name: tag for tag in (*(build.tag() for build in _CUDA), _ROCM, _VULKAN, _METAL)}
+
+
+def choose(graphics: Graphics, machine: Machine) -> tuple[Tag, ...]:
+    """The tags that fit, the best one first; the others are for when the first index lacks the version.
+
+    Raises:
+        UserError: none does; says why and what to do.
+    """
+    if machine.system == "Darwin" and graphics.of(Vendor.APPLE):
+        return (_METAL,)
+    if not graphics.worth_using:
+        raise UserError("no graphics card was found that a model could run on; see: laguna-tui doctor")
+    if machine.system != "Linux" or machine.processor not in ("x86_64", "AMD64"):
+        where = f"{machine.system} on {machine.processor}"
+        raise UserError(f"there are no prebuilt GPU wheels for {where}; build one: laguna-tui setup gpu --source")
+    tags = (*_nvidia(graphics), *_amd(graphics), *((_VULKAN,) if graphics.vulkan else ()))
+    if not tags:
+        raise UserError(_why_none(graphics))
+    return tags
+
+
+def _nvidia(graphics: Graphics) -> tuple[Tag, ...]:
+    cards = graphics.of(Vendor.NVIDIA)
+    cuda = graphics.cuda
+    if not cards or cuda is None:
+        return ()
+    fitting = [build for build in _CUDA if all(build.runs(cuda, card.capability) for card in cards)]
+    return tuple(build.tag() for build in fitting)
+
+
+def _amd(graphics: Graphics) -> tuple[Tag, ...]:
+    return (_ROCM,) if graphics.of(Vendor.AMD) and graphics.rocm == _ROCM_VERSION else ()
+
+
+def _why_none(graphics: Graphics) -> str:
+    cards = named(graphics.worth_using)
+    if graphics.trouble:
+        return f"{cards}: {graphics.trouble}; see to the driver first: laguna-tui doctor says how"
+    if graphics.of(Vendor.NVIDIA) and graphics.cuda is not None:
+        version = ".".join(map(str, graphics.cuda))
+        return (
+            f"{cards}: no prebuilt wheel fits driver {graphics.driver} (CUDA {version}) and this card; update NVIDIA's "
+            "driver, or install the Vulkan loader (libvulkan1), or build one: laguna-tui setup gpu --source"
+        )
+    return f"{cards}: install ROCm 7.2 or the Vulkan loader (libvulkan1, mesa-vulkan-drivers), then come back"

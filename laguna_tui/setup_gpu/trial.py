@@ -1,0 +1,65 @@
+"""Does a build work? It is asked in a process of its own, because one that does not may take its process with it."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from laguna_tui.doctor.check_llama import provide
+from laguna_tui.doctor.library import how_it_died
+from laguna_tui.doctor.running import Output, run, safe_python
+from laguna_tui.resources import data_root
+
+_LIMIT_S = 600.0
+"""A driver that has to compile the kernels for a card newer than the build takes minutes, once."""
+
+_MODEL = "assets/nano/laguna-nano.gguf"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How it went. gpus: the cards it computed on. trouble: why it does not count, empty when it does."""
+
+    gpus: tuple[str, ...] = ()
+    tokens: int = 0
+    seconds: float = 0.0
+    trouble: str = ""
+
+
+Try = Callable[[str, Path | None], Trial]
+"""Tries the build of a Python's environment, or the one in a folder beside it."""
+
+
+def try_nano(python: str, beside: Path | None) -> Trial:
+    """Let nano write a few tokens on the GPU."""
+    environment = dict(os.environ)
+    if beside is not None:
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(beside), os.environ.get("PYTHONPATH"))))
+    command = (*safe_python(python), "-m", "laguna_tui.setup_gpu.nano", str(data_root() / _MODEL))
+    return judged(run(command, _LIMIT_S, environment))
+
+
+def judged(answer: Output) -> Trial:
+    """What the answer of `nano` amounts to: it counts when tokens came and a GPU was there to make them."""
+    lines = answer.text.strip().splitlines()
+    try:
+        told = json.loads(lines[-1]) if lines else None
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        return Trial(trouble=how_it_died(answer))
+    if "error" in told:
+        return Trial(trouble=_explained(str(told["error"])))
+    gpus = tuple(device["name"] for device in told["devices"] if device["kind"] in ("gpu", "igpu"))
+    if not gpus:
+        return Trial(trouble=f"it finds no graphics card (backends: {', '.join(told['backends'])})")
+    if not told["tokens"]:
+        return Trial(gpus, trouble="the bundled model wrote nothing on it")
+    return Trial(gpus, told["tokens"], told["seconds"])
+
+
+def _explained(error: str) -> str:
+    """A library that is missing is followed by what brings it."""
+    missing = error.partition("cannot be loaded (")[2].partition(": cannot open shared object")[0]
+    return f"{error} – {missing}: {provide((missing,))}" if missing else error
