@@ -1,0 +1,126 @@
+"""What fits, as lines of text for any width from 40 columns on: for a terminal, and for a panel of the TUI."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from laguna_engine.fit.candidates import budgets
+from laguna_engine.fit.devices import GIB
+from laguna_engine.fit.memory import ALL
+from laguna_engine.fit.plan import Plan
+from laguna_engine.fit.reasons import amount, tokens
+from laguna_engine.fit.survey import Cell
+
+_WIDE = 76
+"""From here on cells are words, below they are short."""
+
+_MARK = "*"
+
+
+def table(rows: Sequence[Sequence[Cell]], plan: Plan | None, width: int) -> list[str]:
+    """Contexts by caches; `plan`'s cell is marked."""
+    wide = width >= _WIDE
+    cells = [[(_wide if wide else _narrow)(cell, plan) for cell in row] for row in rows]
+    column = max(len(cell) for row in cells for cell in row)
+    head = f"{'context':>9}" + "".join(f"  {' ' + cell.kv.value:<{column}}" for cell in rows[0])
+    lines = [
+        f"{tokens(row[0].context):>9}" + "".join(f"  {text:<{column}}" for text in texts)
+        for row, texts in zip(rows, cells, strict=True)
+    ]
+    return [line.rstrip() for line in (head, *lines)] + ["", *_legend(rows, plan, width, wide=wide)]
+
+
+def explanation(plan: Plan, width: int) -> list[str]:
+    """The plan with its reasons, its memory, what was given up and the next step up."""
+    lines = [
+        line for reason in plan.reasons for line in _item(reason.subject, f"{reason.choice}. {reason.text}", width)
+    ]
+    lines += ["", *_memory(plan)]
+    if plan.given_up:
+        lines += ["", *(line for text in plan.given_up for line in _item("without", text + ".", width))]
+    if plan.next_step:
+        lines += _item("next step", plan.next_step + ".", width)
+    return lines
+
+
+def summary(plan: Plan) -> str:
+    """The plan in one line."""
+    placed = plan.reasons[0].choice
+    drafter = "with its drafter" if plan.drafter else "without a drafter"
+    return f"{tokens(plan.load.n_ctx)} tokens, {plan.load.kv.value} cache, {placed}, {drafter}"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A paragraph."""
+    return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def _mark(cell: Cell, plan: Plan | None) -> str:
+    chosen = plan is not None and (cell.context, cell.kv) == (plan.load.n_ctx, plan.load.kv)
+    return _MARK if chosen else " "
+
+
+def _wide(cell: Cell, plan: Plan | None) -> str:
+    mark, found = _mark(cell, plan), cell.found
+    if found is None:
+        return f"{mark}lacks {amount(-cell.left)}"
+    if found.paged:
+        return f"{mark}from disk"
+    if found.merits.home:
+        return f"{mark}{_home(cell)} in RAM"
+    return f"{mark}{amount(cell.left)} free{'' if found.drafter else ', plain'}"
+
+
+def _home(cell: Cell) -> str:
+    assert cell.found is not None, "asked only for what fits"
+    load = cell.found.load
+    return f"experts of {len(load.home_experts)}" if load.gpu_layers == ALL else f"{cell.found.merits.home} layers"
+
+
+def _narrow(cell: Cell, plan: Plan | None) -> str:
+    mark, found = _mark(cell, plan), cell.found
+    if found is None:
+        return f"{mark}-{-cell.left / GIB:.1f}"
+    if found.paged:
+        return f"{mark}disk"
+    if found.merits.home:
+        return f"{mark}{found.merits.home}r"
+    return f"{mark}{cell.left / GIB:.1f}{'' if found.drafter else 'p'}"
+
+
+def _legend(rows: Sequence[Sequence[Cell]], plan: Plan | None, width: int, *, wide: bool) -> list[str]:
+    """What the signs mean, as far as they occur."""
+    found = [cell.found for row in rows for cell in row]
+    whole = [one for one in found if one is not None and not one.paged and not one.merits.home]
+    mixed = any(one is not None and one.merits.home for one in found)
+    paged = any(one is not None and one.paged for one in found)
+    plain = any(one.drafter for one in whole) and any(not one.drafter for one in whole)
+    says = [
+        (plan is not None, f"{_MARK} chosen", f"{_MARK} chosen"),
+        (bool(whole), "", "number: GiB left free"),
+        (plain, "plain: without the drafter", "p: without the drafter"),
+        (mixed, "in RAM: slower, as the CPU computes them", "r: so many layers with experts in RAM, slower"),
+        (paged, "from disk: very slow", "disk: read from there, very slow"),
+        (None in found, "", "-: GiB lacking"),
+    ]
+    shown = [words if wide else signs for holds, words, signs in says if holds]
+    return wrapped("; ".join(filter(None, shown)), width)
+
+
+def _memory(plan: Plan) -> Iterator[str]:
+    room = budgets(plan.machine)
+    for device in plan.memory.devices:
+        yield f"{device.name:<9} {device.total / GIB:6.2f} of {room[device.name] / GIB:.2f} GiB"
+        parts = {
+            "weights": device.weights,
+            "cache": device.kv,
+            "computing": device.compute + device.output,
+            "drafter": device.drafter,
+            "driver": device.runtime,
+        }
+        for name, size in parts.items():
+            if size:
+                yield f"  {name:<9} {size / GIB:8.2f}"
+
+
+def _item(subject: str, text: str, width: int) -> list[str]:
+    return textwrap.wrap(f"{subject}: {text}", width, subsequent_indent="  ", break_on_hyphens=False)
