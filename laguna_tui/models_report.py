@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from shutil import get_terminal_size
 from typing import Any
 
 from laguna_tui.models.entry import ModelEntry
@@ -13,8 +14,6 @@ from laguna_tui.models.store import State, StoredModel, again
 from laguna_tui.models.words import described, size
 from laguna_tui.text import sanitize_line
 
-_WIDTH = 110
-"""Of the line of progress; a wrapped line could not be overwritten."""
 _JSON_EVERY_S = 0.5
 _SENTENCES = ("defects", "doubts")
 
@@ -38,7 +37,8 @@ class View:
         if self._machine:
             self._as_json(progress)
         elif not self._quiet and self._overwrites:
-            sys.stderr.write(f"\r\x1b[K{sanitize_line(described(progress))[:_WIDTH]}")
+            # Cut: a line that wraps could not be overwritten.
+            sys.stderr.write(f"\r\x1b[K{sanitize_line(described(progress))[: get_terminal_size().columns - 1]}")
             sys.stderr.flush()
         elif not self._quiet:
             self._log(progress)

@@ -1,6 +1,8 @@
 """What can go wrong with a download, and what is only an interruption."""
 
+import errno
 from dataclasses import dataclass
+from pathlib import Path
 
 from laguna_tui.errors import UserError
 
@@ -38,3 +40,14 @@ class Paused(Stopped):
 
 class Cancelled(Stopped):
     """It shall not, and what has arrived may go."""
+
+
+def disk_trouble(error: OSError, folder: Path) -> DownloadError:
+    """What an error of the disk under the store means for a download."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError(
+            f"{folder}: the disk is full; what has arrived is kept: make room and run the same again, or move the "
+            "models to another disk with LAGUNA_TUI_MODELS=FOLDER"
+        )
+    where = error.filename or folder
+    return DownloadError(f"{where}: {error.strerror or error}; check the disk and its permissions, then run it again")

@@ -62,10 +62,9 @@ class Hub:
 
         return Stream(connect)
 
-    @property
-    def host(self) -> str:
-        """The hub's own server, with its port."""
-        return urlsplit(self._endpoint or _library().constants.ENDPOINT).netloc
+    def is_at(self, url: str) -> bool:
+        """Whether an answer from there is the hub's own, and not that of a storage server it sent us on to."""
+        return _origin(url) == _origin(self._endpoint or _library().constants.ENDPOINT)
 
     def _allowed(self, source: Source) -> None:
         if self.offline:
@@ -97,15 +96,20 @@ def trouble(error: Exception) -> str:
     """What a network error means, as part of a sentence."""
     name = type(error).__name__
     kinds = (
-        ("Proxy", "the proxy refused"),
+        ("Proxy", f"the proxy refused ({error})"),
         ("ConnectTimeout", "nothing answers"),
-        ("Connect", "the hub cannot be reached"),
+        ("Connect", f"the hub cannot be reached ({error})"),
         ("Timeout", "the server went silent"),
         ("Protocol", "the connection was cut"),
         ("Read", "the connection was cut"),
         ("Redirect", "the server sends us around in circles"),
     )
     return next((words for part, words in kinds if part in name), f"{name}: {error}")
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"https": 443, "http": 80}.get(parts.scheme)
 
 
 def _library() -> Any:

@@ -20,11 +20,11 @@ _PATIENCE_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The beginning of an answer. host: the server that gave it, with its port."""
+    """The beginning of an answer. url: who gave it, after all redirects."""
 
     status: int
     headers: Mapping[str, str]
-    host: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Stream:
             with self._connect() as response:
                 network = response.extensions.get("network_stream")
                 self._connection = network.get_extra_info("socket") if network is not None else None
-                self._put(Opened(response.status_code, response.headers, response.url.netloc.decode("ascii")))
+                self._put(Opened(response.status_code, response.headers, str(response.url)))
                 for chunk in response.iter_raw():
                     if not self._put(chunk):
                         return

@@ -134,8 +134,7 @@ class Transfer:
             self._restart()
             raise Unsteady("the server would not go on where it stopped")
         if item.status not in (_OK, _PARTIAL):
-            by_hub = item.host == self._hub.host
-            raise refusal(item.status, item.headers, self._source.repository, by_hub=by_hub)
+            raise refusal(item.status, item.headers, self._source.repository, by_hub=self._hub.is_at(item.url))
         if item.headers.get("content-encoding", "identity") != "identity":
             raise Unsteady("the server packed the file in a way nobody asked for")
         self._same(item)
@@ -147,7 +146,7 @@ class Transfer:
     def _same(self, item: Opened) -> None:
         """DownloadError when the hub itself says that this is another file. What its storage says is its own affair."""
         said, known = Fingerprint.of(item.headers.get("etag", "").strip('"')), self._remote.etag
-        if said and known and item.host == self._hub.host and said.kind == known.kind and said != known:
+        if said and known and self._hub.is_at(item.url) and said.kind == known.kind and said != known:
             raise DownloadError(
                 f"{self._source.repository}/{self._remote.name}: changed on the hub while it was on its way; run the "
                 "same again to get the new one"

@@ -15,7 +15,7 @@ from laguna_tui.models.brake import Brake
 from laguna_tui.models.download import Download, Outcome
 from laguna_tui.models.faults import DiskFullError, DownloadError, OfflineError, Paused
 from laguna_tui.models.hub import Hub
-from laguna_tui.models.part import Part, bytes_on_the_way
+from laguna_tui.models.part import Part, bytes_on_the_way, part_of
 from laguna_tui.models.store import State, Store
 from tests.app.hub.sample import DATA, FILE, HASTY, REPOSITORY, Told, model
 from tests.app.hub.server import (
@@ -118,7 +118,7 @@ def test_a_pinned_file_that_was_replaced_on_the_hub_is_not_fetched(get: Get, hub
 
 def test_a_full_disk_is_noticed_before_the_first_byte_and_keeps_what_there_is(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
-    with pytest.raises(DiskFullError, match=r"0\.1 MB must still fit in there, and 0\.1 MB are free; make room"):
+    with pytest.raises(DiskFullError, match="120 kB must still fit in there, and 100 kB are free; make room"):
         get(free=lambda folder: 100_000).run()
     assert hub.asked("file") == hub.asked("storage") == []
     assert bytes_on_the_way(store.base(model().source, FILE)) == 180_000
@@ -179,7 +179,7 @@ def test_new_bytes_make_a_slow_network_worth_another_try(get: Get, hub: Loopback
 
 
 def test_a_hub_that_is_not_there_ends_in_a_sentence(get: Get):
-    with pytest.raises(DownloadError, match="the hub cannot be reached, 3 times in a row"):
+    with pytest.raises(DownloadError, match=r"the hub cannot be reached \(.*refused.*\), 3 times in a row"):
         get(hub=Hub("http://127.0.0.1:9")).run()
 
 
@@ -350,3 +350,37 @@ def test_a_brake_ends_a_sleep_at_once():
     with pytest.raises(Paused):
         brake.sleep(60)
     assert time.monotonic() - before < 1
+
+
+def test_a_file_nobody_knows_the_hash_of_is_not_fetched(get: Get, hub: LoopbackHub, monkeypatch):
+    silent = {"rfilename": FILE, "size": len(DATA)}
+    monkeypatch.setattr(Repository, "sibling", lambda repository, name: silent)
+    with pytest.raises(DownloadError, match="does not say what its bytes come to"):
+        get().run()
+    assert hub.asked("storage") == []
+    assert get(model(sha256=sha256(DATA))).run() is Outcome.DONE
+
+
+def test_a_file_found_in_the_hubs_cache_makes_half_a_download_superfluous(
+    get: Get, hub: LoopbackHub, store: Store, tmp_path
+):
+    interrupted(get, hub)
+    cached = tmp_path / "cache" / "models--poolside--Laguna-GGUF" / "snapshots" / "c0" / FILE
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(DATA)
+    assert get().run() is Outcome.DONE
+    assert store.path(model()) == cached
+    assert not part_of(store.base(model().source, FILE)).exists()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "url", "same"),
+    [
+        ("https://huggingface.co", "https://huggingface.co/a/b", True),
+        ("https://mirror.example:443/hf", "https://mirror.example/a/b", True),
+        ("https://huggingface.co", "https://cdn.hf.co/a/b", False),
+        ("http://127.0.0.1:80", "http://127.0.0.1:81/a", False),
+    ],
+)
+def test_the_hub_is_known_by_its_origin(endpoint, url, same):
+    assert Hub(endpoint).is_at(url) is same
