@@ -21,7 +21,7 @@ def check_graphics(graphics: Graphics, around: Surroundings) -> Iterator[Finding
         yield ok("graphics card", _described(card))
     if graphics.of(Vendor.NVIDIA) or graphics.driver or "does not answer" in graphics.trouble:
         yield _driver(graphics, around)
-    if graphics.of(Vendor.AMD):
+    if any(card.vendor is Vendor.AMD for card in graphics.worth_using):
         yield _amd(graphics)
 
 

@@ -72,7 +72,7 @@ def _use(loaded: Loaded, graphics: Graphics) -> Finding:
     there = f"{'GPUs are' if len(cards) > 1 else 'a GPU is'} there ({named(cards)}), but this llama.cpp cannot use"
     them = "them" if len(cards) > 1 else "it"
     if not loaded.built:
-        todo = f"see to the driver first, then {SETUP}" if graphics.trouble else SETUP
+        todo = SETUP if graphics.driven else f"see to the driver first, then {SETUP}"
         return warn(CHECK, f"{there} {them}: it was built for the processor only", todo)
     built = " and ".join(loaded.built)
     todo = "see to the driver first; if it is well, another build may fit: laguna-tui setup gpu"

@@ -42,6 +42,11 @@ _DRIVER_CUDA: tuple[tuple[int, Version], ...] = (
 )
 """The CUDA that came with each driver branch (NVIDIA's CUDA release notes); for when nvidia-smi does not say."""
 
+NO_TOOL = "nvidia-smi is not there"
+
+_LEAST_AMD = 3 << 30
+"""Bytes set aside for a card. Below, it is the small one inside a processor, and no faster than that processor."""
+
 _QUERY = ("name", "driver_version", "memory.total", "memory.free", "compute_cap")
 
 
@@ -77,8 +82,14 @@ class Graphics:
 
     @property
     def worth_using(self) -> tuple[Card, ...]:
-        """The cards that a model should run on: Intel's built-in ones are no faster than the processor beside them."""
-        return self.of(Vendor.NVIDIA, Vendor.AMD, Vendor.APPLE)
+        """The cards that a model should run on: not Intel's, nor the small ones inside AMD's processors."""
+        strong = self.of(Vendor.NVIDIA, Vendor.AMD, Vendor.APPLE)
+        return tuple(card for card in strong if card.vendor is not Vendor.AMD or (card.memory or 0) >= _LEAST_AMD)
+
+    @property
+    def driven(self) -> bool:
+        """Whether the driver works as far as can be told; true also where no NVIDIA card needs one."""
+        return not self.trouble or (self.trouble == NO_TOOL and bool(self.driver))
 
 
 def graphics(machine: Machine) -> Graphics:
@@ -114,7 +125,7 @@ def _nvidia(machine: Machine) -> tuple[tuple[Card, ...], str, Version | None, st
     loaded = re.search(r"Kernel Module\s+(?:for \S+\s+)?([\d.]+)", machine.read("/proc/driver/nvidia/version") or "")
     driver = loaded.group(1) if loaded else ""
     if machine.program("nvidia-smi") is None:
-        return (), driver, _cuda_of(driver), "nvidia-smi is not there"
+        return (), driver, _cuda_of(driver), NO_TOOL
     answer = machine.run(("nvidia-smi", f"--query-gpu={','.join(_QUERY)}", "--format=csv,noheader,nounits"))
     if answer.timed_out:
         return (), driver, _cuda_of(driver), "nvidia-smi does not answer"

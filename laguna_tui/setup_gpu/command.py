@@ -62,7 +62,7 @@ def _source(cards: "Graphics", machine: "Machine") -> int:
     from laguna_tui.setup_gpu.source import build_command, build_needs
 
     sys.stderr.write(sanitize(f"Needs {build_needs(cards, machine)}; takes ten minutes or more. Run:\n"))
-    sys.stdout.write(sanitize(build_command(cards, machine, machine.python)) + "\n")
+    sys.stdout.write(sanitize(build_command(cards, machine.python)) + "\n")
     return 0
 
 

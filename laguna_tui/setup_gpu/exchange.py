@@ -4,6 +4,8 @@ Until what was fetched has been tried, the environment is not touched. From then
 included, brings back what was there; a power cut is made good by the next run.
 """
 
+import contextlib
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -115,8 +117,7 @@ class Exchange:
 
     def _fetching(self, what: str) -> Callable[[], None]:
         def waiting() -> None:
-            files = [path.stat().st_size for path in _files(self.pip.work)]
-            self.show(f"fetching {what}: {sum(files) / _MIB:,.0f} MiB")
+            self.show(f"fetching {what}: {_size(self.pip.work) / _MIB:,.0f} MiB")
 
         return waiting
 
@@ -163,6 +164,11 @@ def shown(address: str) -> str:
     return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}" if mark else address
 
 
-def _files(folder: Path) -> list[Path]:
-    """Every file below; one that vanishes meanwhile is left out."""
-    return [path for path in folder.rglob("*") if path.is_file()]
+def _size(folder: Path) -> int:
+    """Bytes in the files below; what vanishes meanwhile is left out."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += Path(place, name).stat().st_size
+    return total

@@ -9,7 +9,7 @@ from laguna_tui.doctor.machine import Machine
 from laguna_tui.doctor.running import safe_python
 
 
-def build_command(graphics: Graphics, machine: Machine, python: str) -> str:
+def build_command(graphics: Graphics, python: str) -> str:
     """For a shell. Compiles for the cards and the processor that are here, and for no others."""
     install: Sequence[str] = (
         *safe_python(python),

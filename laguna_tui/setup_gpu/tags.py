@@ -81,10 +81,13 @@ def choose(graphics: Graphics, machine: Machine) -> tuple[Tag, ...]:
     if machine.system == "Darwin" and graphics.of(Vendor.APPLE):
         return (_METAL,)
     if not graphics.worth_using:
-        raise UserError("no graphics card was found that a model could run on; see: laguna-tui doctor")
+        raise UserError(_why_no_card(graphics))
     if machine.system != "Linux" or machine.processor not in ("x86_64", "AMD64"):
         where = f"{machine.system} on {machine.processor}"
         raise UserError(f"there are no prebuilt GPU wheels for {where}; build one: laguna-tui setup gpu --source")
+    if graphics.of(Vendor.NVIDIA) and not graphics.driven:
+        cards = named(graphics.of(Vendor.NVIDIA))
+        raise UserError(f"{cards}: {graphics.trouble}; see to the driver first: laguna-tui doctor says how")
     tags = (*_nvidia(graphics), *_amd(graphics), *((_VULKAN,) if graphics.vulkan else ()))
     if not tags:
         raise UserError(_why_none(graphics))
@@ -101,13 +104,21 @@ def _nvidia(graphics: Graphics) -> tuple[Tag, ...]:
 
 
 def _amd(graphics: Graphics) -> tuple[Tag, ...]:
-    return (_ROCM,) if graphics.of(Vendor.AMD) and graphics.rocm == _ROCM_VERSION else ()
+    there = any(card.vendor is Vendor.AMD for card in graphics.worth_using)
+    return (_ROCM,) if there and graphics.rocm == _ROCM_VERSION else ()
+
+
+def _why_no_card(graphics: Graphics) -> str:
+    if not graphics.cards:
+        return "no graphics card was found; see: laguna-tui doctor"
+    return (
+        f"{named(graphics.cards)} is hardly faster than the processor beside it; to see for yourself: "
+        "laguna-tui setup gpu --tag vulkan"
+    )
 
 
 def _why_none(graphics: Graphics) -> str:
     cards = named(graphics.worth_using)
-    if graphics.trouble:
-        return f"{cards}: {graphics.trouble}; see to the driver first: laguna-tui doctor says how"
     if graphics.of(Vendor.NVIDIA) and graphics.cuda is not None:
         version = ".".join(map(str, graphics.cuda))
         return (

@@ -22,6 +22,28 @@ RTX_3060 = "NVIDIA GeForce RTX 3060, 550.54.14, 12288, 11800, 8.6"
 LDCONFIG = {"ldconfig -p": "\tlibvulkan.so.1 (libc6,x86-64) => /usr/lib/libvulkan.so.1"}
 
 
+PCI_NVIDIA = {
+    "/sys/bus/pci/devices/0000:01:00.0/class": "0x030000\n",
+    "/sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
+    "/sys/bus/pci/devices/0000:01:00.0/device": "0x2204\n",
+}
+PCI_AMD = {
+    "/sys/bus/pci/devices/0000:03:00.0/class": "0x030000\n",
+    "/sys/bus/pci/devices/0000:03:00.0/vendor": "0x1002\n",
+    "/sys/bus/pci/devices/0000:03:00.0/device": "0x744c\n",
+    "/sys/bus/pci/devices/0000:03:00.0/mem_info_vram_total": f"{24 * GIB}\n",
+    "/sys/bus/pci/devices/0000:03:00.0/mem_info_vram_used": f"{1 * GIB}\n",
+}
+PCI_INTEL = {
+    "/sys/bus/pci/devices/0000:00:02.0/class": "0x030000\n",
+    "/sys/bus/pci/devices/0000:00:02.0/vendor": "0x8086\n",
+    "/sys/bus/pci/devices/0000:00:02.0/device": "0x46a6\n",
+}
+DRIVER = {
+    "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 2024\n",
+}
+
+
 def answer(devices=(("Some Processor 9000", "cpu"),), backends=("CPU",), features="CPU : AVX2 = 1 | FMA = 1 | "):
     """What a llama.cpp that loads says."""
     told = [{"name": name, "kind": kind} for name, kind in devices]

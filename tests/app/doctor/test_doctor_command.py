@@ -11,7 +11,7 @@ import pytest
 from laguna_tui.doctor.finding import Finding, Status
 from laguna_tui.doctor.machine import Machine
 from laguna_tui.doctor.report import page, summary
-from laguna_tui.doctor.running import run, safe_python
+from laguna_tui.doctor.running import run, safe_python, within
 
 
 def doctor(*arguments, **environment):
@@ -43,6 +43,19 @@ def test_this_machine_has_findings_and_its_llama_cpp_loads():
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+def test_no_connection_is_opened():
+    program = (
+        "import socket\n"
+        "def refuse(*_, **__): raise SystemExit('a socket was opened')\n"
+        "socket.socket = socket.create_connection = socket.getaddrinfo = refuse\n"
+        "from laguna_tui.doctor.examine import examine\n"
+        "from laguna_tui.doctor.machine import Machine\n"
+        "print(len(examine(Machine())) > 10)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
+    assert (ran.stdout, ran.stderr) == ("True\n", "")
+
+
 def test_a_folder_that_cannot_be_used_is_exit_code_1(tmp_path):
     (tmp_path / "file").write_text("in the way")
     ran = doctor(LAGUNA_TUI_MODELS=str(tmp_path / "file" / "models"))
@@ -72,6 +85,12 @@ def test_a_child_that_outlives_its_parent_is_not_waited_for(script):
     begun = time.monotonic()
     assert run([str(path)], 60).text == "done\n"
     assert time.monotonic() - begun < 4
+
+
+def test_a_disk_that_hangs_is_given_up():
+    begun = time.monotonic()
+    assert within(0.1, lambda: time.sleep(3)) is None
+    assert time.monotonic() - begun < 2
 
 
 def test_programs_are_not_taken_from_folders_that_are_not_absolute(script, monkeypatch):

@@ -11,8 +11,12 @@ from laguna_tui.doctor.running import Output
 from tests.app.doctor.simulated import (
     CPU_ONLY,
     CUDA_BUILD,
+    DRIVER,
     GIB,
     NO_AVX2,
+    PCI_AMD,
+    PCI_INTEL,
+    PCI_NVIDIA,
     RTX_3060,
     RTX_3090,
     SITE,
@@ -32,20 +36,6 @@ def one(machine, check):
     findings = found(machine, check)
     assert len(findings) == 1
     return findings[0]
-
-
-PCI_NVIDIA = {
-    "/sys/bus/pci/devices/0000:01:00.0/class": "0x030000\n",
-    "/sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
-    "/sys/bus/pci/devices/0000:01:00.0/device": "0x2204\n",
-}
-PCI_AMD = {
-    "/sys/bus/pci/devices/0000:03:00.0/class": "0x030000\n",
-    "/sys/bus/pci/devices/0000:03:00.0/vendor": "0x1002\n",
-    "/sys/bus/pci/devices/0000:03:00.0/device": "0x744c\n",
-    "/sys/bus/pci/devices/0000:03:00.0/mem_info_vram_total": f"{24 * GIB}\n",
-    "/sys/bus/pci/devices/0000:03:00.0/mem_info_vram_used": f"{1 * GIB}\n",
-}
 
 
 def test_a_gpu_that_a_cpu_build_cannot_use_gets_its_own_words():
@@ -122,11 +112,11 @@ def test_a_card_on_the_bus_without_nvidia_smi_asks_for_the_driver_before_the_whe
 
 
 def test_a_loaded_driver_without_nvidia_smi_is_told_apart_from_none():
-    version = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 01:44:30 UTC 2024"
-    machine = Simulated(files={**CPU_ONLY, **PCI_NVIDIA, "/proc/driver/nvidia/version": version})
+    machine = Simulated(files={**CPU_ONLY, **PCI_NVIDIA, **DRIVER})
     finding = one(machine, "NVIDIA driver")
     assert finding.found == "driver 550.54.14 is loaded, but nvidia-smi is not there"
     assert graphics(machine).cuda == (12, 4)
+    assert one(machine, "llama.cpp").todo == "run: laguna-tui setup gpu"
 
 
 def test_an_nvidia_smi_that_hangs_is_a_finding_and_no_hang():
@@ -165,6 +155,16 @@ def test_an_amd_card_is_found_on_the_bus_with_its_memory():
 def test_an_amd_card_without_rocm_may_go_through_vulkan_or_needs_one_of_them():
     assert one(Simulated(files={**CPU_ONLY, **PCI_AMD}), "ROCm").status is Status.OK
     assert one(Simulated({"ldconfig -p": ""}, {**CPU_ONLY, **PCI_AMD}), "ROCm").status is Status.WARN
+
+
+@pytest.mark.parametrize(
+    "files",
+    [PCI_INTEL, {**PCI_AMD, "/sys/bus/pci/devices/0000:03:00.0/mem_info_vram_total": f"{GIB // 2}\n"}],
+)
+def test_the_small_cards_inside_processors_are_told_but_nobody_is_sent_to_use_them(files):
+    machine = Simulated(files={**CPU_ONLY, **files})
+    assert one(machine, "graphics card").status is Status.OK
+    assert one(machine, "llama.cpp").status is Status.OK
 
 
 def test_apple_silicon_shares_its_memory_and_is_used_through_metal():

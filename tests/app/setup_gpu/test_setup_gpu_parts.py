@@ -20,8 +20,18 @@ from laguna_tui.setup_gpu.source import build_command, build_needs
 from laguna_tui.setup_gpu.tags import TAGS, choose
 from laguna_tui.setup_gpu.trial import judged, try_nano
 from laguna_tui.setup_gpu.wheels import Wheel, installed, pack
-from tests.app.doctor.simulated import CPU_ONLY, RTX_3060, RTX_3090, SITE, Simulated, nvidia
-from tests.app.doctor.test_doctor_graphics import PCI_AMD, PCI_NVIDIA
+from tests.app.doctor.simulated import (
+    CPU_ONLY,
+    DRIVER,
+    PCI_AMD,
+    PCI_INTEL,
+    PCI_NVIDIA,
+    RTX_3060,
+    RTX_3090,
+    SITE,
+    Simulated,
+    nvidia,
+)
 from tests.app.setup_gpu import builds
 
 
@@ -76,6 +86,10 @@ def test_amd_takes_rocm_of_the_wheels_version_and_else_vulkan():
     assert tags(Simulated(files={**files, "/opt/rocm/.info/version": "6.4.0-47"})) == ["vulkan"]
 
 
+def test_a_loaded_driver_is_enough_where_nvidia_smi_is_not_installed():
+    assert tags(Simulated(files={**CPU_ONLY, **PCI_NVIDIA, **DRIVER}))[0] == "cu124"
+
+
 def test_apple_takes_metal():
     machine = Simulated({"sysctl -n": "Apple M3"}, system="Darwin", processor="arm64")
     assert tags(machine) == ["metal"]
@@ -85,6 +99,9 @@ def test_apple_takes_metal():
     ("machine", "words"),
     [
         (Simulated(), "no graphics card was found"),
+        (Simulated(files={**CPU_ONLY, **PCI_INTEL}), "--tag vulkan"),
+        (Simulated(files={**CPU_ONLY, **PCI_NVIDIA}), "see to the driver first"),
+        (Simulated({"nvidia-smi": None}, {**CPU_ONLY, **PCI_NVIDIA, **DRIVER}), "see to the driver first"),
         (Simulated({"ldconfig -p": ""}, {**CPU_ONLY, **PCI_NVIDIA}), "see to the driver first"),
         (card("NVIDIA GH200", "550.54.14", "12.4", "9.0", processor="aarch64"), "laguna-tui setup gpu --source"),
     ],
@@ -128,7 +145,7 @@ def test_the_runtime_is_fetched_only_where_the_machine_lacks_it():
     ],
 )
 def test_the_source_build_is_for_the_cards_that_are_here(machine, options):
-    command = build_command(graphics(machine), machine, "/app/bin/python")
+    command = build_command(graphics(machine), "/app/bin/python")
     assert options in command
     assert command.endswith("--no-binary llama-cpp-python llama-cpp-python==0.3.36")
     assert "compiler" in build_needs(graphics(machine), machine)
