@@ -108,6 +108,7 @@ def _legend(rows: Sequence[Sequence[Cell]], plan: Plan | None, width: int, *, wi
 
 def _memory(plan: Plan) -> Iterator[str]:
     room = budgets(plan.machine)
+    taken = {gpu.name: gpu.total - gpu.free for gpu in plan.machine.gpus}
     for device in plan.memory.devices:
         yield f"{device.name:<9} {device.total / GIB:6.2f} of {room[device.name] / GIB:.2f} GiB"
         parts = {
@@ -120,6 +121,8 @@ def _memory(plan: Plan) -> Iterator[str]:
         for name, size in parts.items():
             if size:
                 yield f"  {name:<9} {size / GIB:8.2f}"
+        if taken.get(device.name):
+            yield f"  {'others':<9} {taken[device.name] / GIB:8.2f} in use already"
 
 
 def _item(subject: str, text: str, width: int) -> list[str]:

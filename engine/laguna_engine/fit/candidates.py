@@ -63,18 +63,33 @@ class Question:
         most = limit if self.wishes.first is First.QUALITY else min(limit, sensible)
         return tuple(sorted({step for step in STEPS if step <= most} | {most}))
 
+    @property
+    def drafters(self) -> tuple[bool, ...]:
+        """Whether to try with one, without one, or both."""
+        if self.drafter is None or self.wishes.plain:
+            return (False,) if not self.wishes.drafter else ()
+        return (True, False) if self.wishes.drafter is None else (self.wishes.drafter,)
+
     def drafts(self, whole: bool) -> bool:
         """Whether a drafter makes sense: verifying several tokens reads more experts, which RAM is too slow for."""
-        if self.drafter is None or self.wishes.drafter is False:
+        if self.drafter is None or self.wishes.drafter is False or self.wishes.plain:
             return False
         return bool(self.wishes.drafter) or whole or self.shape.size < SMALL
 
     def load(self, context: int, drafter: bool) -> Load:
         """How it would be opened, as far as these say."""
+        wishes, ubatch = self.wishes, min(UBATCHES[0], context)
         outputs = FEATURE_OUTPUTS if drafter and self.last_tapped else VERIFY_OUTPUTS
-        kv, ubatch = self.wishes.kv or KV_TYPES[0], min(UBATCHES[0], context)
-        window = min(context, DEFAULT_CONTEXT)
-        return Load(context, kv, ubatch, outputs=min(outputs, ubatch), draft_context=window)
+        return Load(
+            context,
+            wishes.kv or KV_TYPES[0],
+            ubatch,
+            # Without the hook llama.cpp has room for the logits of a whole batch.
+            outputs=ubatch if wishes.plain else min(outputs, ubatch),
+            hooked=not wishes.plain,
+            swa_full=wishes.swa_full,
+            draft_context=min(context, DEFAULT_CONTEXT),
+        )
 
     def memory(self, load: Load, drafter: bool) -> Memory:
         """What it takes then."""
@@ -106,7 +121,7 @@ def candidates(question: Question) -> Iterator[Candidate]:
     """All that fit, for each context, cache, micro-batch and drafter the one with the most on the GPU."""
     kvs = KV_TYPES if question.wishes.kv is None else (question.wishes.kv,)
     for context, kv, ubatch, drafter in product(question.contexts(), kvs, UBATCHES, (True, False)):
-        if (drafter and question.drafter is None) or question.wishes.drafter is (not drafter):
+        if drafter not in question.drafters:
             continue
         load = replace(question.load(context, drafter), kv=kv, n_ubatch=min(ubatch, context))
         found = _placed(question, load, drafter)

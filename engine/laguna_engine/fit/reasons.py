@@ -149,9 +149,9 @@ def _drafter(question: Question, found: Candidate) -> Reason:
     if found.drafter:
         size = found.memory.sum("drafter")
         return Reason("drafter", "on", f"It takes {amount(size)} and makes answers faster where it guesses well.")
-    if question.drafter is None:
+    if question.drafter is None and not question.wishes.plain:
         return Reason("drafter", "none", "There is no drafter for this model here; text is still drafted by copying.")
-    if question.wishes.drafter is False:
+    if question.wishes.drafter is False or question.wishes.plain:
         return Reason("drafter", "off", "As you asked.")
     if question.drafts(whole=_whole(question, found)):
         fits = not _short(question, found.load, drafter=True)

@@ -32,7 +32,8 @@ class First(Enum):
 class Wishes:
     """None: whatever is best. A wish is honoured or refused, never bent.
 
-    drafter: whether to use one. gpu_layers: as in `EngineOptions`.
+    drafter: whether to use one. gpu_layers: as in `EngineOptions`. swa_full: full-length caches for sliding layers, as
+    strict speculation needs them. plain: nothing at all is drafted.
     """
 
     context: int | None = None
@@ -40,6 +41,8 @@ class Wishes:
     first: First = First.BALANCED
     drafter: bool | None = None
     gpu_layers: int | None = None
+    swa_full: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

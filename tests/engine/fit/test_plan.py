@@ -198,3 +198,12 @@ def test_a_model_that_is_not_here_is_shaped_like_its_file(xs: ModelShape):
 
 def test_a_model_that_nobody_knows_is_not_imagined():
     assert plans.imagined("what", {"block_count": 41}, 4096) is None
+
+
+def test_full_length_sliding_caches_leave_less_context():
+    assert plan("24GB", swa_full=True).load.n_ctx < plan("24GB").load.n_ctx
+
+
+def test_without_drafts_there_is_no_drafter_but_room_for_every_row_of_logits():
+    found = plan("24GB", plain=True)
+    assert not found.drafter and not found.load.hooked and found.load.outputs == found.load.n_ubatch
