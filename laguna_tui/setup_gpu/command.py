@@ -1,8 +1,11 @@
 """`laguna-tui setup gpu`: arguments, the question, exit codes, and where words go."""
 
 import argparse
+import contextlib
 import shlex
+import signal
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from laguna_tui.errors import UserError
@@ -83,7 +86,7 @@ def _exchange(arguments: argparse.Namespace, machine: "Machine") -> int:
     exchange = Exchange(environment, kept, Pip(environment, kept.work), try_nano, _say, _show)
     try:
         kept.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with FileLock(kept.folder / "lock", timeout=0):
+        with FileLock(kept.folder / "lock", timeout=0), _gentle_end():
             recovered = exchange.recover()
             if arguments.rollback:
                 return _roll_back(exchange, recovered=recovered, ask=not arguments.yes)
@@ -96,6 +99,21 @@ def _exchange(arguments: argparse.Namespace, machine: "Machine") -> int:
         _show("")
         sys.stderr.write(sanitize(f"laguna-tui: {error}\n"))
         return FAILED
+
+
+@contextlib.contextmanager
+def _gentle_end() -> Iterator[None]:
+    """A TERM, or a terminal that is closed, ends it as Ctrl-C does: with everything put back."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _set_up(arguments: argparse.Namespace, exchange: "Exchange", machine: "Machine") -> int:
@@ -199,5 +217,7 @@ def _say(text: str) -> None:
 def _show(text: str) -> None:
     """A line on the terminal that the next one overwrites."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{sanitize_line(text)[:_WIDTH]}")
-        sys.stderr.flush()
+        # The terminal may be gone; putting everything back must go on without it.
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"\r\x1b[K{sanitize_line(text)[:_WIDTH]}")
+            sys.stderr.flush()

@@ -43,10 +43,12 @@ def installed(site: Path, name: str = PACKAGE) -> Distribution | None:
 def pack(distribution: Distribution, site: Path, folder: Path) -> Path:
     """Make a wheel of what is installed, in `folder`; pip can install it again. SetupFailed if a file is gone."""
     target = folder / f"{_plain(distribution.metadata['Name'])}-{distribution.version}-{_tags(distribution)}.whl"
+    if not distribution.files:
+        raise SetupFailed("pip did not install what is there, so it cannot be kept; install laguna-tui with pipx first")
     rows: list[tuple[str, str, str]] = []
     record = ""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
-        for file in distribution.files or ():
+        for file in distribution.files:
             name = PurePosixPath(file)
             in_info = name.parts[0].endswith(".dist-info")
             record = f"{name.parts[0]}/RECORD" if in_info else record

@@ -1,6 +1,8 @@
 """`laguna-tui setup gpu` as it is typed, on a machine with an RTX 3090, a CPU build and an index on loopback."""
 
 import io
+import os
+import signal
 
 import pytest
 from filelock import FileLock
@@ -9,6 +11,8 @@ from laguna_tui.cli import main
 from laguna_tui.settings import state_dir
 from laguna_tui.setup_gpu.environment import Environment
 from laguna_tui.setup_gpu.kept import Kept
+from laguna_tui.setup_gpu.pip import Pip
+from laguna_tui.setup_gpu.trial import Trial
 from tests.app.doctor.simulated import RTX_3090, Simulated, answer, loads, nvidia
 from tests.app.setup_gpu import builds
 
@@ -78,6 +82,22 @@ def test_indexes_without_the_version_give_way_to_the_next_and_sources_are_no_sub
         assert f"{name} has no wheel of llama-cpp-python==0.3.36 for this machine." in said
     assert complaint.endswith("build it here instead: laguna-tui setup gpu --source\n")
     assert builds.says(place.python) == builds.CPU
+
+
+def test_a_closed_terminal_puts_everything_back(place, setup, monkeypatch):
+    def attempt(python, beside):
+        if beside is None:
+            assert builds.says(python) == builds.GPU
+            os.kill(os.getpid(), signal.SIGHUP)
+        return Trial(("Some Card",), 16, 0.5)
+
+    monkeypatch.setattr("laguna_tui.setup_gpu.trial.try_nano", attempt)
+    monkeypatch.setattr(Pip, "fetch", lambda pip, *_: builds.wheel(pip.wheels, builds.GPU))
+    with pytest.raises(SystemExit) as end:
+        setup("--yes")
+    assert end.value.code == 128 + signal.SIGHUP
+    assert builds.says(place.python) == builds.CPU
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
 
 
 def test_it_shows_what_will_run_and_does_nothing_without_a_yes(place, index, setup, monkeypatch):
