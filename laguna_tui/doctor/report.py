@@ -59,6 +59,9 @@ def _lines(finding: Finding, width: int, columns: int, *, colours: bool) -> list
         mark = f"\x1b[{_COLOURS[finding.status]}m{mark}\x1b[0m"
     indent = " " * (len("warn  ") + width + 2)
     room = max(columns, len(indent) + _NARROW) - len(indent)
-    first, *rest = textwrap.wrap(sanitize_line(finding.found), room) or [""]
-    todo = textwrap.wrap(f"-> {sanitize_line(finding.todo)}", room, subsequent_indent="   ") if finding.todo else []
+    # Paths and commands are to be copied: a line is broken at blanks only.
+    wrapper = textwrap.TextWrapper(room, break_on_hyphens=False, break_long_words=False)
+    first, *rest = wrapper.wrap(sanitize_line(finding.found)) or [""]
+    wrapper.subsequent_indent = "   "
+    todo = wrapper.wrap(f"-> {sanitize_line(finding.todo)}") if finding.todo else []
     return [f"{mark}  {finding.check:<{width}}  {first}", *(indent + line for line in (*rest, *todo))]

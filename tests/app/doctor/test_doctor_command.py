@@ -117,6 +117,11 @@ def test_the_page_puts_what_to_do_below_what_was_found_and_fits_the_width():
     assert lines[-1] == "1 thing does not work, 1 works worse than could be."
 
 
+def test_a_path_stays_in_one_piece():
+    long = "/home/somebody/.local/share/laguna-tui/models-on-a-disk-with-a-long-name"
+    assert long in page([Finding("disk", Status.OK, f"free in {long}")], 60, colours=False)
+
+
 def test_nothing_that_was_found_reaches_the_terminal_as_an_escape():
     assert "\x1b" not in page(FINDINGS, 80, colours=False)
     assert page(FINDINGS, 80, colours=True).count("\x1b") == 2 * len(FINDINGS)
