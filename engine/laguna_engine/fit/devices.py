@@ -10,6 +10,7 @@ import psutil
 
 from laguna_engine.ggml.device import Device
 from laguna_engine.llama.options import physical_cores
+from laguna_engine.native.selftest import BINDING_VERSION
 
 GIB = 1 << 30
 _METAL = ("mtl", "metal")
@@ -70,6 +71,12 @@ def read_machine() -> Machine:
     """This machine as it is now."""
     memory = psutil.virtual_memory()
     return Machine(devices(), memory.total, memory.available, physical_cores())
+
+
+def installed_build() -> str:
+    """Which llama.cpp this is, and for which backends: what is learned about memory holds for no other."""
+    backends = sorted({device.name.rstrip("0123456789") for device in devices()})
+    return f"llama-cpp-python {BINDING_VERSION}, {' '.join(backends)}"
 
 
 def _facts(device: Device) -> DeviceFacts:

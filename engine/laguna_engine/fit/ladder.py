@@ -6,10 +6,13 @@ plan for a machine that has less than what has just failed, so it gives up first
 
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
+from laguna_engine.errors import EngineError
 from laguna_engine.fit.candidates import RAM_SPARE, spare
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
@@ -23,6 +26,43 @@ _MORE = 1.02
 
 _MOST_NOTES = 64
 _VERSION = 1
+
+_RAN_OUT = re.compile(r"alloc|out of memory|insufficient memory|enough (free )?memory", re.IGNORECASE)
+"""What llama.cpp, ggml and CUDA say when they do not get the memory they ask for."""
+
+_Opened = TypeVar("_Opened")
+
+
+def ran_out(error: EngineError) -> bool:
+    """Whether it was for want of memory that something could not be opened, or was lost."""
+    return _RAN_OUT.search(str(error)) is not None
+
+
+def climb(
+    plan: Plan, notes: "Notes", attempt: Callable[[Plan], _Opened], tell: Callable[[str], None]
+) -> tuple[Plan, _Opened]:
+    """Open `plan`, or the first rung below it that can be opened; what was opened, and by which plan.
+
+    attempt: opens one plan. tell: is given a sentence about every plan that had to be left, for the user. What fails
+    for other reasons than memory is raised at once, and so is the last failure when no rung is left.
+    """
+    before, failure = plan, None
+    for rung in notes.rungs(plan):
+        if rung.key != plan.key:
+            when = "the last time" if failure is None else "now"
+            tell(f"Memory ran out {when}; trying {difference(before, rung)}.")
+        try:
+            return rung, attempt(rung)
+        except EngineError as error:
+            if not ran_out(error):
+                raise
+            notes.failed(rung)
+            before, failure = rung, error
+    if failure is not None:
+        raise failure
+    # Everything has failed before, with as much free memory: the last rung is the likeliest all the same.
+    last = [plan, *ladder(plan)][-1]
+    return last, attempt(last)
 
 
 def ladder(plan: Plan) -> Iterator[Plan]:
