@@ -1,9 +1,10 @@
 """A file on its way: `NAME.part` and `NAME.journal` beside it, which says how much of it can be trusted.
 
-The journal has a line that says which file this is, then one for every checkpoint: so many bytes are on the disk
-(fsync came first), and they come to this hash. After a crash, a power cut or a full disk the bytes are hashed again
-and everything behind the last checkpoint that agrees is cut off. So a resumed file is as good as one that came at once,
-and damage on the disk costs what lies behind it, not the whole file.
+The journal has a line that says which file this is, then one for every checkpoint: so many bytes were written, and
+they come to this hash. After a crash, a power cut or a full disk the bytes are hashed again and everything behind the
+last checkpoint that agrees is cut off. So a resumed file is as good as one that came at once, and damage on the disk
+costs what lies behind it, not the whole file. It also means that nothing waits for the disk on the way: a checkpoint
+whose bytes a power cut took does not agree, and the one before it counts. Only a whole file is synced, once.
 """
 
 import contextlib
@@ -81,15 +82,12 @@ class Part:
             self.checkpoint()
 
     def checkpoint(self) -> None:
-        """What was written until now survives whatever happens next."""
+        """What was written until now can be found again whatever happens next."""
         if self.have == self._kept:
             return
-        os.fsync(self._file.fileno())
         line = json.dumps({"bytes": self.have, "hash": self._digest.value})
         with self._journal.open("a", encoding="ascii") as journal:
             journal.write(line + "\n")
-            journal.flush()
-            os.fsync(journal.fileno())
         self._kept, self._kept_at = self.have, time.monotonic()
 
     def restart(self) -> None:
