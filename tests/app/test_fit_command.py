@@ -40,8 +40,8 @@ def test_a_model_is_judged_before_its_download(capsys):
     assert "not here yet" in out
 
 
-@pytest.mark.parametrize("columns", [40, 80, 120])
-@pytest.mark.parametrize("machine", ["24GB desktop", "16GB", "2x12GB", "cpu-16GB", "cpu-4GB"])
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize("machine", ["16GB", "2x12GB desktop", "cpu-16GB", "cpu-4GB"])
 def test_no_line_is_wider_than_the_terminal(capsys, monkeypatch, columns: int, machine: str):
     monkeypatch.setenv("COLUMNS", str(columns))
     _, out = fit(capsys, "xs-2.1", "--machine", machine)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from laguna_engine.fit.candidates import Candidate, Question, lacking
+from laguna_engine.fit.candidates import SMALL, Candidate, Question, lacking
 from laguna_engine.fit.devices import GIB
 from laguna_engine.fit.memory import ALL, HOST, Load, kv_per_token
 from laguna_engine.fit.wishes import KV_TYPES, Wishes
@@ -11,6 +11,9 @@ from laguna_engine.llama.options import KvType
 
 _GPU_THREADS = 4
 """With every layer on a GPU the CPU only looks up embeddings."""
+
+_FEW_CORES = 4
+"""With no more than these a large model is worth all of them."""
 
 _KIB = 1024
 _SMALLEST_AMOUNT = GIB // 20
@@ -77,9 +80,15 @@ def beyond(question: Question, found: Candidate) -> tuple[tuple[str, ...], str]:
 
 
 def threads_for(question: Question, found: Candidate) -> int:
-    """Threads for the CPU's part: a core stays free for everything else."""
-    most = _GPU_THREADS if _whole(question, found) else question.machine.cores
-    return max(1, min(most, question.machine.cores - 1))
+    """Threads for the CPU's part.
+
+    A core stays free for everything else: llama.cpp's threads wait for each other after every step, and a small model
+    has ten thousand steps a second, each of which stops when one of its cores does something else for a moment.
+    """
+    cores = question.machine.cores
+    if _whole(question, found):
+        return max(1, min(_GPU_THREADS, cores - 1))
+    return cores if cores <= _FEW_CORES and question.shape.size >= SMALL else max(1, cores - 1)
 
 
 def _whole(question: Question, found: Candidate) -> bool:
@@ -171,8 +180,10 @@ def _threads(question: Question, found: Candidate) -> Reason:
     count = threads_for(question, found)
     if _whole(question, found):
         text = "The GPU computes; the CPU has little to do."
-    elif count == question.machine.cores:
+    elif count == 1 == question.machine.cores:
         text = "There is a single core."
+    elif count == question.machine.cores:
+        text = "A model of this size needs every core there is."
     else:
         text = "One core stays free: when llama.cpp has all of them, whatever else runs stops it again and again."
     return Reason("threads", str(count), text)

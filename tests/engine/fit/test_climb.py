@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import plans
 import pytest
@@ -17,12 +18,12 @@ CHILD = Path(__file__).with_name("short_of_memory.py")
 MORE = 1700 << 20
 
 
-def run(path: Path, notes: Path) -> dict[str, object]:
+def run(path: Path, notes: Path) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, CHILD, path, notes, str(MORE)], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -30,12 +31,12 @@ def run(path: Path, notes: Path) -> dict[str, object]:
 def test_when_memory_runs_out_a_smaller_plan_is_opened_told_and_remembered(tmp_path: Path):
     shape = tiny.Shape(head=64, kv_heads=4, full_heads=4, sliding_heads=4, n_ctx=1 << 20)
     path = tiny.laguna(shape).write(tmp_path / "long.gguf")
-    first = run(path, tmp_path / "notes.json")
-    assert first["found"] != first["first"] and first["got"] == first["asked"]
-    assert first["told"] == ["Memory ran out now; trying micro-batches of 256."]
-    again = run(path, tmp_path / "notes.json")
-    assert again["found"] == first["found"]
-    assert again["told"] == ["Memory ran out the last time; trying micro-batches of 256."]
+    first, again = (run(path, tmp_path / "notes.json") for _ in range(2))
+    for tries in (first, again):
+        assert tries["found"] != tries["first"] and tries["got"] == tries["asked"]
+    assert first["told"][0] == "Memory ran out now; trying micro-batches of 256."
+    # What failed is known now, so the first try is already a smaller one.
+    assert again["told"][0].startswith("Memory ran out the last time; trying micro-batches of")
 
 
 def test_what_fails_for_another_reason_is_not_tried_again():

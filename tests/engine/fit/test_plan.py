@@ -164,7 +164,7 @@ def test_no_plan_takes_more_than_there_is(card, ram, cores, first, cards, deskto
     except DoesNotFit:
         return
     assert set(lacking(found.memory, machine)) <= ({"CPU"} if found.paged else set())
-    assert 1 <= found.threads <= max(1, cores - 1)
+    assert 1 <= found.threads <= cores
 
 
 def test_the_survey_says_for_every_context_and_cache_how_it_would_run():
@@ -207,3 +207,14 @@ def test_full_length_sliding_caches_leave_less_context():
 def test_without_drafts_there_is_no_drafter_but_room_for_every_row_of_logits():
     found = plan("24GB", plain=True)
     assert not found.drafter and not found.load.hooked and found.load.outputs == found.load.n_ubatch
+
+
+def test_a_large_model_on_few_cores_gets_them_all_and_on_many_leaves_one():
+    assert [plan(f"cpu-32GB {cores}cores").threads for cores in (1, 2, 4, 8)] == [1, 2, 4, 7]
+
+
+def test_a_scorer_takes_its_share_of_the_last_device():
+    nano = ModelShape.of(header.check(ASSETS / "laguna-nano.gguf"))
+    alone = plan("24GB")
+    both = choose_plan(XS, XS_DRAFTER, alone.machine, scorer=nano)
+    assert both.memory.gpus[-1].scorer > nano.size and alone.memory.gpus[-1].scorer == 0
