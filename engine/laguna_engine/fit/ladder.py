@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -115,8 +116,8 @@ class Notes:
             _write(self._path, dict(kept))
 
     def rungs(self, plan: Plan) -> Iterator[Plan]:
-        """`plan` and what to try after it, without what is known to fail."""
-        return (rung for rung in (plan, *ladder(plan)) if self.allows(rung))
+        """`plan` and what to try after it, without what is known to fail; each is worked out when it is asked for."""
+        return (rung for rung in chain((plan,), ladder(plan)) if self.allows(rung))
 
 
 def _smaller_machines(plan: Plan) -> Iterator[Machine]:
