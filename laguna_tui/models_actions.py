@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from laguna_tui import models_report as report
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue
-from laguna_tui.models.download import Download, Outcome
+from laguna_tui.models.download import Download, Outcome, with_drafters
 from laguna_tui.models.entry import Kind, ModelEntry, companions
 from laguna_tui.models.facts import doubts
 from laguna_tui.models.faults import DownloadError
@@ -122,17 +122,6 @@ ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "remove": remove,
     "path": show_path,
 }
-
-
-def with_drafters(entries: Sequence[ModelEntry], catalogue: Mapping[str, ModelEntry], store: Store) -> list[ModelEntry]:
-    """The models asked for, each target with the drafter recommended for it, unless one that fits is here already."""
-    wanted = list(entries)
-    for entry in entries:
-        drafters = companions(entry, catalogue, Kind.DRAFTER)
-        here = any(drafter in wanted or store.path(drafter) for drafter in drafters)
-        if entry.source is not None and drafters and not here:
-            wanted.append(drafters[0])
-    return wanted
 
 
 def _failed(error: DownloadError, arguments: argparse.Namespace, besides: Sequence[ModelEntry]) -> int:

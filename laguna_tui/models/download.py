@@ -5,7 +5,7 @@ What has arrived survives everything but `cancel`; only whole files whose bytes 
 """
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +15,7 @@ from laguna_tui.models import hubcache
 from laguna_tui.models.brake import Brake
 from laguna_tui.models.claim import Claim
 from laguna_tui.models.digest import Fingerprint, fingerprint_of
-from laguna_tui.models.entry import ModelEntry, Source
+from laguna_tui.models.entry import Kind, ModelEntry, Source, companions
 from laguna_tui.models.faults import Cancelled, DiskFullError, DownloadError, Paused, disk_trouble
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.made import Converter, make
@@ -290,3 +290,14 @@ class Download:
 
     def _cache_folder(self) -> Path:
         return self._cache or hubcache.default_cache()
+
+
+def with_drafters(entries: Sequence[ModelEntry], catalogue: Mapping[str, ModelEntry], store: Store) -> list[ModelEntry]:
+    """The models asked for, each target with the drafter recommended for it, unless one that fits is here already."""
+    wanted = list(entries)
+    for entry in entries:
+        drafters = companions(entry, catalogue, Kind.DRAFTER)
+        here = any(drafter in wanted or store.path(drafter) for drafter in drafters)
+        if entry.source is not None and drafters and not here:
+            wanted.append(drafters[0])
+    return wanted
