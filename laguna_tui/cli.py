@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from laguna_tui import __version__, fit_command, models_command, quantize
+from laguna_tui import __version__, fit_command, models_command, quantize, repo_command
 from laguna_tui.bench import command as bench
 from laguna_tui.doctor import command as doctor
 from laguna_tui.setup_gpu import command as setup_gpu
@@ -79,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     models_command.add_command(commands)
     fit_command.add_command(commands)
     doctor.add_command(commands)
+    repo_command.add_commands(commands)
     setup_gpu.add_command(commands)
     return parser
 

@@ -8,7 +8,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -34,10 +34,11 @@ _IGNORE_STARS = 3
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One regular file: its path relative to the folder, and its size in bytes."""
+    """One regular file: its path relative to the folder, its size in bytes, and when it was changed, if known."""
 
     path: str
     size: int
+    mtime_ns: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def _entry(root: Path, path: str) -> Entry | None:
         status = os.lstat(f"{root}/{path}")
     except OSError:
         return None
-    return Entry(path, status.st_size) if stat.S_ISREG(status.st_mode) else None
+    return Entry(path, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
 
 def _walked(root: Path, should_stop: Callable[[], bool]) -> Iterator[str]:

@@ -1,0 +1,67 @@
+"""tree-sitter's grammars and their queries, each loaded when its first file comes.
+
+A grammar that is missing or does not fit the installed tree-sitter is no error: its files get the outline instead.
+"""
+
+import importlib
+import time
+from functools import cache
+from typing import NamedTuple
+
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, QueryError, Tree
+
+from laguna_tui.repo.tags import LANGUAGE_OF, TAGS
+
+# Read in pieces, so that a parse that takes too long can be told that the file ends here.
+_PIECE_BYTES = 16 * 1024
+# A pattern that is open in more places than this is one of a hostile file.
+_MATCH_LIMIT = 4096
+
+
+class Grammar(NamedTuple):
+    """A language's parser and queries."""
+
+    name: str
+    parser: Parser
+    definitions: Query
+    references: Query
+
+    def parse(self, source: bytes, limit_s: float) -> Tree:
+        """The tree of a source; of its beginning only when the rest would have taken longer than the limit."""
+        deadline = time.monotonic() + limit_s
+
+        def piece(offset: int, _: object) -> bytes:
+            return b"" if time.monotonic() > deadline else source[offset : offset + _PIECE_BYTES]
+
+        return self.parser.parse(piece, encoding="utf8")
+
+    def matches(self, query: Query, root: Node) -> list[dict[str, list[Node]]]:
+        """What each match of a query captured."""
+        cursor = QueryCursor(query)
+        cursor.match_limit = _MATCH_LIMIT
+        return [captured for _, captured in cursor.matches(root)]
+
+    def captured(self, query: Query, root: Node) -> list[Node]:
+        """Every node that a query captured, under any name."""
+        cursor = QueryCursor(query)
+        cursor.match_limit = _MATCH_LIMIT
+        return [node for nodes in cursor.captures(root).values() for node in nodes]
+
+
+def language_name(path: str) -> str | None:
+    """The language that a path's suffix names, if there may be a grammar for it."""
+    dot = path.rfind(".")
+    if dot <= path.rfind("/"):
+        return None
+    return LANGUAGE_OF.get(path[dot:].lower())
+
+
+@cache
+def grammar(name: str) -> Grammar | None:
+    """The grammar of a language in `TAGS`, or None where it cannot be had."""
+    tags = TAGS[name][0]
+    try:
+        language = Language(getattr(importlib.import_module(tags.module), tags.function)())
+        return Grammar(name, Parser(language), Query(language, tags.definitions), Query(language, tags.references))
+    except (ImportError, AttributeError, ValueError, QueryError):
+        return None

@@ -1,0 +1,181 @@
+"""The index of one folder: opened, brought up to date, asked. Several processes may use the same one.
+
+One process writes at a time; the others answer from what was written last. Nothing here is worth keeping: a damaged
+index is begun again, and where none can be written it lives in memory.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from filelock import FileLock, Timeout
+
+from laguna_tui.errors import UserError
+from laguna_tui.repo import store
+from laguna_tui.repo.graph import Graph, build_graph, load_graph, save_graph
+from laguna_tui.repo.update import Progress, Update, update
+
+# Sentences that the user sees.
+IN_MEMORY = "the index is kept in memory only and made again each time, because {path} cannot be written: {reason}"
+BEGUN_AGAIN = "the index was begun again: {reason}"
+BUSY = "another laguna-tui is indexing this folder; the answer is from what it has until now"
+# The graph changes little with a few files, and making it reads all references.
+_GRAPH_SHARE = 0.01
+_GRAPH_FILES = 20
+# The user may press Ctrl-C meanwhile.
+_LOCK_POLL_S = 0.1
+
+
+class Index:
+    """The index of one folder.
+
+    Attributes:
+        notes: what the user should know about it, as sentences.
+        connection: for reading; whoever writes goes through `refresh`.
+    """
+
+    def __init__(self, root: Path, path: Path | None, connection: sqlite3.Connection, notes: list[str]) -> None:
+        self.root = root
+        self.path = path
+        self.connection = connection
+        self.notes = notes
+        self._graph: tuple[bytes, Graph] | None = None
+
+    @classmethod
+    def open(cls, root: Path, folder: Path | None = None) -> Self:
+        """Open or begin the index of a folder; reads none of its files.
+
+        Args:
+            folder: where indexes are kept; None means the cache folder.
+        """
+        path = store.index_path(root, folder)
+        try:
+            return cls(root, path, store.connect(path), [])
+        except store.IndexFault as fault:
+            return cls._begun_again(root, path, str(fault))
+        except (OSError, sqlite3.OperationalError) as error:
+            return cls._in_memory(root, path, error)
+
+    @classmethod
+    def _begun_again(cls, root: Path, path: Path, reason: str) -> Self:
+        try:
+            with _lock(path):
+                store.remove(path)
+                return cls(root, path, store.connect(path), [BEGUN_AGAIN.format(reason=reason)])
+        except (OSError, sqlite3.Error, store.IndexFault) as error:
+            return cls._in_memory(root, path, error)
+
+    @classmethod
+    def _in_memory(cls, root: Path, path: Path, error: Exception) -> Self:
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        return cls(root, None, store.connect(None), [IN_MEMORY.format(path=path.parent, reason=reason)])
+
+    def refresh(
+        self,
+        progress: Progress = lambda done, total: None,
+        should_stop: Callable[[], bool] = lambda: False,
+        *,
+        wait: bool = True,
+        workers: int | None = None,
+    ) -> Update | None:
+        """Bring the index up to date with the folder.
+
+        Args:
+            progress: called with files done and to do.
+            should_stop: asked often; what was read until then is kept.
+            wait: for another process that is doing the same; without, None is returned and a note is left.
+            workers: processes to parse in; None chooses, 0 is this one.
+        """
+        try:
+            with _lock(self.path, should_stop, wait=wait):
+                return self._mended(lambda: self._refreshed(progress, should_stop, workers))
+        except Timeout:
+            self.notes.append(BUSY)
+            return None
+
+    def rebuild(self) -> None:
+        """Forget everything that is in the index."""
+        with _lock(self.path):
+            self._begin_again()
+
+    def graph(self) -> Graph:
+        """Who refers to whom, as of the last refresh that changed much."""
+        row = self.connection.execute("select value from meta where key = 'graph'").fetchone()
+        packed = bytes(row[0]) if row else b""
+        if self._graph is None or self._graph[0] != packed[:32]:
+            self._graph = packed[:32], load_graph(packed)
+        return self._graph[1]
+
+    def close(self) -> None:
+        """Close it; it can be opened again."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _refreshed(self, progress: Progress, should_stop: Callable[[], bool], workers: int | None) -> Update:
+        done = update(self.connection, self.root, progress, should_stop, workers)
+        if not done.full:
+            self._count_changes(done.read + done.dropped)
+        if self.path is not None:
+            store.prune(self.path)
+        return done
+
+    def _count_changes(self, changes: int) -> None:
+        """Make the graph anew when enough has changed since it was made."""
+        row = self.connection.execute("select value from meta where key = 'changes'").fetchone()
+        total = changes + (row[0] if row else 0)
+        files = self.connection.execute("select count(*) from files").fetchone()[0]
+        made = self.connection.execute("select 1 from meta where key = 'graph'").fetchone() is not None
+        if not made or total > max(_GRAPH_FILES, files * _GRAPH_SHARE):
+            self._set("graph", save_graph(build_graph(self.connection)))
+            total = 0
+        if changes or not made:
+            self._set("changes", total)
+
+    def _set(self, key: str, value: object) -> None:
+        self.connection.execute("insert or replace into meta (key, value) values (?, ?)", (key, value))
+
+    def _mended(self, action: Callable[[], Update]) -> Update:
+        """The action's result; with a new index when this one turns out to be damaged."""
+        try:
+            return action()
+        except sqlite3.OperationalError as error:
+            raise UserError(f"the index {self.path} cannot be written ({error}); free some disk space") from error
+        except sqlite3.DatabaseError as error:
+            self.notes.append(BEGUN_AGAIN.format(reason=str(error)))
+            self._begin_again()
+            return action()
+
+    def _begin_again(self) -> None:
+        self.connection.close()
+        if self.path is not None:
+            store.remove(self.path)
+        self.connection = store.connect(self.path)
+        self._graph = None
+
+
+@contextmanager
+def _lock(path: Path | None, should_stop: Callable[[], bool] = lambda: False, *, wait: bool = True) -> Iterator[None]:
+    """Alone among the processes that write this index.
+
+    Raises:
+        Timeout: another one is writing, and it is not to be waited for any longer.
+    """
+    if path is None:
+        yield
+        return
+    lock = FileLock(f"{path}.lock", thread_local=False)
+    lock.acquire(timeout=-1 if wait else 0, poll_interval=_LOCK_POLL_S, cancel_check=should_stop)
+    try:
+        yield
+    finally:
+        lock.release()

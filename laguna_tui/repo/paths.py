@@ -1,0 +1,49 @@
+"""What a path alone says about a file: whether it tests, shows, or is kept only for what is old."""
+
+import re
+
+_TEST = re.compile(r"(^|[/_.-])(tests?|testing|specs?|__tests__|conftest|mocks?|fixtures?)([/_.-]|$)", re.IGNORECASE)
+_OLD = re.compile(
+    r"(^|[/_.-])(legacy|compat|deprecated|old|vendor|vendored|third_party|node_modules|backports?)([/_.-]|$)",
+    re.IGNORECASE,
+)
+_SHOWN = re.compile(r"(^|/)(examples?|samples?|demos?|docs?|bench(marks?)?|locales?|migrations)(/|$)", re.IGNORECASE)
+_PROSE = (
+    ".md",
+    ".rst",
+    ".txt",
+    ".adoc",
+    ".json",
+    ".toml",
+    ".yaml",
+    ".yml",
+    ".lock",
+    ".cfg",
+    ".ini",
+    ".csv",
+    ".svg",
+    ".xml",
+)
+_STUBS = (".pyi", ".d.ts")
+
+
+def is_test(path: str) -> bool:
+    """Whether the file tests other files."""
+    return _TEST.search(path) is not None
+
+
+def is_aside(path: str) -> bool:
+    """Whether the file is old, copied from elsewhere, an example, or only declares what another one defines."""
+    return _OLD.search(path) is not None or _SHOWN.search(path) is not None or path.endswith(_STUBS)
+
+
+def is_prose(path: str) -> bool:
+    """Whether the file is text or data rather than code."""
+    return path.lower().endswith(_PROSE)
+
+
+def stem(path: str) -> str:
+    """The file's name without its suffix; of `pkg/__init__.py`, `index.ts` and `mod.rs` that of the folder."""
+    folders, _, name = path.rpartition("/")
+    bare = name.split(".")[0]
+    return folders.rpartition("/")[2] if bare in ("__init__", "index", "mod", "lib") and folders else bare

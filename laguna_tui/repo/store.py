@@ -1,0 +1,155 @@
+"""The SQLite file of one folder's index: where it lies, its tables, and what happens when it cannot be used.
+
+A file that is damaged, older or of another version is deleted and begun again: everything in it can be read from the
+folder once more. Where no file can be written, the index lives in memory and says so.
+"""
+
+import os
+import sqlite3
+from hashlib import blake2b
+from pathlib import Path
+
+import platformdirs
+
+_APP = "laguna-tui"
+FOLDER_VARIABLE = "LAGUNA_TUI_INDEX"
+"""An environment variable that moves the folder of the indexes."""
+VERSION = 1
+"""Of the tables and of what is put into them; another one is begun again."""
+_APPLICATION_ID = 0x4C61_6758
+# An index is about as large as the source it covers.
+MAX_BYTES = 2 * 1024**3
+_PAGE_BYTES = 8192
+# Another process may be writing one batch of files; it takes far less.
+_BUSY_S = 10.0
+# The other folders' indexes together; those that were not used for the longest time are deleted.
+KEPT_BYTES = 4 * 1024**3
+_PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+_COMPANIONS = ("", "-wal", "-shm")
+
+_SCHEMA = """
+create table meta (key text primary key, value) without rowid;
+create table files (
+    id integer primary key, path blob unique not null, size integer not null, mtime_ns integer not null,
+    digest blob, language text not null, exact integer not null, packed blob not null
+);
+create table names (id integer primary key, name text unique not null);
+create table symbols (
+    id integer primary key, file integer not null, name integer not null, qualified text not null, kind text not null,
+    start integer not null, stop integer not null, body integer not null, line integer not null, end integer not null,
+    signature text not null
+);
+create index symbols_by_file on symbols (file);
+create index symbols_by_name on symbols (name);
+create table units (
+    id integer primary key, file integer not null, symbol integer, title text not null, line integer not null,
+    end integer not null, spans text not null
+);
+create index units_by_file on units (file);
+create table refs (file integer, name integer, count integer not null, primary key (file, name)) without rowid;
+create index refs_by_name on refs (name);
+create virtual table search using fts5(title, path, body, content='', tokenize='porter unicode61');
+"""
+
+
+class IndexFault(Exception):
+    """The file cannot be used; the message says why."""
+
+
+def index_folder() -> Path:
+    """The folder of the indexes: cache, because every one of them can be made again."""
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path(_APP) / "index"
+
+
+def index_path(root: Path, folder: Path | None = None) -> Path:
+    """The index file of a folder, by the folder's real path."""
+    digest = blake2b(os.fsencode(root.resolve()), digest_size=12).hexdigest()
+    return (folder or index_folder()) / f"{digest}.sqlite"
+
+
+def connect(path: Path | None) -> sqlite3.Connection:
+    """An open index with all its tables; None gives one in memory.
+
+    Raises:
+        IndexFault: the file is damaged, or not of this version.
+        OSError, sqlite3.OperationalError: the file or its folder cannot be written.
+    """
+    if path is not None:
+        _prepare(path)
+    connection = sqlite3.connect(
+        ":memory:" if path is None else path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        _set_up(connection)
+    except sqlite3.OperationalError:
+        connection.close()
+        raise
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise IndexFault(str(error)) from error
+    except IndexFault:
+        connection.close()
+        raise
+    return connection
+
+
+def remove(path: Path) -> None:
+    """Delete an index; it is fine when there is none."""
+    for ending in _COMPANIONS:
+        Path(f"{path}{ending}").unlink(missing_ok=True)
+
+
+def prune(kept: Path) -> None:
+    """Delete the indexes that were not used for the longest time, until the others fit into their share."""
+    try:
+        found = [(file.stat().st_mtime, file.stat().st_size, file) for file in kept.parent.glob("*.sqlite")]
+        room = KEPT_BYTES
+        for _, size, file in sorted(found, reverse=True):
+            room -= size
+            if room < 0 and file != kept:
+                remove(file)
+    except OSError:
+        return  # another process tidies up too, or may not; there is nothing to do about it
+
+
+def _prepare(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
+    # Made here, so that nobody else can read it from its first byte on.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, _PRIVATE_FILE))
+    os.utime(path)
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
+    connection.execute(f"pragma page_size = {_PAGE_BYTES}")
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = normal")
+    connection.execute(f"pragma max_page_count = {MAX_BYTES // _PAGE_BYTES}")
+    connection.execute("pragma mmap_size = 268435456")
+    connection.execute("pragma temp_store = memory")
+    if _marks(connection) == (_APPLICATION_ID, VERSION):
+        return
+    # Another process may be making the same tables right now: whoever comes second finds them.
+    connection.execute("begin immediate")
+    try:
+        _make_tables(connection)
+    finally:
+        connection.execute("commit")
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    found = _marks(connection)
+    if found == (_APPLICATION_ID, VERSION):
+        return
+    if connection.execute("select count(*) from sqlite_master").fetchone()[0]:
+        raise IndexFault(f"it is of version {found[1]}, not {VERSION}")
+    for statement in _SCHEMA.split(";\n"):
+        connection.execute(statement)
+    connection.execute(f"pragma application_id = {_APPLICATION_ID}")
+    connection.execute(f"pragma user_version = {VERSION}")
+
+
+def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Whose file it is, and of which version."""
+    return tuple(connection.execute(f"pragma {name}").fetchone()[0] for name in ("application_id", "user_version"))

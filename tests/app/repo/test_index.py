@@ -1,0 +1,223 @@
+"""The index says what the folder says: after every change, after damage, and with others at work on it."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+
+import pytest
+from filelock import FileLock
+
+from laguna_tui.repo import index as index_module
+from laguna_tui.repo import parsing, store
+from laguna_tui.repo.index import Index
+from laguna_tui.repo.pool import parse_all
+from laguna_tui.repo.writer import pack_spans, unpack_spans
+from tests.app.repo.conftest import write
+
+OLD_NS = 1_600_000_000_000_000_000
+
+
+def symbols(index):
+    return {name for (name,) in index.connection.execute("select qualified from symbols")}
+
+
+def hits(index, word):
+    return index.connection.execute("select count(*) from search where search match ?", (word,)).fetchone()[0]
+
+
+def age(root):
+    """Make every file old enough to be trusted by its time of change."""
+    for path in root.rglob("*.*"):
+        if path.is_file() and ".git" not in path.parts:
+            os.utime(path, ns=(OLD_NS, OLD_NS))
+
+
+def test_everything_is_read_once(shop, cache):
+    age(shop)
+    with Index.open(shop, cache) as index:
+        seen = []
+        first = index.refresh(lambda done, total: seen.append((done, total)), workers=0)
+        assert (first.files, first.read) == (6, 6)
+        assert seen[-1] == (6, 6)
+        assert "ShoppingCart.total_price" in symbols(index)
+        assert index.refresh(workers=0).read == 0
+
+
+def test_worker_processes_find_the_same(shop, cache, index):
+    with Index.open(shop, cache.parent / "other") as other:
+        assert other.refresh(workers=2).read == 6
+        assert symbols(other) == symbols(index)
+
+
+def test_a_changed_file_is_read_again_and_a_deleted_one_forgotten(shop, index):
+    write(shop, {"shop/report.py": "def yearly_report(): pass\n"})
+    (shop / "shop/prices.py").unlink()
+    done = index.refresh(workers=0)
+    assert (done.read, done.dropped) == (1, 1)
+    assert "yearly_report" in symbols(index)
+    assert not {"monthly_report", "PriceList"} & symbols(index)
+    assert hits(index, "monthly") == 0
+    index.connection.execute("insert into search (search) values ('integrity-check')")
+
+
+def test_a_change_within_the_same_tick_of_the_clock_is_seen(shop, index):
+    path = shop / "shop/report.py"
+    status = path.stat()
+    path.write_text(path.read_text().replace("monthly", "longest"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    index.refresh(workers=0)
+    assert "longest_report" in symbols(index)
+
+
+def test_a_file_that_only_looks_changed_is_not_parsed_again(shop, index):
+    age(shop)
+    assert index.refresh(workers=0).read == 0
+    assert index.connection.execute("select min(mtime_ns) from files").fetchone()[0] == OLD_NS
+
+
+def test_a_stop_keeps_what_was_read_and_the_next_refresh_goes_on(shop, cache, monkeypatch):
+    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
+    with Index.open(shop, cache) as index:
+        asked = iter(range(100))
+        done = index.refresh(should_stop=lambda: next(asked) > 4, workers=0)
+        assert not done.complete
+        assert 0 < done.read < 6
+        assert index.refresh(workers=0).files == 6
+        assert {"monthly_report", "CartView", "PriceList"} <= symbols(index)
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a database" * 1000], ids=["empty", "overwritten"])
+def test_a_damaged_index_is_begun_again(shop, cache, damage):
+    with Index.open(shop, cache) as index:
+        index.refresh(workers=0)
+    index.path.write_bytes(damage)
+    with Index.open(shop, cache) as again:
+        assert again.refresh(workers=0).read == 6
+        assert "PriceList" in symbols(again)
+
+
+def test_damage_inside_is_found_while_refreshing(shop, cache):
+    with Index.open(shop, cache) as index:
+        index.refresh(workers=0)
+    data = bytearray(index.path.read_bytes())
+    data[8192:] = b"\xff" * (len(data) - 8192)
+    index.path.write_bytes(data)
+    with Index.open(shop, cache) as again:
+        assert again.refresh(workers=0).read == 6
+        assert "begun again" in again.notes[0]
+
+
+def test_an_index_of_another_version_is_begun_again(shop, cache):
+    with Index.open(shop, cache) as index:
+        index.refresh(workers=0)
+        index.connection.execute("pragma user_version = 999")
+    with Index.open(shop, cache) as again:
+        assert again.notes == ["the index was begun again: it is of version 999, not 1"]
+        assert again.refresh(workers=0).read == 6
+
+
+def test_a_cache_folder_that_cannot_be_written_is_a_sentence_and_the_index_lives_in_memory(shop, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with Index.open(shop, tmp_path / "file/cache") as index:
+        assert "kept in memory only" in index.notes[0]
+        index.refresh(workers=0)
+        assert "PriceList" in symbols(index)
+
+
+def test_nobody_else_can_read_the_index(index):
+    assert stat.S_IMODE(index.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(index.path.parent.stat().st_mode) == 0o700
+
+
+def test_while_another_process_writes_the_last_state_is_used(shop, cache, index):
+    with FileLock(f"{index.path}.lock"), Index.open(shop, cache) as other:
+        assert other.refresh(wait=False) is None
+        assert other.notes == [index_module.BUSY]
+        assert "PriceList" in symbols(other)
+
+
+def test_two_processes_at_once_leave_one_whole_index(shop, cache):
+    write(shop, {f"many/m{number}.py": f"def many_{number}(): pass\n" for number in range(40)})
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom laguna_tui.repo.index import Index\n"
+        "with Index.open(Path(sys.argv[1]), Path(sys.argv[2])) as index: index.refresh(workers=0)"
+    )
+    command = [sys.executable, "-c", program, str(shop), str(cache)]
+    runs = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
+    assert [run.communicate(timeout=60)[1] for run in runs] == [b"", b""]
+    with Index.open(shop, cache) as index:
+        assert {f"many_{number}" for number in range(40)} <= symbols(index)
+        assert index.connection.execute("pragma integrity_check").fetchone()[0] == "ok"
+
+
+def test_links_pipes_binaries_and_hostile_names_are_survived(shop, index):
+    (shop / "link.py").symlink_to("/etc/passwd")
+    os.mkfifo(shop / "pipe.py")
+    (shop / "binary.py").write_bytes(b"\0\1\2def hidden(): pass")
+    hostile = os.fsdecode(b"bad\xff\x1b[31m\n.py")
+    (shop / hostile).write_text("def from_hostile(): pass\n")
+    index.refresh(workers=0)
+    assert "from_hostile" in symbols(index)
+    assert "hidden" not in symbols(index)
+    paths = {os.fsdecode(path) for (path,) in index.connection.execute("select path from files")}
+    assert hostile in paths
+    assert not {"link.py", "pipe.py"} & paths
+
+
+def test_a_file_that_is_too_large_is_known_by_name_only(shop, index):
+    (shop / "huge.py").write_text("def enormous(): pass\n" + "#" * parsing.READ_LIMIT_BYTES)
+    index.refresh(workers=0)
+    assert "enormous" not in symbols(index)
+    assert index.refresh(workers=0).read <= 1
+
+
+def test_an_index_that_is_full_says_so_and_keeps_what_it_has(shop, cache, monkeypatch):
+    monkeypatch.setattr(store, "MAX_BYTES", 60 * 8192)
+    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
+    write(shop, {f"many/m{number}.py": "".join(f"w{number}x{i} = {i}\n" for i in range(3000)) for number in range(12)})
+    with Index.open(shop, cache) as index:
+        done = index.refresh(workers=0)
+        assert done.full
+        assert index.connection.execute("select count(*) from files").fetchone()[0] > 0
+
+
+def test_old_indexes_make_room(tmp_path, monkeypatch):
+    for number in range(4):
+        path = tmp_path / f"{number}.sqlite"
+        path.write_bytes(b"x" * 100)
+        os.utime(path, (number, number))
+    monkeypatch.setattr(store, "KEPT_BYTES", 250)
+    store.prune(tmp_path / "0.sqlite")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.sqlite", "2.sqlite", "3.sqlite"]
+
+
+def test_a_file_that_ends_its_worker_costs_only_itself(shop, monkeypatch, tmp_path):
+    # What a fault in a grammar does: the process is gone. Workers import the module by name, so it is changed on disk.
+    faulty = tmp_path / "faulty"
+    faulty.mkdir()
+    (faulty / "sitecustomize.py").write_text(
+        "import os, laguna_tui.repo.parsing as parsing\n"
+        "whole = parsing.parse_file\n"
+        "def parse_file(root, task):\n"
+        "    if task.path.endswith('prices.py'): os._exit(11)\n"
+        "    return whole(root, task)\n"
+        "parsing.parse_file = parse_file\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(faulty))
+    tasks = [parsing.Task(path) for path in ("shop/cart.py", "shop/prices.py", "shop/report.py")]
+    outcomes = {outcome.task.path: outcome for outcome in parse_all(shop, tasks, lambda: False, workers=1)}
+    assert outcomes["shop/prices.py"].refused
+    assert not outcomes["shop/cart.py"].refused
+    assert outcomes["shop/report.py"].parsed.syntax.symbols[0].name == "monthly_report"
+
+
+def test_spans_travel_as_text():
+    assert unpack_spans(pack_spans(((3, 7), (12, 40)))) == ((3, 7), (12, 40))
+
+
+def test_a_connection_in_memory_has_every_table():
+    tables = store.connect(None).execute("select name from sqlite_master where type = 'table'").fetchall()
+    assert {("files",), ("symbols",), ("units",), ("refs",), ("search",)} <= set(tables)
+    assert sqlite3.sqlite_version_info >= (3, 35)

@@ -1,0 +1,152 @@
+"""Definitions, units and references of every language that has a grammar, at exact character offsets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laguna_tui.repo.grammars import grammar
+from laguna_tui.repo.syntax import PARSE_LIMIT_CHARS, analyse
+from laguna_tui.repo.tags import TAGS
+
+PYTHON = '''\
+# é: more bytes than characters
+LIMIT = 3
+# Leads the class.
+@final
+class Shelf(Base):
+    """Holds ∞ books."""
+
+    @property
+    def first(self) -> Book:
+        def inner(): ...
+        return pick(self.books)
+
+def close(): pass
+'''
+
+SOURCES = {
+    "a.py": (PYTHON, {"Shelf", "Shelf.first", "Shelf.first.inner", "close", "LIMIT"}, {"Base", "Book", "pick"}),
+    "a.js": (
+        "import {foo} from 'x';\nclass A extends B { get() { return foo(); } }\n"
+        "const go = () => run1();\nfunction* gen() {}",
+        {"A", "A.get", "go", "gen"},
+        {"foo", "run1"},
+    ),
+    "a.ts": (
+        "interface Shape { area(): number }\n"
+        "export class Box<T> implements Shape { area(): number { return side(1); } }\n"
+        "type Id = string;\nenum E { X }\nnamespace N { export function inner() {} }\nexport const LIMIT = 1;",
+        {"Shape", "Shape.area", "Box", "Box.area", "Id", "E", "N", "N.inner", "LIMIT"},
+        {"side"},
+    ),
+    "a.tsx": ("export function App(p: Props) { return <View/>; }", {"App"}, {"Props", "View"}),
+    "a.go": (
+        "package x\ntype T struct { a int }\nfunc (t *T) Get(id Ident) error { return helper(id) }\n"
+        "func F() {}\nconst Max = 1",
+        {"T", "T.Get", "F", "Max"},
+        {"helper", "Ident"},
+    ),
+    "a.rs": (
+        "use a::Thing;\nstruct P<T> { x: T }\nimpl<T> Area for P<T> { fn area(&self) -> Thing { other() } }\n"
+        "trait Area { fn area(&self); }\nmacro_rules! mac { () => {} }",
+        {"P", "P.area", "Area", "Area.area", "mac"},
+        {"Thing", "other"},
+    ),
+    "A.java": (
+        "class A<T> extends Base { A() {} int get(Foo x) { return call(x); } enum E { X } }",
+        {"A", "A.A", "A.get", "A.E"},
+        {"Base", "Foo", "call"},
+    ),
+    "a.c": (
+        "#define MAX 3\ntypedef struct node { int a; } node_t;\nstatic node_t **make(int x) { return helper(x); }\n"
+        "int plain(void);",
+        {"MAX", "node_t", "node_t.node", "make", "plain"},
+        {"helper"},
+    ),
+    "a.cpp": (
+        "namespace ns { template <typename T> class Box : Base { T get() const { return v; } }; }\n"
+        "int ns::Box<int>::put(int x) { return store(x); }\nint& global() { return x; }",
+        {"ns.Box", "ns.Box.get", "ns.Box.put", "global"},
+        {"Base", "store"},
+    ),
+}
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_definitions_and_references_of_a_language(path):
+    text, defined, used = SOURCES[path]
+    syntax = analyse(path, text)
+    assert syntax.exact
+    assert {symbol.qualified for symbol in syntax.symbols} == defined
+    assert used <= syntax.references.keys()
+
+
+def test_every_grammar_is_installed_and_fits_its_queries():
+    assert [name for name in TAGS if grammar(name) is None] == []
+
+
+def test_offsets_count_characters_and_include_what_leads_a_definition():
+    syntax = analyse("a.py", PYTHON)
+    shelf, first = (next(s for s in syntax.symbols if s.name == name) for name in ("Shelf", "first"))
+    assert PYTHON[shelf.start : shelf.stop].startswith("# Leads the class.\n@final\nclass Shelf")
+    assert PYTHON[shelf.start : shelf.stop].endswith("return pick(self.books)")
+    assert PYTHON[shelf.body :].startswith('"""Holds ∞ books."""')
+    assert (shelf.line, shelf.end, shelf.signature) == (5, 11, "class Shelf(Base)")
+    assert (first.line, first.signature) == (9, "def first(self) -> Book")
+
+
+def test_a_type_is_a_unit_without_its_methods():
+    syntax = analyse("a.py", PYTHON)
+    texts = {unit.title: "".join(PYTHON[a:b] for a, b in unit.spans) for unit in syntax.units}
+    assert "Holds" in texts["Shelf"]
+    assert "pick" not in texts["Shelf"]
+    assert "pick" in texts["Shelf.first"]
+    assert "LIMIT = 3" in texts[""]
+
+
+def test_a_syntax_error_costs_only_what_it_covers():
+    found = {symbol.name for symbol in analyse("a.py", "def fine(): pass\n\nx = = (\n\ndef also(): pass\n").symbols}
+    assert "fine" in found
+
+
+def test_other_languages_have_their_line_patterns():
+    syntax = analyse("a.rb", "class A\n  def m\n    1\n  end\nend\n")
+    assert not syntax.exact
+    assert [(s.qualified, s.line, s.end) for s in syntax.symbols] == [("A", 1, 5), ("A.m", 2, 4)]
+
+
+def test_prose_is_cut_at_its_headings():
+    text = "# Title\nhello\n## Sub\nworld\n\nOther\n-----\nx\n"
+    assert [(u.title, u.line) for u in analyse("x.md", text).units] == [("Title", 1), ("Sub", 3), ("Other", 6)]
+
+
+def test_a_long_text_without_definitions_is_cut_into_pieces():
+    units = analyse("x.txt", "word\n" * 200).units
+    assert len(units) == 4
+    assert units[1].line == 61
+
+
+@given(st.text(max_size=400), st.sampled_from([*SOURCES, "a.rb", "a.md", "a.unknown"]))
+def test_whatever_a_file_holds_its_units_never_overlap_and_cover_what_is_not_blank(text, path):
+    syntax = analyse(path, text)
+    spans = sorted(span for unit in syntax.units for span in unit.spans)
+    covered = [0] * len(text)
+    for start, stop in spans:
+        assert 0 <= start < stop <= len(text)
+        for at in range(start, stop):
+            covered[at] += 1
+    assert max(covered, default=0) <= 1
+    assert all(covered[at] or not text[at].strip() for at in range(len(text)))
+    assert all(0 <= s.start <= s.stop <= len(text) for s in syntax.symbols)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("path", ["a.py", "a.ts", "a.cpp"])
+def test_brackets_without_end_are_not_parsed(path):
+    assert not analyse(path, "a(" * 100_000).exact
+
+
+def test_a_file_that_is_too_long_to_parse_is_still_text():
+    syntax = analyse("a.py", "x = 1\n" * (PARSE_LIMIT_CHARS // 6 + 1))
+    assert not syntax.exact
+    assert syntax.units
