@@ -44,9 +44,8 @@ def measure(
     from laguna_engine.gguf import drafter as drafter_file
 
     length = drafter_file.read(drafter).longest
-    options = EngineOptions(
-        model, n_ctx=CONTEXT, gpu_layers=settings.gpu_layers, threads=settings.threads, drafter=drafter
-    )
+    layers = -1 if settings.gpu_layers is None else settings.gpu_layers
+    options = EngineOptions(model, n_ctx=CONTEXT, gpu_layers=layers, threads=settings.threads or 0, drafter=drafter)
     tally = Tally()
     with Engine.open(options) as engine:
         prompts, stop_tokens = _prompts(engine, thinking=bool(settings.thinking))

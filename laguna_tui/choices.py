@@ -3,6 +3,7 @@
 What imports llama.cpp's neighbourhood is imported in the functions, so that a screen can be there before it.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def adapter_of(settings: Settings) -> tuple[str, Path] | None:
 
 
 def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, mode: "Speculation") -> "EngineOptions":
-    """What to open: an entry that has a file, decoding in this mode."""
+    """What to open without a plan: an entry that has a file, decoding in this mode."""
     from laguna_engine.engine import EngineOptions
     from laguna_engine.llama.options import KvType
 
@@ -58,13 +59,22 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
     return EngineOptions(
         model=entry.path,
         n_ctx=settings.context or entry.context,
-        kv_type=KvType(settings.kv),
-        gpu_layers=settings.gpu_layers,
-        threads=settings.threads,
+        kv_type=KvType(settings.kv or KvType.F16),
+        gpu_layers=-1 if settings.gpu_layers is None else settings.gpu_layers,
+        threads=settings.threads or 0,
         speculation=mode,
         drafter=drafter,
         adapters=(adapter,) if adapter and drafter else (),
     )
+
+
+def catalogue_context(wanted: str, entry: ModelEntry, catalogue: Mapping[str, ModelEntry]) -> int | None:
+    """The context that an entry insists on; None where the machine may decide.
+
+    An entry with a file of its own was written for this machine, or for a model that knows no other context; what is
+    said about a model to download is for machines of every kind.
+    """
+    return entry.context if wanted in catalogue and entry.source is None else None
 
 
 def economy_file(state: Path, options: "EngineOptions") -> Path:

@@ -94,10 +94,10 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
 
     add("--folder", Path, "DIR", "the code to ask about (default: the current folder)")
     add("--model", str, "NAME|FILE", "a model of the catalogue, or a GGUF file (default: nano)")
-    add("--context", int, "N", "context size in tokens")
-    add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0")
-    add("--gpu-layers", int, "N", "layers on the GPU, -1 for all")
-    add("--threads", int, "N", "CPU threads, 0 for one per core")
+    add("--context", int, "N", "context size in tokens (default: what fits)")
+    add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0 (default: what fits)")
+    add("--gpu-layers", int, "N", "layers on the GPU, -1 for all (default: what fits)")
+    add("--threads", int, "N", "CPU threads, 0 for one per core (default: what the plan says)")
     add("--temperature", float, "T", "0 is greedy")
     add("--top-k", int, "K", "keep the K likeliest tokens, 0 for all")
     add("--top-p", float, "P", "keep the likeliest tokens up to this probability")
@@ -117,6 +117,12 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
         default=default,
     )
     group.add_argument(
+        "--offline",
+        action=argparse.BooleanOptionalAction,
+        help="open no socket, and offer no download",
+        default=default,
+    )
+    group.add_argument(
         "--thinking",
         action=argparse.BooleanOptionalAction,
         help="let the model think before it answers",
@@ -126,7 +132,7 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
 
 _SETTINGS = (
     "model context kv gpu_layers threads temperature top_k top_p min_p repeat_penalty seed max_tokens speculation"
-    " drafter draft_length sample_drafts adapter theme thinking"
+    " drafter draft_length sample_drafts adapter offline theme thinking"
 ).split()
 
 

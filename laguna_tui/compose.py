@@ -22,14 +22,16 @@ def run_ask(settings: Settings, folder: Path, question: str, form: Format, *, st
     """Answer one question on stdout; returns the exit code. UserError for settings that name no model."""
     session = LocalSession.prepare(settings, folder, state_dir())
     try:
-        session.open(lambda progress: None)
+        info = session.open(lambda progress: None)
     except EngineError as error:
         return _complain(error, ExitCode.MODEL)
+    for warning in session.given_up:
+        sys.stderr.write(f"laguna-tui: {sanitize(warning)}\n")
     _stop_gently(session)
     try:
         # Closed before the session is, also when nobody reads on: the turn still has to leave the conversation whole.
         with closing(session.ask(question)) as events:
-            return run(events, form, session.title, stats=stats)
+            return run(events, form, session.title, stats=stats, opened=info.plan[0])
     except EngineError as error:
         return _complain(error, ExitCode.FAILED)
     finally:

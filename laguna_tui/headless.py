@@ -120,14 +120,14 @@ class Outcome:
         }
 
 
-def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool) -> ExitCode:
+def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, opened: str = "") -> ExitCode:
     """Write the events of one turn in the given format; returns the exit code.
 
     Args:
         events: one turn of the agent.
         form: how stdout is written.
         model: the model's title, recorded in JSON.
-        stats: also print the measured rates to stderr (text format).
+        stats: also print the measured rates to stderr (text format). opened: how the model is, for the same place.
     """
     outcome = Outcome()
     show = _WRITERS[form](sys.stdout, sys.stderr)
@@ -137,7 +137,7 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool) 
     if form is Format.JSON:
         _line(sys.stdout, _summary(outcome, model))
     if form is Format.TEXT:
-        _finish_text(outcome, stats=stats)
+        _finish_text(outcome, stats=stats, opened=opened)
     return outcome.exit_code
 
 
@@ -153,7 +153,7 @@ def _summary(outcome: Outcome, model: str) -> dict[str, object]:
     }
 
 
-def _finish_text(outcome: Outcome, *, stats: bool) -> None:
+def _finish_text(outcome: Outcome, *, stats: bool, opened: str) -> None:
     if outcome.text and not outcome.text[-1].endswith("\n"):
         sys.stdout.write("\n")
     sys.stdout.flush()
@@ -162,6 +162,8 @@ def _finish_text(outcome: Outcome, *, stats: bool) -> None:
     if stats:
         sys.stderr.write(_stats_line(outcome.rates()) + "\n")
         sys.stderr.write(_speculation_line(outcome) + "\n")
+        if opened:
+            sys.stderr.write(f"opened with {sanitize_line(opened)}\n")
 
 
 def _stats_line(rates: dict[str, object]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.errors import EngineError, NativeAbort
 from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
-from laguna_tui.choices import agent_options, described, drafter_of, economy_file, engine_options
+from laguna_tui.choices import agent_options, catalogue_context, described, drafter_of, economy_file, engine_options
 from laguna_tui.errors import UserError
 from laguna_tui.events import AgentEvent, Proof, Proving
 from laguna_tui.models.catalogue import ModelEntry, load_catalogue, resolve
@@ -25,9 +25,20 @@ if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.tools import Toolbox
     from laguna_tui.tui.session import SessionInfo
+    from laguna_tui.unplanned import Told
 
 
+# Where is kept which plans failed, in the state folder.
+NOTES = "plans.json"
 TOO_LATE = "Strict speculation must be chosen before anything is computed. Start again with --speculation strict."
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How an engine was opened, and what there is to say about it."""
+
+    options: "EngineOptions"
+    told: "Told"
 
 
 @dataclass(slots=True)
@@ -37,11 +48,14 @@ class _Parts:
     engine: "Engine"
     toolbox: "Toolbox"
     agent: "Agent"
+    how: "_How"
 
 
 @dataclass(slots=True)
 class LocalSession:
-    """A session. `mode` is how its engine decodes, once it is open; `state` keeps what it learns about drafts."""
+    """A session. `mode` is how its engine decodes, once it is open; `state` keeps what it learns about drafts and about
+    what did not fit. `context`: tokens that the catalogue insists on, None if it does not.
+    """
 
     settings: Settings
     folder: Path
@@ -49,6 +63,7 @@ class LocalSession:
     drafter: Path | None
     state: Path | None
     mode: Speculation
+    context: int | None = None
     _parts: _Parts | None = field(default=None, init=False)
     _lost: bool = field(default=False, init=False)
 
@@ -59,14 +74,21 @@ class LocalSession:
         Raises:
             UserError: the settings name no model, or no drafter, that is there.
         """
-        entry = resolve(settings.model, load_catalogue())
-        drafter = drafter_of(settings, entry)
-        return cls(settings, folder, entry, drafter, state, Speculation(settings.speculation))
+        catalogue = load_catalogue()
+        entry = resolve(settings.model, catalogue)
+        context = catalogue_context(settings.model, entry, catalogue)
+        mode = Speculation(settings.speculation)
+        return cls(settings, folder, entry, drafter_of(settings, entry), state, mode, context)
 
     @property
     def title(self) -> str:
         """The model's name, as it is shown."""
         return self.entry.title
+
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """What was given up to open the model when memory ran out, as sentences; mostly nothing."""
+        return self._parts.how.told.warnings if self._parts is not None else ()
 
     def open(self, progress: Callable[[LoadProgress], None]) -> "SessionInfo":
         """Load the model and begin a conversation.
@@ -80,12 +102,12 @@ class LocalSession:
         from laguna_tui.agent.workspace import Workspace
 
         options = agent_options(self.settings, self.entry)
-        engine = self._open_engine(self.mode, progress)
+        engine, how = self._open_engine(self.mode, progress)
         toolbox = Toolbox(Workspace(self.folder))
         known = self.entry.template
         family = Family[known] if known else family_for(engine.info.name, engine.info.chat_template)
-        self._parts = _Parts(engine, toolbox, Agent(engine, engine.vocab, family, toolbox, options))
-        return self._info(engine)
+        self._parts = _Parts(engine, toolbox, Agent(engine, engine.vocab, family, toolbox, options), how)
+        return self._info(self._parts)
 
     def ask(self, message: str) -> Generator[AgentEvent, None, None]:
         """Send a message; iterate to make it go on.
@@ -125,7 +147,7 @@ class LocalSession:
             self._reopen(mode, progress)
         self.mode = mode
         parts.agent.use_drafting(replace(parts.agent.drafting, enabled=mode is not Speculation.OFF))
-        return self._info(parts.engine)
+        return self._info(parts)
 
     def prove(self, progress: Callable[[Proving], None]) -> Proof:
         """Generate the last generation of the last answer again without speculation, and compare.
@@ -148,34 +170,40 @@ class LocalSession:
         """Free everything. Idempotent."""
         parts, self._parts = self._parts, None
         if parts is not None:
-            self._retire(parts.engine)
+            self._retire(parts)
             parts.toolbox.close()
 
-    def _retire(self, engine: "Engine") -> None:
-        """Close an engine, and keep what it learned."""
+    def _retire(self, parts: _Parts) -> None:
+        """Close the engine, and keep what it learned."""
+        engine = parts.engine
         engine.cancel()
         if self.state is not None and not self._lost:
             # An engine that fails at the very end has nothing to tell; that is no reason not to close it.
             with contextlib.suppress(EngineError):
                 learned = engine.economy()
                 if learned:
-                    save_economy(self._economy_file(engine.info.speculation), learned)
+                    save_economy(economy_file(self.state, parts.how.options), learned)
         engine.close()
 
-    def _open_engine(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "Engine":
+    def _open_engine(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "tuple[Engine, _How]":
+        """As planned for the memory that is free now."""
         from laguna_engine.engine import Engine
+        from laguna_tui.unplanned import unplanned
 
-        options = self._engine_options(mode)
-        if self.state is not None:
-            options = replace(options, economy=load_economy(self._economy_file(mode)))
-        return Engine.open(options, progress)
+        def opened(options: "EngineOptions") -> Engine:
+            if self.state is not None:
+                options = replace(options, economy=load_economy(economy_file(self.state, options)))
+            return Engine.open(options, progress)
 
-    def _engine_options(self, mode: Speculation) -> "EngineOptions":
-        return engine_options(self.settings, self.entry, self.drafter, mode)
+        asked = engine_options(self.settings, self.entry, self.drafter, mode)
+        clear = unplanned(asked, self.settings)
+        if clear is not None:
+            return opened(clear[0]), _How(*clear)
+        from laguna_tui.planned import open_planned
 
-    def _economy_file(self, mode: Speculation) -> Path:
-        assert self.state is not None, "only asked for where something is kept"
-        return economy_file(self.state, self._engine_options(mode))
+        notes = self.state / NOTES if self.state is not None else None
+        engine, options, told = open_planned(asked, self.settings, self.entry.title, self.context, notes, opened)
+        return engine, _How(options, told)
 
     def _reopen(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> None:
         """Another engine for the same conversation, or the one there was when the new one cannot be had.
@@ -184,26 +212,27 @@ class LocalSession:
         """
         parts = self._open_parts()
         before = parts.engine.info.speculation
-        self._retire(parts.engine)
+        self._retire(parts)
         self._lost = True
         try:
-            self._take(self._open_engine(mode, progress))
+            self._take(*self._open_engine(mode, progress))
         except EngineError:
             if mode is not before:
-                self._take(self._open_engine(before, progress))
+                self._take(*self._open_engine(before, progress))
             raise
 
-    def _take(self, engine: "Engine") -> None:
+    def _take(self, engine: "Engine", how: _How) -> None:
         parts = self._open_parts()
-        parts.engine = engine
+        parts.engine, parts.how = engine, how
         parts.agent.use_engine(engine, engine.vocab)
         self._lost = False
 
-    def _info(self, engine: "Engine") -> "SessionInfo":
+    def _info(self, parts: _Parts) -> "SessionInfo":
         from laguna_tui.tui.session import SessionInfo
 
-        info = engine.info
-        return SessionInfo(engine.n_ctx, described(info), info.warnings, self.mode, info.drafter)
+        info, told = parts.engine.info, parts.how.told
+        warnings = (*told.warnings, *info.warnings)
+        return SessionInfo(info.n_ctx, described(info), warnings, self.mode, info.drafter, plan=told.lines)
 
     def _open_parts(self) -> _Parts:
         if self._parts is None:

@@ -23,13 +23,16 @@ MIN_CONTEXT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a session is run with. None means: what the model's catalogue entry says."""
+    """What a session is run with. None means: what the model's catalogue entry says, or what its plan finds best.
+
+    offline: nothing is asked of the network, and nothing that would need it is offered.
+    """
 
     model: str = "nano"
     context: int | None = None
-    kv: str = "f16"
-    gpu_layers: int = -1
-    threads: int = 0
+    kv: str | None = None
+    gpu_layers: int | None = None
+    threads: int | None = None
     thinking: bool | None = None
     temperature: float | None = None
     top_k: int | None = None
@@ -43,6 +46,7 @@ class Settings:
     draft_length: int | None = None
     sample_drafts: bool = False
     adapter: str | None = None
+    offline: bool = False
     theme: str = "auto"
 
     def merged(self, changes: Mapping[str, object]) -> "Settings":
@@ -89,14 +93,14 @@ def checked(settings: Settings, source: str) -> Settings:
     """
     kinds: dict[str, tuple[type, ...]] = {
         "model": (str,),
-        "kv": (str,),
         "theme": (str,),
         "speculation": (str,),
-        **dict.fromkeys(("drafter", "adapter"), (str, type(None))),
-        "sample_drafts": (bool,),
+        **dict.fromkeys(("kv", "drafter", "adapter"), (str, type(None))),
+        **dict.fromkeys(("sample_drafts", "offline"), (bool,)),
         "thinking": (bool, type(None)),
-        **dict.fromkeys(("gpu_layers", "threads"), (int,)),
-        **dict.fromkeys(("context", "top_k", "seed", "max_tokens", "draft_length"), (int, type(None))),
+        **dict.fromkeys(
+            ("context", "gpu_layers", "threads", "top_k", "seed", "max_tokens", "draft_length"), (int, type(None))
+        ),
         **dict.fromkeys(("temperature", "top_p", "min_p", "repeat_penalty"), (int, float, type(None))),
     }
     for key, allowed in kinds.items():
@@ -110,10 +114,10 @@ def checked(settings: Settings, source: str) -> Settings:
 
 def _in_range(settings: Settings, source: str) -> None:
     rules: tuple[tuple[str, bool, str], ...] = (
-        ("kv", settings.kv in KV_TYPES, f"one of {', '.join(KV_TYPES)}"),
+        ("kv", settings.kv is None or settings.kv in KV_TYPES, f"one of {', '.join(KV_TYPES)}"),
         ("context", (settings.context or MIN_CONTEXT) >= MIN_CONTEXT, f"at least {MIN_CONTEXT}"),
-        ("gpu_layers", settings.gpu_layers >= -1, "-1 (all) or a number of layers"),
-        ("threads", settings.threads >= 0, "0 (one per core) or more"),
+        ("gpu_layers", (settings.gpu_layers or 0) >= -1, "-1 (all) or a number of layers"),
+        ("threads", (settings.threads or 0) >= 0, "0 (one per core) or more"),
         ("temperature", 0.0 <= (settings.temperature or 0.0) <= 5.0, "between 0 and 5"),
         ("top_k", (settings.top_k or 0) >= 0, "0 (off) or more"),
         ("top_p", 0.0 < (1.0 if settings.top_p is None else settings.top_p) <= 1.0, "above 0, at most 1"),

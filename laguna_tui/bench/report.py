@@ -98,8 +98,8 @@ class Report:
         settings, sampling = self.options.settings, self.options.sampling
         return {
             "speculation": settings.speculation,
-            "threads": settings.threads,
-            "gpu_layers": settings.gpu_layers,
+            "threads": settings.threads or 0,
+            "gpu_layers": -1 if settings.gpu_layers is None else settings.gpu_layers,
             "tokens": self.options.tokens,
             "repeats": self.options.repeats,
             "use": self.options.use,
@@ -112,8 +112,9 @@ class Report:
         settings = self.options.settings
         threads = f"{settings.threads} threads" if settings.threads else "one thread per core"
         lines = [
-            f"{prompts} prompts, {answers} answers of up to {self.options.tokens} tokens; KV cache {settings.kv}, "
-            f"{threads}, {settings.speculation} mode, temperature {self.options.sampling.temperature:g}",
+            f"{prompts} prompts, {answers} answers of up to {self.options.tokens} tokens; "
+            f"KV cache {settings.kv or 'f16'}, {threads}, {settings.speculation} mode, "
+            f"temperature {self.options.sampling.temperature:g}",
             f"model: {self.model.line()}",
         ]
         lines += [] if self.drafter is None else [f"drafter: {self.drafter.line()}"]

@@ -26,6 +26,7 @@ from laguna_tui.tui.status import Status
 from laguna_tui.tui.transcript.welcome import Welcome
 from laguna_tui.tui.turns import Cleared, Failed, Idle, Opened, State, Switched, Turns
 from laguna_tui.tui.widgets.drafts import DraftsScreen
+from laguna_tui.tui.widgets.plan import PlanScreen
 from laguna_tui.tui.widgets.prompt import Prompt
 
 # Fast enough to look continuous, slow enough to leave the processor to the model.
@@ -55,6 +56,7 @@ class LagunaApp(Shell):
         self.book = SpeedBook()
         self._welcome = Welcome(self._model, self._folder)
         self._warned: set[str] = set()
+        self._plan: tuple[str, ...] = ()
         self._poller: Timer | None = None
         self._interrupted_at = -TWICE_S
         self._speed_shown_at = -NUMBERS_S
@@ -143,6 +145,7 @@ class LagunaApp(Shell):
         mode = MODE_NAMES[info.mode] if info.mode else ""
         self.status_bar.status = replace(self.status_bar.status, size=info.context_size, load=None, mode=mode)
         self.book.mode, self.book.drafter = info.mode, sanitize_line(info.drafter)
+        self._plan = tuple(map(sanitize_line, info.plan))
         for warning in info.warnings:
             if warning not in self._warned:
                 self.conversation.say(sanitize(warning), "warning")
@@ -220,6 +223,12 @@ class LagunaApp(Shell):
         elif self._turns.state is State.BUSY:
             self.action_stop()
         self.tell("Press Ctrl+C again to quit.")
+
+    # -- models
+
+    def action_plan(self) -> None:
+        """Say how the model was opened, and why so."""
+        self.push_screen(PlanScreen(self._plan))
 
     # -- speculation
 

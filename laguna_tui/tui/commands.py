@@ -26,6 +26,7 @@ COMMANDS = (
     Command("Tint", "Tint the answer by who proposed it", "tint", "/tint"),
     Command("Drafts", "What was drafted, and what did not stand", "drafts", "/drafts"),
     Command("Prove", "Prove that speculation changed nothing", "prove", "/prove"),
+    Command("Plan", "How the model was opened, and why so", "plan", "/plan"),
     Command("Strict", "Strict speculation, or back to fast", "strict", "/strict"),
     Command("Speculation off or on", "Decode plainly from the next answer on, or draft", "speculation"),
     Command("Open or close thinking", "Show what the model thought", "toggle_thinking"),

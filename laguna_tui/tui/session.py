@@ -17,6 +17,7 @@ class SessionInfo:
     """What is known once the model is loaded: `context_size` in tokens, and things the user should be told.
 
     `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
+    `plan` says how it was opened, in short, and then why so, a sentence each.
     """
 
     context_size: int
@@ -24,6 +25,7 @@ class SessionInfo:
     warnings: tuple[str, ...] = ()
     mode: Speculation | None = None
     drafter: str = ""
+    plan: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

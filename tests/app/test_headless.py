@@ -95,6 +95,11 @@ def test_the_statistics_say_what_speculation_brought(capsys):
     )
 
 
+def test_the_statistics_say_how_the_model_was_opened(capsys):
+    run(iter(TURN), Format.TEXT, "Nano", stats=True, opened="64 K tokens of context, q8_0 cache")
+    assert "opened with 64 K tokens of context, q8_0 cache\n" in capsys.readouterr().err
+
+
 def test_the_statistics_say_why_nothing_was_drafted(capsys):
     run(iter((ROUNDS[1], *TURN)), Format.TEXT, "Nano", stats=True)
     assert "speculation: nothing was drafted (off: would cost 12 % here)" in capsys.readouterr().err

@@ -14,7 +14,7 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
     file = tmp_path / "config.toml"
     file.write_text('model = "xs-2.1"\ncontext = 32768\nthinking = false\n')
     settings = load_settings(file).merged({"context": 16384, "kv": None})
-    assert (settings.model, settings.context, settings.thinking, settings.kv) == ("xs-2.1", 16384, False, "f16")
+    assert (settings.model, settings.context, settings.thinking, settings.kv) == ("xs-2.1", 16384, False, None)
 
 
 @pytest.mark.parametrize(

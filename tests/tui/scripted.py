@@ -58,6 +58,7 @@ class ScriptedSession:
         drafter: str = "",
         proof: Proof | Exception = IDENTICAL,
         proof_gate: threading.Event | None = None,
+        plan: tuple[str, ...] = (),
     ) -> None:
         self.title = title
         self.folder = folder
@@ -73,7 +74,7 @@ class ScriptedSession:
         self.proof_gate = proof_gate
         self._proof = proof
         self._mode_error = mode_error
-        self.info = SessionInfo(context_size, details, warnings, mode, drafter)
+        self.info = SessionInfo(context_size, details, warnings, mode, drafter, plan)
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         for percent in (0, 50, 100):

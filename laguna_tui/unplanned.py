@@ -1,0 +1,60 @@
+"""Opening a model without a plan: it is small, or the user fixed everything. Costs no time and looks at no memory."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from laguna_engine.ggml.device import Device
+from laguna_engine.llama.options import physical_cores
+from laguna_engine.options import EngineOptions, Speculation
+from laguna_tui.settings import Settings
+
+SMALL_BYTES = 64 << 20
+"""A file below this fits on any machine that runs this program: a plan would only delay it."""
+
+_KIB = 1024
+_AS_SET = "Opened as you set it; nothing was planned."
+_FITS_ANYWHERE = "size: {} MB fit on any machine, so nothing was planned."
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an opening tells: `lines` say how, the first one in short, the others why; `warnings` are for now."""
+
+    lines: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def unplanned(options: EngineOptions, settings: Settings) -> tuple[EngineOptions, Told] | None:
+    """What to open and what to tell, when there is nothing to plan; else None."""
+    gpus = any(device.kind in ("gpu", "igpu") for device in Device.all())
+    if None not in (settings.context, settings.kv, settings.gpu_layers, settings.threads):
+        return options, Told((summary(options, gpus=gpus), _AS_SET))
+    size = _size(options.model)
+    if size >= SMALL_BYTES:
+        return None
+    if settings.threads is None:
+        # One core stays free: when llama.cpp has all of them, whatever else runs stops it again and again.
+        options = replace(options, threads=max(1, physical_cores() - 1))
+    return options, Told((summary(options, gpus=gpus), _FITS_ANYWHERE.format(max(1, round(size / 1e6)))))
+
+
+def summary(options: EngineOptions, *, gpus: bool) -> str:
+    """How it is opened, in short. gpus: whether anything is on one."""
+    layers = options.gpu_layers
+    where = "all layers on the GPU" if layers < 0 else f"{layers} layers on the GPU"
+    off = options.speculation is Speculation.OFF
+    drafts = "no speculation" if off else "drafter" if options.drafter else "drafts by copying"
+    place = where if gpus and layers else "on the CPU"
+    return f"{_tokens(options.n_ctx)} of context, {options.kv_type.value} cache, {place}, {drafts}"
+
+
+def _tokens(count: int) -> str:
+    return f"{count // _KIB} K tokens" if count and count % _KIB == 0 else f"{count:,} tokens" if count else "all"
+
+
+def _size(path: Path) -> int:
+    """Bytes of the file. One that is not there is small: the engine says best what is wrong with it."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
