@@ -20,7 +20,7 @@ _STRENGTH, _LOUDNESS = 40.0, 10.0
 
 @dataclass(frozen=True)
 class Size:
-    """Dimensions; the defaults make a target of 67 MB and drafters of 11 MB."""
+    """Dimensions; the defaults make a target of 71 MB and drafters of 20 MB."""
 
     n_layer: int = 8
     n_embd: int = 512
