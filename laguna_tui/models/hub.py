@@ -113,13 +113,17 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _library() -> Any:
-    """huggingface_hub, without its question of who is running it, which would be asked at every first use."""
+    """huggingface_hub, without its question of who is running it, which would be asked at every first use.
+
+    It also prints what servers want said, as they said it, on a screen that may be drawn on: that is turned off.
+    """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import huggingface_hub
     import huggingface_hub.constants
     import huggingface_hub.errors
     import huggingface_hub.utils
 
+    huggingface_hub.utils.logging.set_verbosity_error()
     return huggingface_hub
 
 

@@ -198,10 +198,9 @@ class Store:
         with Claim(base) as claim:
             if not claim.take():
                 raise UserError(f"{name} is being downloaded by {claim.holder()}; stop that first")
-            paths = [part_of(base), journal_of(base)]
-            final = self.final(source, name)
             freed = 0
-            for path in (final, *paths):
+            # `base` itself is what a conversion that was killed left.
+            for path in (self.final(source, name), part_of(base), journal_of(base), base):
                 freed += path.stat().st_size if path.is_file() else 0
                 path.unlink(missing_ok=True)
             self._record_path(source, name).unlink(missing_ok=True)

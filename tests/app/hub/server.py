@@ -182,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             getattr(self, f"_{kind}")(path, fault)
 
-    def _api(self, path: str, _: object) -> None:
+    def _api(self, path: str, fault: object) -> None:
         parts = path.removeprefix("/api/models/").split("/")
         name = "/".join(parts[:2])
         repository = self._allowed(name)
@@ -193,7 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         siblings = [repository.sibling(file) for file in repository.files]
         body = {"id": name, "modelId": name, "sha": repository.commit, "siblings": siblings, "tags": [], "downloads": 0}
-        self._answer(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        more = fault.more if isinstance(fault, Headers) else {}
+        self._answer(200, json.dumps(body).encode(), {"Content-Type": "application/json", **more})
 
     def _file(self, path: str, fault: object) -> None:
         name, _, rest = path.lstrip("/").partition("/resolve/")

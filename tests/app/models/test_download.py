@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import published
@@ -18,8 +19,8 @@ from laguna_tui.models.faults import DownloadError
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.part import bytes_on_the_way, part_of
 from laguna_tui.models.store import State, Store
-from tests.app.hub.sample import CHECKPOINT, DATA, FILE, REPOSITORY, Told, model
-from tests.app.hub.server import Cut, LoopbackHub, Repository, Stall, sha256
+from tests.app.hub.sample import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, Told, model
+from tests.app.hub.server import Cut, Headers, LoopbackHub, Repository, Stall, sha256
 
 Get = Callable[..., Download]
 
@@ -76,6 +77,12 @@ def test_a_token_opens_a_private_repository_and_never_reaches_the_storage(get: G
 def test_nobody_asks_who_is_running_it(get: Get, hub: LoopbackHub):
     get().run()
     assert not [request for request in hub.requests if "agent" in request.path]
+
+
+def test_nothing_a_server_wants_said_reaches_the_terminal(get: Get, hub: LoopbackHub, capfd):
+    hub.faults["api"] = [Headers({"X-HF-Warning": "loud; \x1b]0;owned\x07 please log in"})]
+    get().run()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_several_files_are_one_download(get: Get, hub: LoopbackHub, store: Store):
@@ -157,6 +164,35 @@ def test_cancelling_removes_what_arrived_and_only_that(get: Get, hub: LoopbackHu
     assert store.status(model()).state is State.MISSING
     assert not part_of(store.base(model().source, FILE)).exists()
     assert store.status(small).state is State.COMPLETE
+
+
+def test_a_pause_while_old_bytes_are_checked_loses_none_of_them(get: Get, hub: LoopbackHub, store: Store):
+    hub.faults["storage"] = [Cut(200_000)]
+    with pytest.raises(DownloadError):
+        get(patience=replace(HASTY, tries=1)).run()
+    download: list[Download] = []
+
+    def told(said: DownloadProgress) -> None:
+        if said.phase is Phase.VERIFY:
+            download[0].pause()
+
+    download.append(get(progress=told))
+    assert download[0].run() is Outcome.PAUSED
+    assert bytes_on_the_way(store.base(model().source, FILE)) == 200_000
+    assert get().run() is Outcome.DONE
+    assert hub.asked("storage")[-1].start == 200_000
+
+
+def test_two_downloads_in_one_process_share_one_too(get: Get, hub: LoopbackHub, store: Store):
+    hub.faults["storage"] = [Stall(180_000)]
+    first, results = on_a_thread(get(patience=None))
+    until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+    second, more = on_a_thread(get())
+    hub.go_on.set()
+    for thread in (first, second):
+        thread.join(20)
+    assert results == more == [Outcome.DONE]
+    assert len(hub.asked("storage")) == 1
 
 
 PROGRAM = """

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from laguna_tui.cli import main
@@ -162,6 +163,17 @@ def test_a_signal_keeps_what_has_arrived(environment, run: Run, hub: LoopbackHub
     assert run("path", "small").returncode == 1
     assert run("download", "small", "--only").returncode == 0
     assert hub.asked("storage")[-1].start == 200_000
+
+
+def test_on_a_terminal_one_line_says_how_far_it_is(environment, hub: LoopbackHub):
+    hub.faults["storage"] = [Stall(200_000)]
+    program, *arguments = command("download", "small", "--only")
+    shown = pexpect.spawn(program, arguments, env=environment, timeout=20, dimensions=(24, 60), encoding="utf-8")
+    shown.expect(r"\r\x1b\[Kdownloading laguna-Q4_K_M.gguf, 200 kB of 300 kB \(67%\)")
+    hub.go_on.set()
+    shown.expect(r"\r\x1b\[Ksmall: .*laguna-Q4_K_M.gguf")
+    shown.expect(pexpect.EOF)
+    assert shown.wait() == 0
 
 
 def test_an_interrupted_download_shows_how_far_it_is(run: Run, hub: LoopbackHub):
