@@ -44,7 +44,9 @@ class Opening:
             self._options.model,
             gpu_layers=self._options.gpu_layers,
             check_tensors=self._options.check_tensors,
-            extra_bufts=not strict,
+            extra_bufts=self._options.repack and not strict,
+            kept=self._options.kept_experts,
+            split=self._options.split,
             progress=lambda fraction: self._tell("weights", fraction),
         )
         assembly = self._assembly = Assembly(model, self._options)

@@ -7,6 +7,10 @@ from pathlib import Path
 
 from laguna_engine.llama.options import KvType
 
+DEFAULT_CONTEXT = 4096
+"""Positions that a drafter's full-attention layers look back. Drafters are trained on a few thousand tokens and get
+worse beyond; and every layer pays memory for each."""
+
 
 class Speculation(Enum):
     """What speculative decoding may do to the arithmetic.
@@ -30,9 +34,12 @@ class EngineOptions:
     threads: 0 means the physical cores. swa_full: keep sliding-window layers at full length, which allows any edit of
     the prompt to reuse the cache and costs the memory of a full-attention model. check_tensors: look for damaged
     weights, which reads the whole file.
+    kept_experts: a regular expression of weights that stay in RAM, whatever `gpu_layers` says. split: the share of the
+    layers that each GPU takes, in llama.cpp's order; empty leaves it to llama.cpp. repack: let the CPU rearrange its
+    weights, which is faster and takes memory of its own.
     drafter: a DFlash-family GGUF made for this model; without one only copying drafts. adapters: named LoRA files for
     the drafter, chosen by request. economy: what `Engine.economy` said in an earlier session, so that which drafts pay
-    need not be learned again.
+    need not be learned again. draft_context: most positions that a drafter looks back, whatever it was trained on.
     """
 
     model: Path
@@ -44,10 +51,14 @@ class EngineOptions:
     threads: int = 0
     swa_full: bool = False
     check_tensors: bool = False
+    kept_experts: str = ""
+    split: tuple[float, ...] = ()
+    repack: bool = True
     speculation: Speculation = Speculation.FAST
     drafter: Path | None = None
     adapters: tuple[tuple[str, Path], ...] = ()
     economy: Mapping[str, object] | None = None
+    draft_context: int = DEFAULT_CONTEXT
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,7 @@ from laguna_engine.ggml.types import Type
 from laguna_engine.gguf import adapter as adapter_files
 from laguna_engine.gguf import drafter as drafters
 from laguna_engine.gguf.drafter import DrafterHeader, TargetFacts
-
-DEFAULT_CONTEXT = 4096
-"""Positions that full-attention layers look back. Drafters are trained on a few thousand tokens and get worse beyond;
-and every layer pays memory for each."""
+from laguna_engine.options import DEFAULT_CONTEXT
 
 _EMBEDDING = "token_embd.weight"
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from laguna_engine.draft.dflash import DEFAULT_CONTEXT
 from laguna_engine.fit.devices import GIB, DeviceFacts, Machine
 from laguna_engine.fit.drafter import DrafterShape
 from laguna_engine.fit.memory import ALL, FEATURE_OUTPUTS, HOST, VERIFY_OUTPUTS, Load, Memory, memory_of
 from laguna_engine.fit.shape import ModelShape
 from laguna_engine.fit.wishes import ENOUGH, KV_TYPES, LEAST, LONG, STEPS, UBATCHES, First, Merits, Wishes
 from laguna_engine.llama.options import KvType
+from laguna_engine.options import DEFAULT_CONTEXT
 
 _SPARE_SHARE = 64
 """One part in so many of a GPU is left free: a desktop grows, and free memory is never in one piece."""

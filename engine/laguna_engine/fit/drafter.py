@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from laguna_engine.draft.dflash import DEFAULT_CONTEXT
 from laguna_engine.draft.dflash_inject import LARGEST
 from laguna_engine.draft.dflash_ring import Ring, header_slots
 from laguna_engine.gguf.drafter import DrafterHeader
+from laguna_engine.options import DEFAULT_CONTEXT
 
 _F16, _F32 = 2, 4
 _SPARE_ROWS = 64

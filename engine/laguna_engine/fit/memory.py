@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from laguna_engine.draft.dflash import DEFAULT_CONTEXT
 from laguna_engine.fit.compute import Work, compute_size, inputs_size
 from laguna_engine.fit.devices import DeviceFacts
 from laguna_engine.fit.drafter import DrafterShape, drafter_size
 from laguna_engine.fit.shape import LayerShape, ModelShape
 from laguna_engine.gguf.formats import TENSOR_FORMATS
 from laguna_engine.llama.options import KvType
+from laguna_engine.options import DEFAULT_CONTEXT
 
 HOST = "CPU"
 ALL = -1

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from laguna_engine.errors import EngineClosed, ModelFileError
+from laguna_engine.ggml.device import Device
 from laguna_engine.gguf import header as gguf_header
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.native.library import lib, log, recent_log
-from laguna_engine.native.structs import KvOverride, ModelHandle, ModelParams, ProgressCallback
+from laguna_engine.native.structs import BufferOverride, KvOverride, ModelHandle, ModelParams, ProgressCallback
 
 if TYPE_CHECKING:
     from laguna_engine.llama.context import Context
@@ -67,13 +68,16 @@ class Model:
         use_mmap: bool = True,
         check_tensors: bool = False,
         extra_bufts: bool = True,
+        kept: str = "",
+        split: Sequence[float] = (),
         progress: Callable[[float], bool] | None = None,
         overrides: Mapping[str, OverrideValue] | None = None,
     ) -> Self:
         """Check the file and load it.
 
         gpu_layers: layers to offload, -1 for all. check_tensors: look for NaN and infinity in every weight, which
-        reads the whole file. extra_bufts: allow repacked CPU weights (faster, not bit-identical).
+        reads the whole file. extra_bufts: allow repacked CPU weights (faster, not bit-identical). kept: a regular
+        expression of weights that stay in RAM. split: the share of the layers that each GPU takes.
         progress: called with 0 to 1; returning False cancels, an exception cancels and is raised from here.
         overrides: metadata to replace. ModelFileError if the file is refused, by the check or by llama.cpp.
         """
@@ -83,6 +87,8 @@ class Model:
         params.n_gpu_layers = gpu_layers
         params.load_mode = _LOAD_MAPPED if use_mmap else _LOAD_INTO_MEMORY
         params.check_tensors, params.use_extra_bufts = check_tensors, extra_bufts
+        placement = _Placement(kept, split)
+        params.tensor_buft_overrides, params.tensor_split = placement.overrides, placement.split
         params.progress_callback = watcher.callback
         params.kv_overrides = _native_overrides(overrides or {})
         log.clear()
@@ -111,6 +117,21 @@ class Model:
             self.vocab.close()
             lib.llama_model_free(self._handle)
             self._handle.value = None
+
+
+class _Placement:
+    """Which weights stay in RAM and how the GPUs share the layers, as llama.cpp reads it while it loads."""
+
+    def __init__(self, kept: str, split: Sequence[float]) -> None:
+        most = lib.llama_max_devices()
+        if len(split) > most or min(split, default=0) < 0:
+            raise ModelFileError(f"the split {list(split)} is none for {most} GPUs; give each a share of 0 or more")
+        self._list = (BufferOverride * 2)()
+        if kept:
+            self._list[0].pattern = kept.encode()
+            self._list[0].buffer_type = lib.ggml_backend_dev_buffer_type(Device.cpu().handle).value
+        self.overrides = ctypes.addressof(self._list) if kept else None
+        self.split = (ctypes.c_float * most)(*split) if split else None
 
 
 class _Progress:

@@ -146,6 +146,12 @@ class KvOverride(ctypes.Structure):
     _fields_ = (("tag", c_int), ("key", c_char * 128), ("value", KvOverrideValue))
 
 
+class BufferOverride(ctypes.Structure):
+    """`llama_model_tensor_buft_override`; a list of them ends in an empty one."""
+
+    _fields_ = (("pattern", c_char_p), ("buffer_type", c_void_p))
+
+
 class ModelParams(ctypes.Structure):
     """`llama_model_params`."""
 

@@ -12,6 +12,7 @@ from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.draft.suffix_files import FileDrafter
 from laguna_engine.errors import ContextError, GraphError
 from laguna_engine.events import Source
+from laguna_engine.fit.ladder import ran_out
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.ggml.weights import Weights
@@ -67,8 +68,10 @@ class Assembly:
         taps = Taps(*self._tap_arguments(options))
         try:
             context = Context(self.model, options, taps)
-        except (ContextError, GraphError):
+        except (ContextError, GraphError) as error:
             taps.close()
+            if ran_out(error):
+                raise
             return self._without_hook(options, recent_log())
         if hook_is_right(self.model, options, context, taps):
             return context
@@ -86,7 +89,7 @@ class Assembly:
         drafters: dict[Source, Drafter] = {Source.SUFFIX: suffix, Source.FILE: files}
         taps = target.context.taps
         feed = None
-        if taps is not None and self._open_dflash(taps) and self._dflash is not None:
+        if taps is not None and self._open_dflash(taps, target.capacity) and self._dflash is not None:
             drafters[Source.DFLASH] = self._dflash
             assert taps.features is not None, "a drafter always has taps"
             tapped_last = self.model.n_layer - 1 in taps.layers
@@ -117,7 +120,7 @@ class Assembly:
         self.warnings.append(f"drafting costs more than it should: this llama.cpp takes no graph hook ({why})")
         return Context(self.model, options, CallbackTaps(*self._tap_arguments(options)))
 
-    def _open_dflash(self, taps: Taps | CallbackTaps) -> bool:
+    def _open_dflash(self, taps: Taps | CallbackTaps, capacity: int) -> bool:
         path = self.options.drafter
         if self._drafter is None or path is None or taps.features is None:
             return False
@@ -130,7 +133,8 @@ class Assembly:
                 HostRows(self.model.header, "token_embd.weight"),
                 taps.backend,
                 self.options.adapters,
-                context=self.options.n_ctx or self.model.n_ctx_train,
+                context=min(self.options.draft_context, capacity),
+                repack=self.options.repack,
             )
         except GraphError as error:
             self.warnings.append(f"the drafter {path.name} is not used: {error}")
