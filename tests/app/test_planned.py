@@ -1,6 +1,8 @@
 """Opening by a plan: on a real engine and imagined machines, with allocations that fail when a test says so."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from laguna_engine.errors import ContextError, EngineError, ModelFileError
 from laguna_engine.fit.imagined import XS_DRAFTER, imagined
 from laguna_engine.fit.plan import DoesNotFit, choose_plan
 from laguna_engine.fit.simulated import simulated
+from laguna_engine.options import EngineOptions
 from laguna_tui import planned, unplanned
 from laguna_tui.local import NOTES, LocalSession
 from laguna_tui.models.catalogue import load_catalogue
@@ -127,13 +130,12 @@ def test_an_error_that_is_not_about_memory_is_told_at_once(planning, tried, tiny
     assert len(seen) == 1
 
 
-def test_where_experts_would_stay_in_ram_whole_layers_do_and_the_plan_says_so():
+def test_experts_that_stay_in_ram_are_named_to_the_engine():
     entry = load_catalogue()["xs-2.1"]
     shape = imagined(entry.title, entry.facts, entry.context_max, entry.source.size)
     plan = choose_plan(shape, XS_DRAFTER, simulated("8GB ram-32GB"))
+    options = planned._with_plan(EngineOptions(Path("model.gguf")), Settings(), plan)
     assert plan.load.home_experts
-    possible, besides = planned._expressible(plan)
-    assert not possible.load.home_experts
-    assert 0 <= possible.load.gpu_layers < len(shape.layers)
-    assert possible.memory.gpus[0].total <= plan.memory.gpus[0].total
-    assert any("whole layers" in line for line in besides)
+    assert re.search(options.kept_experts, f"blk.{plan.load.home_experts[0]}.ffn_up_exps.weight")
+    assert not re.search(options.kept_experts, f"blk.{plan.load.home_experts[0]}.attn_q.weight")
+    assert options.draft_context == plan.load.draft_context

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -57,7 +58,9 @@ def climb(
         except EngineError as error:
             if not ran_out(error):
                 raise
-            notes.failed(rung)
+            # The note is for the next time; a disk that refuses it is no reason not to go on now.
+            with suppress(OSError):
+                notes.failed(rung)
             before, failure = rung, error
     if failure is not None:
         raise failure
