@@ -1,1 +1,1 @@
-"""The models the app knows: what they are called, where their file is and how they like to be run."""
+"""The models the app knows: what they are called, how they like to be run, and getting and keeping their files."""

@@ -131,11 +131,14 @@ def _read(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def _merged(table: Any, change: Any) -> Any:
-    """An entry with the user's keys over it. What says which file it is goes together: all of it, or nothing."""
+    """An entry with the user's keys over it. The hash of a file is not inherited by another one."""
     if not isinstance(table, dict) or not isinstance(change, dict):
         return change or table
-    kept = {key: value for key, value in table.items() if key not in IDENTITY or not set(IDENTITY) & set(change)}
-    return {**kept, **change}
+    lost: set[str] = set()
+    for group in IDENTITY:
+        if lost or set(group) & set(change):
+            lost |= set(group)
+    return {**{key: value for key, value in table.items() if key not in lost}, **change}
 
 
 def _rooted(table: Mapping[str, Any], change: Mapping[str, Any], shipped: Path, own: Path) -> dict[str, Any]:

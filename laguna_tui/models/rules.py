@@ -14,8 +14,9 @@ from laguna_tui.models.entry import Kind
 
 TEMPLATES = ("XS_2", "XS_2_1", "S_2_1")
 
-# Only these say which file it is; an override of one of them does not inherit the others.
-IDENTITY = ("repository", "revision", "file", "files", "sha256", "size", "convert")
+# What says where a file is, which version of it, and what its bytes are: whoever changes one of these means another
+# file, so that nothing behind it in this order is inherited.
+IDENTITY = (("repository", "file", "files", "convert"), ("revision",), ("sha256", "size"))
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -4,6 +4,7 @@ import pytest
 
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue, match_entry, resolve
+from laguna_tui.models.store import Store
 
 
 def test_the_shipped_catalogue_loads_and_its_bundled_file_is_there():
@@ -47,9 +48,9 @@ def test_a_name_that_is_nothing_lists_what_there_is():
         resolve("nonsense", load_catalogue())
 
 
-def test_a_known_model_without_a_file_asks_for_it():
+def test_a_known_model_without_a_file_asks_for_it(tmp_path):
     with pytest.raises(UserError, match=r"Laguna XS 2\.1 is known.*--model FILE\.gguf"):
-        resolve("xs-2.1", load_catalogue())
+        resolve("xs-2.1", load_catalogue(), Store(tmp_path))
 
 
 def test_a_drafter_is_known_only_when_its_file_is_there(tmp_path):

@@ -10,7 +10,7 @@ DATA = random.Random(7).randbytes(300_000)
 FILE = "laguna-Q4_K_M.gguf"
 REPOSITORY = "poolside/Laguna-GGUF"
 CHECKPOINT = 16_384
-HASTY = Patience(stall_s=0.4, first_s=0.01, longest_s=0.02, tries=4)
+HASTY = Patience(stall_s=10.0, first_s=0.01, longest_s=0.02, tries=4)
 
 
 def model(*files: str, repository: str = REPOSITORY, name: str = "laguna", **source: object) -> ModelEntry:

@@ -125,6 +125,16 @@ def test_another_file_does_not_inherit_the_hash_of_the_one_it_replaces(tmp_path)
     assert (source.repository, source.files, source.sha256, source.size) == ("me/mine", ("mine.gguf",), None, None)
 
 
+@pytest.mark.parametrize(
+    ("change", "revision", "sha256"),
+    [('revision = "v2"', "v2", None), (f'sha256 = "{"ab" * 32}"', "main", "ab" * 32), ("size = 7", "main", None)],
+)
+def test_another_version_of_a_file_stays_in_its_place_and_inherits_no_hash(tmp_path, change, revision, sha256):
+    source = load_catalogue(own=own(tmp_path, f'[models."xs-2.1"]\n{change}\n'))["xs-2.1"].source
+    assert (source.repository, source.files) == ("poolside/Laguna-XS-2.1-GGUF", ("Laguna-XS-2.1-Q4_K_M.gguf",))
+    assert (source.revision, source.sha256) == (revision, sha256)
+
+
 def test_a_new_entry_names_a_file_beside_the_users_own_catalogue(tmp_path):
     (tmp_path / "mine.gguf").touch()
     body = "\n".join(f"{key} = {json.dumps(value)}" for key, value in TARGET.items() if key != "sampling")
