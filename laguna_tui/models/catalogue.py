@@ -133,7 +133,7 @@ def _read(path: Path, remedy: str) -> dict[str, Any]:
 def _merged(table: Any, change: Any) -> Any:
     """An entry with the user's keys over it. The hash of a file is not inherited by another one."""
     if not isinstance(table, dict) or not isinstance(change, dict):
-        return change or table
+        return change
     lost: set[str] = set()
     for group in IDENTITY:
         if lost or set(group) & set(change):
@@ -149,11 +149,12 @@ def _rooted(table: Mapping[str, Any], change: Mapping[str, Any], shipped: Path, 
 
 def _strangers(found: Mapping[str, ModelEntry], raw: Mapping[str, object], source: Path) -> list[str]:
     """Mistakes between entries: a companion of something that is no target."""
+    others = {name for name, entry in found.items() if entry.kind is not Kind.TARGET}
     return [
-        f"{source}: [models.{entry.name}] belongs to {name!r}, which is no entry of the catalogue"
+        f"{source}: [models.{entry.name}] belongs to {name!r}, which is no target of the catalogue"
         for entry in found.values()
         for name in entry.belongs
-        if name not in raw
+        if name not in raw or name in others
     ]
 
 

@@ -123,8 +123,9 @@ def _library() -> Any:
     import huggingface_hub.errors
     import huggingface_hub.utils
 
-    huggingface_hub.utils.logging.set_verbosity_error()
-    return huggingface_hub
+    library: Any = huggingface_hub
+    library.utils.logging.set_verbosity_error()
+    return library
 
 
 def _remote(sibling: Any) -> Remote:

@@ -152,14 +152,20 @@ def test_a_mistake_in_the_users_own_file_names_that_file(tmp_path):
 
 
 def test_a_catalogue_that_is_no_catalogue_says_so(tmp_path):
-    for text in ("models = 1", 'title = "x"', "= ="):
+    for text in ("models = 1", 'title = "x"', "= =", "\0"):
         with pytest.raises(UserError, match="correct the file or move it away"):
             load_catalogue(own=own(tmp_path, text))
 
 
-def test_a_companion_of_nothing_is_a_mistake(tmp_path):
-    file = own(tmp_path, '[models."qwen3-0.6b"]\nbelongs = ["xs-9"]\n')
-    with pytest.raises(UserError, match="belongs to 'xs-9', which is no entry"):
+def test_an_entry_that_is_no_table_is_a_mistake(tmp_path):
+    with pytest.raises(UserError, match=r"\[models.nano\] must be a table, not 0"):
+        load_catalogue(own=own(tmp_path, "[models]\nnano = 0\n"))
+
+
+@pytest.mark.parametrize("name", ["xs-9", "xs.2-dflash"])
+def test_a_companion_of_what_is_no_target_is_a_mistake(tmp_path, name):
+    file = own(tmp_path, f'[models."qwen3-0.6b"]\nbelongs = ["{name}"]\n')
+    with pytest.raises(UserError, match=f"belongs to '{name}', which is no target"):
         load_catalogue(own=file)
 
 
