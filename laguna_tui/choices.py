@@ -13,6 +13,7 @@ from laguna_tui.models.economy import economy_path
 from laguna_tui.settings import NO_DRAFTER, Settings
 
 if TYPE_CHECKING:
+    from laguna_engine.chat.template import Family
     from laguna_engine.engine import EngineInfo, EngineOptions
     from laguna_engine.options import Speculation
     from laguna_engine.sampling import Sampling
@@ -116,6 +117,13 @@ def _sampling(settings: Settings, entry: ModelEntry) -> "Sampling":
         repeat_penalty=chosen("repeat_penalty", 1.0),
         seed=settings.seed,
     )
+
+
+def family_of(entry: ModelEntry, info: "EngineInfo") -> "Family":
+    """Which chat format the open model reads: the catalogue's word, else the file's own."""
+    from laguna_engine.chat.template import Family, family_for
+
+    return Family[entry.template] if entry.template else family_for(info.name, info.chat_template)
 
 
 def described(info: "EngineInfo") -> str:

@@ -4,7 +4,7 @@ llama.cpp is loaded only when the session is opened, so that a screen can be the
 """
 
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,19 +12,28 @@ from typing import TYPE_CHECKING
 from laguna_engine.errors import EngineError, NativeAbort
 from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
-from laguna_tui.choices import agent_options, catalogue_context, described, drafter_of, economy_file, engine_options
+from laguna_tui.choices import (
+    agent_options,
+    catalogue_context,
+    described,
+    drafter_of,
+    economy_file,
+    engine_options,
+    family_of,
+)
 from laguna_tui.errors import UserError
 from laguna_tui.events import AgentEvent, Proof, Proving
 from laguna_tui.models.catalogue import ModelEntry, load_catalogue, resolve
 from laguna_tui.models.economy import load_economy, save_economy
 from laguna_tui.proof import proof_of
-from laguna_tui.settings import Settings
+from laguna_tui.settings import NO_DRAFTER, Settings
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine, EngineOptions
     from laguna_tui.agent.loop import Agent
+    from laguna_tui.agent.retold import Said
     from laguna_tui.agent.tools import Toolbox
-    from laguna_tui.tui.session import SessionInfo
+    from laguna_tui.tui.session import ModelChoice, SessionInfo
     from laguna_tui.unplanned import Told
 
 
@@ -39,6 +48,16 @@ class _How:
 
     options: "EngineOptions"
     told: "Told"
+
+
+@dataclass(frozen=True, slots=True)
+class _Which:
+    """Which model, and everything that goes with it."""
+
+    settings: Settings
+    entry: ModelEntry
+    drafter: Path | None
+    context: int | None
 
 
 @dataclass(slots=True)
@@ -96,7 +115,6 @@ class LocalSession:
         Raises:
             EngineError: the model cannot be opened; says why and what to do.
         """
-        from laguna_engine.chat.template import Family, family_for
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.tools import Toolbox
         from laguna_tui.agent.workspace import Workspace
@@ -104,8 +122,7 @@ class LocalSession:
         options = agent_options(self.settings, self.entry)
         engine, how = self._open_engine(self.mode, progress)
         toolbox = Toolbox(Workspace(self.folder))
-        known = self.entry.template
-        family = Family[known] if known else family_for(engine.info.name, engine.info.chat_template)
+        family = family_of(self.entry, engine.info)
         self._parts = _Parts(engine, toolbox, Agent(engine, engine.vocab, family, toolbox, options), how)
         return self._info(self._parts)
 
@@ -147,6 +164,37 @@ class LocalSession:
             self._reopen(mode, progress)
         self.mode = mode
         parts.agent.use_drafting(replace(parts.agent.drafting, enabled=mode is not Speculation.OFF))
+        return self._info(parts)
+
+    def models(self) -> tuple["ModelChoice", ...]:
+        """What could answer: the catalogue's models and the file that is open now. Any thread; opens nothing."""
+        from laguna_tui.offered import offered
+
+        holds = self._parts.how.told.holds if self._parts is not None else {}
+        return offered(self.settings, holds)
+
+    def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> "SessionInfo":
+        """Answer with another model from now on, a name or a file; it reads the conversation again.
+
+        Raises:
+            UserError, EngineError: it cannot be had; the session goes on with the model it had, if that can be.
+        """
+        before = self._which()
+        after = self._named(wanted)
+        if self._parts is None:
+            self._become(after)
+            return self.open(progress)
+        parts = self._whole_parts()
+        said = parts.agent.said()
+        self._retire(parts)
+        self._lost = True
+        try:
+            self._become(after)
+            self._hand_over(*self._open_engine(self.mode, progress), said)
+        except (EngineError, UserError):
+            self._become(before)
+            self._take(*self._open_engine(self.mode, progress))
+            raise
         return self._info(parts)
 
     def prove(self, progress: Callable[[Proving], None]) -> Proof:
@@ -220,6 +268,35 @@ class LocalSession:
             if mode is not before:
                 self._take(*self._open_engine(before, progress))
             raise
+
+    def _which(self) -> "_Which":
+        return _Which(self.settings, self.entry, self.drafter, self.context)
+
+    def _named(self, wanted: str) -> "_Which":
+        """What a name or a file stands for. A drafter and an adapter that the user named were for the model before."""
+        none = self.settings.drafter == NO_DRAFTER
+        settings = replace(self.settings, model=wanted, drafter=NO_DRAFTER if none else None, adapter=None)
+        catalogue = load_catalogue()
+        entry = resolve(wanted, catalogue)
+        return _Which(settings, entry, drafter_of(settings, entry), catalogue_context(wanted, entry, catalogue))
+
+    def _become(self, which: "_Which") -> None:
+        self.settings, self.entry, self.drafter, self.context = (
+            which.settings, which.entry, which.drafter, which.context,
+        )  # fmt: skip
+
+    def _hand_over(self, engine: "Engine", how: _How, said: "Sequence[Said]") -> None:
+        """Let another model have the conversation; it is closed again if it cannot."""
+        parts = self._open_parts()
+        try:
+            options = agent_options(self.settings, self.entry)
+            drafting = replace(options.drafting, enabled=self.mode is not Speculation.OFF)
+            family = family_of(self.entry, engine.info)
+            parts.agent.use_model(engine, engine.vocab, family, replace(options, drafting=drafting), said)
+        except BaseException:
+            engine.close()
+            raise
+        parts.engine, parts.how, self._lost = engine, how, False
 
     def _take(self, engine: "Engine", how: _How) -> None:
         parts = self._open_parts()

@@ -45,7 +45,9 @@ def open_planned(
     kept = Notes(notes, f"{options.model.name} {options.model.stat().st_size}", plan.machine, installed_build())
     failed: list[str] = []
     rung, (asked, result) = climb(plan, kept, lambda rung: _attempt(rung, options, settings, opened), failed.append)
-    return result, asked, _told(plan, rung, asked, settings, now=any("now" in sentence for sentence in failed))
+    holds = {device.name: device.total for device in rung.memory.devices}
+    told = _told(plan, rung, asked, settings, now=any("now" in sentence for sentence in failed))
+    return result, asked, replace(told, holds=holds)
 
 
 def _attempt(

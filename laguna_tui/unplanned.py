@@ -1,6 +1,7 @@
 """Opening a model without a plan: it is small, or the user fixed everything. Costs no time and looks at no memory."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from laguna_engine.ggml.device import Device
@@ -18,10 +19,14 @@ _FITS_ANYWHERE = "size: {} MB fit on any machine, so nothing was planned."
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an opening tells: `lines` say how, the first one in short, the others why; `warnings` are for now."""
+    """What an opening tells: `lines` say how, the first one in short, the others why; `warnings` are for now.
+
+    holds: bytes that the open model takes, by device; those that were not planned for are left out.
+    """
 
     lines: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    holds: Mapping[str, int] = field(default_factory=dict)
 
 
 def unplanned(options: EngineOptions, settings: Settings) -> tuple[EngineOptions, Told] | None:

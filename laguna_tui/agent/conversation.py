@@ -11,6 +11,7 @@ from laguna_engine.chat.toolcalls import StreamParser
 from laguna_engine.chat.transcript import Role, TokenView, Transcript
 from laguna_engine.chat.vocabulary import SafeEncoder, Tokenizer
 from laguna_tui.agent.files import FilesRead
+from laguna_tui.agent.retold import Heard, Said, told
 
 
 class Conversation:
@@ -23,6 +24,7 @@ class Conversation:
         self._family = family
         self._tools = tools
         self._thinking = thinking
+        self._heard: list[Said | Heard] = []
         self.use_vocabulary(vocabulary)
         self.files = FilesRead()
         self.stop_tokens = self._renderer.stop_tokens
@@ -30,6 +32,7 @@ class Conversation:
 
     def use_vocabulary(self, vocabulary: Tokenizer) -> None:
         """Go on with this vocabulary, which is that of the same model opened again."""
+        self._vocabulary = vocabulary
         encoder = SafeEncoder(vocabulary)
         self._renderer = Renderer(encoder, self._family, self._thinking)
         self._markers = encoder.markers
@@ -51,6 +54,7 @@ class Conversation:
     def add_message(self, text: str, label: str = "message") -> None:
         """Add the user's words."""
         self.transcript.append(Role.USER, self._renderer.user(text), label)
+        self._heard.append(Said(Role.USER, label, text))
 
     def result_size(self, text: str) -> int:
         """How many tokens a tool's answer and the opening of the next turn take."""
@@ -59,6 +63,7 @@ class Conversation:
     def add_result(self, text: str, label: str) -> None:
         """Add what a tool answered."""
         self.transcript.append(Role.TOOL, self._renderer.tool_response(text), label)
+        self._heard.append(Said(Role.TOOL, label, text))
 
     def open_turn(self) -> StreamParser:
         """Open the assistant's turn; returns the parser for what it will say."""
@@ -68,3 +73,17 @@ class Conversation:
     def close_turn(self, generated: Sequence[int]) -> None:
         """Add what the model said and whatever its turn needs to be whole."""
         self.transcript.extend([*generated, *self._renderer.close_assistant(generated)])
+        self._heard.append(Heard("answer", tuple(generated)))
+
+    def said(self) -> tuple[Said, ...]:
+        """Everything said so far, for another model; needs the vocabulary, so ask before the engine is closed."""
+        return told(self._heard, self._vocabulary, self._markers, self._tools, thinking=self._thinking)
+
+    def retell(self, said: Sequence[Said]) -> None:
+        """Add what was said to another model, written as this one writes it."""
+        for each in said:
+            if each.answer is None:
+                (self.add_result if each.role is Role.TOOL else self.add_message)(each.text, each.label)
+                continue
+            self.transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
+            self._heard.append(each)

@@ -17,6 +17,11 @@ class FilesRead:
         """Everything that is kept, latest last."""
         return tuple(self._stretches.values())
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What was read, latest last."""
+        return tuple(self._stretches)
+
     def holds(self, text: str) -> bool:
         """Whether this text is kept; if so, it is the latest now."""
         known = self._stretches.pop(text, None)

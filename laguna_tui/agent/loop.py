@@ -4,7 +4,7 @@ A generator that any front end can iterate; it draws nothing and starts no threa
 that what the engine has cached stays a prefix of what it is given next.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -14,6 +14,7 @@ from laguna_engine.request import Drafting
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.ports import Engine
 from laguna_tui.agent.prompt import opening_message, system_prompt
+from laguna_tui.agent.retold import Said
 from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
 from laguna_tui.agent.turn import AgentOptions, Generated, Parts, Turn
 from laguna_tui.events import AgentEvent, TurnEnd, TurnFinished, TurnStarted
@@ -76,6 +77,27 @@ class Agent:
         """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
         self._engine, self._vocabulary = engine, vocabulary
         self.conversation.use_vocabulary(vocabulary)
+
+    def said(self) -> tuple[Said, ...]:
+        """The conversation for `use_model`; ask while the engine is still open."""
+        return self.conversation.said()
+
+    def use_model(
+        self, engine: Engine, vocabulary: Tokenizer, family: Family, options: AgentOptions, said: Sequence[Said]
+    ) -> None:
+        """Go on with another model, which reads what was `said` in its own format; all or nothing.
+
+        Raises:
+            EngineError: the model cannot chat; everything is as it was.
+        """
+        conversation = Conversation(
+            vocabulary, family, thinking=options.thinking, prompt=system_prompt(), tools=TOOL_SPECS
+        )
+        conversation.retell(said)
+        for text in self.conversation.files.texts:
+            conversation.files.add(text, vocabulary.tokenize(text, special=False))
+        self._engine, self._vocabulary, self._family, self._options = engine, vocabulary, family, options
+        self.conversation, self._last = conversation, None
 
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""

@@ -14,17 +14,18 @@ from laguna_engine.options import Speculation
 from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress, safe_proof
-from laguna_tui.tui.commands import find, is_slash
+from laguna_tui.tui.commands import argument, find, is_slash
 from laguna_tui.tui.conversation import Conversation
 from laguna_tui.tui.heap import set_aside
-from laguna_tui.tui.session import ChatSession, SessionInfo, TuiSettings
+from laguna_tui.tui.models.picker import ModelPicker
+from laguna_tui.tui.session import ChatSession, Here, ModelChoice, SessionInfo, TuiSettings
 from laguna_tui.tui.shell import Shell
 from laguna_tui.tui.signals import on_ending_signals
 from laguna_tui.tui.speed import MODE_NAMES, Legend
 from laguna_tui.tui.speed_book import SpeedBook
 from laguna_tui.tui.status import Status
 from laguna_tui.tui.transcript.welcome import Welcome
-from laguna_tui.tui.turns import Cleared, Failed, Idle, Opened, State, Switched, Turns
+from laguna_tui.tui.turns import Changed, Cleared, Failed, Idle, Opened, State, Switched, Turns
 from laguna_tui.tui.widgets.drafts import DraftsScreen
 from laguna_tui.tui.widgets.plan import PlanScreen
 from laguna_tui.tui.widgets.prompt import Prompt
@@ -121,6 +122,10 @@ class LagunaApp(Shell):
             item = safe_proof(item) if isinstance(item, Proof) else item
             self.conversation.prove(item)
         self.status_bar.status = self.status_bar.status.told(item)
+        self._react(item)
+
+    def _react(self, item: object) -> None:
+        """What the session has become, or failed to."""
         match item:
             case Opened(info):
                 self._welcome.tell(sanitize_line(info.details))
@@ -129,6 +134,9 @@ class LagunaApp(Shell):
             case Switched(info):
                 self._opened(info)
                 self.tell(MODES[info.mode] if info.mode else "The mode was changed.")
+            case Changed(info, title):
+                self._changed(info, title)
+                set_aside()
             case Failed(sentence):
                 self.status_bar.status = replace(self.status_bar.status, proof=None, load=None)
                 self.conversation.fail(sentence)
@@ -139,6 +147,17 @@ class LagunaApp(Shell):
                 set_aside()
             case Cleared():
                 self.status_bar.status = replace(self.status_bar.status, used=0, rate=None, prefill=None)
+
+    def _changed(self, info: SessionInfo, title: str) -> None:
+        """Another model answers."""
+        self._model = sanitize_line(title)
+        self._welcome = Welcome(self._model, self._folder)
+        self._welcome.tell(sanitize_line(info.details))
+        self.status_bar.status = replace(self.status_bar.status, model=self._model, used=0, rate=None)
+        self._opened(info)
+        how = f" with {self._plan[0]}" if self._plan else ""
+        words = f"{self._model} answers from here on{how}. It reads the conversation with your next message."
+        self.conversation.say(words)
 
     def _opened(self, info: SessionInfo) -> None:
         """The session is as this says, from now on."""
@@ -161,6 +180,10 @@ class LagunaApp(Shell):
             self._send(event.text)
 
     def _command(self, text: str) -> None:
+        told = argument(text)
+        if told is not None:
+            getattr(self, f"action_{told[0].action}")(told[1])
+            return
         command = find(text)
         if command is None:
             self.tell(f"There is no command {text}. F1 lists them.", "warning")
@@ -225,6 +248,32 @@ class LagunaApp(Shell):
         self.tell("Press Ctrl+C again to quit.")
 
     # -- models
+
+    def action_model(self, wanted: str = "") -> None:
+        """Choose the model that answers; without a name, from a list."""
+        if wanted:
+            self._change(wanted)
+        else:
+            self.push_screen(ModelPicker(self._session.models), self._chosen)
+
+    def _chosen(self, choice: ModelChoice | None) -> None:
+        if choice is None or choice.current:
+            return
+        if choice.here is Here.READY:
+            self._change(choice.name)
+        elif choice.here is Here.NOWHERE:
+            self.tell(f"{choice.title} cannot be downloaded. Open its file: /model FILE.gguf", "warning")
+        else:
+            self.tell(f"{choice.title} is not here. Get it: laguna-tui models download {choice.name}", "warning")
+
+    def _change(self, wanted: str) -> None:
+        if self._turns.state is State.LOADING:
+            self.tell("The model is still loading.", "warning")
+            return
+        if self._turns.busy:
+            self.tell("The model changes when the answer is done.")
+        self._turns.change(wanted)
+        self._go_on()
 
     def action_plan(self) -> None:
         """Say how the model was opened, and why so."""

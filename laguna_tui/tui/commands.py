@@ -8,12 +8,16 @@ _SLASH = re.compile(r"/[a-z]*")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something the user can ask the app to do. `action` is the app's; `slash` is what to type, if anything."""
+    """Something the user can ask the app to do. `action` is the app's; `slash` is what to type, if anything.
+
+    `takes`: what may follow it, which the action is then given.
+    """
 
     title: str
     summary: str
     action: str
     slash: str = ""
+    takes: str = ""
 
 
 COMMANDS = (
@@ -26,6 +30,7 @@ COMMANDS = (
     Command("Tint", "Tint the answer by who proposed it", "tint", "/tint"),
     Command("Drafts", "What was drafted, and what did not stand", "drafts", "/drafts"),
     Command("Prove", "Prove that speculation changed nothing", "prove", "/prove"),
+    Command("Model", "Choose the model that answers", "model", "/model", "NAME|FILE"),
     Command("Plan", "How the model was opened, and why so", "plan", "/plan"),
     Command("Strict", "Strict speculation, or back to fast", "strict", "/strict"),
     Command("Speculation off or on", "Decode plainly from the next answer on, or draft", "speculation"),
@@ -37,7 +42,14 @@ COMMANDS = (
 
 def is_slash(text: str) -> bool:
     """Whether the input is a slash command and not a message, such as one about `/etc/hosts`."""
-    return _SLASH.fullmatch(text.strip()) is not None
+    return _SLASH.fullmatch(text.strip()) is not None or argument(text) is not None
+
+
+def argument(text: str) -> tuple[Command, str] | None:
+    """A command with what follows it, when it is one that takes something."""
+    name, _, rest = text.strip().partition(" ")
+    found = next((command for command in COMMANDS if command.takes and command.slash == name), None)
+    return (found, rest.strip()) if found is not None and rest.strip() and "\n" not in rest else None
 
 
 def matching(text: str) -> list[Command]:

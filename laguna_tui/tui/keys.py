@@ -40,4 +40,5 @@ def _key_name(key: str) -> str:
 
 def command_rows() -> list[Row]:
     """The slash commands."""
-    return [(command.slash, command.summary) for command in COMMANDS if command.slash]
+    named = [command for command in COMMANDS if command.slash]
+    return [(f"{command.slash} {command.takes}".strip(), command.summary) for command in named]

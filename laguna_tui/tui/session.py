@@ -1,7 +1,8 @@
 """What the screen needs from the rest of the app: a chat to talk to, and a few settings. No textual in here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +29,33 @@ class SessionInfo:
     plan: tuple[str, ...] = ()
 
 
+class Here(Enum):
+    """What is on this machine of a model. READY can be opened at once."""
+
+    READY = "here"
+    PARTIAL = "partly here"
+    MISSING = "not here"
+    NOWHERE = "no download"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model that could answer. All texts are raw.
+
+    name: what `switch` takes. size: bytes of its files, None if nobody knows. have: those that are here.
+    fits: whether it runs on this machine, in a few words; runs: the same as a plain answer, None for nobody knows.
+    """
+
+    name: str
+    title: str
+    here: Here
+    fits: str = ""
+    runs: bool | None = None
+    size: int | None = None
+    have: int = 0
+    current: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class TuiSettings:
     """How the screen behaves. `theme` is a textual theme's name or "auto"; `state_dir` keeps the input history."""
@@ -37,9 +65,10 @@ class TuiSettings:
 
 
 class ChatSession(Protocol):
-    """One conversation with one model. Everything but `cancel` is called from one thread, which may block.
+    """One conversation with one model. Everything but `cancel` and `models` is called from one thread, which may block.
 
-    `open`, `ask`, `new_chat`, `speculate` and `prove` raise `EngineError` or `UserError` with a sentence for the user.
+    `open`, `ask`, `new_chat`, `speculate`, `switch` and `prove` raise `EngineError` or `UserError` with a sentence for
+    the user.
     """
 
     @property
@@ -72,6 +101,17 @@ class ChatSession(Protocol):
         """Decode in this mode from now on. The conversation stays; the model may have to be loaded again.
 
         An `EngineError` says why the mode cannot be had; everything is as it was then.
+        """
+        ...
+
+    def models(self) -> Sequence[ModelChoice]:
+        """What could answer. Called from any thread, also while a turn runs; may take half a second."""
+        ...
+
+    def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        """Answer with another model from now on: a name, or the path of a file. The conversation stays.
+
+        An `EngineError` or `UserError` says why it cannot be had; the model before answers on then, if there was one.
         """
         ...
 

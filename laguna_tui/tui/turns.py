@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from laguna_engine.errors import EngineError
+from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
 from laguna_tui.errors import UserError
 from laguna_tui.events import Proving, ReasoningDelta, TextDelta
@@ -49,6 +50,14 @@ class Switched:
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """Another model answers from now on."""
+
+    info: SessionInfo
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """Something raised; `sentence` is safe to show."""
 
@@ -77,12 +86,13 @@ class Turns:
         self._thread = SessionThread()
         self._clearing = False
         self._wished: Speculation | None = None
+        self._model: str | None = None
 
     @property
     def busy(self) -> bool:
         """Whether there is something to poll for."""
         at_work = self.state in (State.LOADING, State.BUSY, State.STOPPING)
-        return at_work or self._clearing or self._wished is not None
+        return at_work or self._clearing or self._wished is not None or self._model is not None
 
     def open(self) -> None:
         """Start to load the model."""
@@ -108,6 +118,10 @@ class Turns:
     def speculate(self, mode: Speculation) -> None:
         """Decode in this mode as soon as the session is free."""
         self._wished = mode
+
+    def change(self, model: str) -> None:
+        """Let another model answer as soon as the session is free, also when none could be opened."""
+        self._model = model
 
     def stop(self) -> None:
         """Stop the turn that runs."""
@@ -139,6 +153,10 @@ class Turns:
             wished, self._wished = self._wished, None
             self.state = State.LOADING
             self._thread.submit(lambda: self._guard(lambda: self._switch(wished), Idle()))
+        if self._model is not None and self.state in (State.READY, State.FAILED) and not self._clearing:
+            model, self._model = self._model, None
+            first, self.state = self.state is State.FAILED, State.LOADING
+            self._thread.submit(lambda: self._change(model, first=first))
         return items
 
     def _wanted(self, item: object) -> bool:
@@ -154,7 +172,7 @@ class Turns:
                 return not self._clearing
             case TextDelta() | ReasoningDelta():
                 return not self._clearing and self.state is not State.STOPPING
-        return not self._clearing or isinstance(item, Opened | Switched | Failed)
+        return not self._clearing or isinstance(item, Opened | Switched | Changed | Failed)
 
     def _open(self) -> None:
         try:
@@ -172,6 +190,18 @@ class Turns:
     def _switch(self, mode: Speculation) -> None:
         self._feed.put(Switching(mode))
         self._feed.put(Switched(self._session.speculate(mode, self._feed.put)))
+
+    def _change(self, model: str, *, first: bool) -> None:
+        """first: no model is open, so that a failure leaves none."""
+        try:
+            self._feed.put(LoadProgress("weights", 0.0))
+            info = self._session.switch(model, self._feed.put)
+            self._feed.put(Changed(info, self._session.title))
+        except Exception as error:
+            self._feed.put(Failed(sentence(error), loading=first))
+            if first:
+                return
+        self._feed.put(Idle())
 
     def _prove(self) -> None:
         self._feed.put(Proving(0, 0))

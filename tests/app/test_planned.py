@@ -15,6 +15,7 @@ from laguna_engine.options import EngineOptions
 from laguna_tui import planned, unplanned
 from laguna_tui.local import NOTES, LocalSession
 from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.offered import freed
 from laguna_tui.settings import Settings
 
 NO_MEMORY = ContextError("a context of 2048 tokens could not be made (failed to allocate buffer); try a smaller one")
@@ -139,3 +140,14 @@ def test_experts_that_stay_in_ram_are_named_to_the_engine():
     assert re.search(options.kept_experts, f"blk.{plan.load.home_experts[0]}.ffn_up_exps.weight")
     assert not re.search(options.kept_experts, f"blk.{plan.load.home_experts[0]}.attn_q.weight")
     assert options.draft_context == plan.load.draft_context
+
+
+def test_what_the_open_model_holds_counts_as_free_for_the_next(planning, tried, tiny_model_path, tmp_path):
+    session = LocalSession.prepare(Settings(model=str(tiny_model_path)), tmp_path)
+    session.open(lambda progress: None)
+    holds = session._parts.how.told.holds
+    session.close()
+    machine = replace(simulated("cpu-16GB"), ram_free=1 << 30)
+    assert holds["CPU"] > 0
+    assert freed(machine, holds).ram_free == (1 << 30) + holds["CPU"]
+    assert freed(machine, {"CPU": 1 << 40}).ram_free == machine.ram_total

@@ -27,7 +27,7 @@ from laguna_tui.events import (
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.tui.session import SessionInfo
+from laguna_tui.tui.session import ModelChoice, SessionInfo
 
 Step = AgentEvent | Exception | threading.Event
 
@@ -59,6 +59,8 @@ class ScriptedSession:
         proof: Proof | Exception = IDENTICAL,
         proof_gate: threading.Event | None = None,
         plan: tuple[str, ...] = (),
+        models: tuple[ModelChoice, ...] = (),
+        switch_error: Exception | None = None,
     ) -> None:
         self.title = title
         self.folder = folder
@@ -74,6 +76,9 @@ class ScriptedSession:
         self.proof_gate = proof_gate
         self._proof = proof
         self._mode_error = mode_error
+        self.choices = models
+        self.switch_error = switch_error
+        self.switched: list[str] = []
         self.info = SessionInfo(context_size, details, warnings, mode, drafter, plan)
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
@@ -115,6 +120,18 @@ class ScriptedSession:
         if self._mode_error is not None:
             raise self._mode_error
         self.info = replace(self.info, mode=mode)
+        return self.info
+
+    def models(self) -> tuple[ModelChoice, ...]:
+        return self.choices
+
+    def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        progress(LoadProgress("loading the weights", 0.5))
+        if self.switch_error is not None:
+            raise self.switch_error
+        self.switched.append(wanted)
+        self.title = next((choice.title for choice in self.choices if choice.name == wanted), wanted)
+        self.choices = tuple(replace(choice, current=choice.name == wanted) for choice in self.choices)
         return self.info
 
     def prove(self, progress: Callable[[Proving], None]) -> Proof:

@@ -303,7 +303,7 @@ async def test_slash_commands_hint_complete_and_run(tmp_path: Path) -> None:
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("/")
-        assert "/help /new /copy /theme /export /speed /tint /drafts /prove /strict /quit" in screen(app)
+        assert "/help /new /copy /theme /export /speed /tint /drafts /prove" in screen(app)
         await pilot.press("n")
         assert "Forget this conversation" in screen(app)
         await pilot.press("tab")

@@ -1,0 +1,1 @@
+"""The screens about models: choosing one, and getting one."""
