@@ -4,14 +4,15 @@ import ctypes
 import math
 from itertools import product
 
-import llama_cpp
 import numpy as np
 import pytest
 
 from laguna_engine.draft.drafter import Candidates
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.llama.sampler import CANDIDATE, SamplerChain
+from laguna_engine.native.library import lib
+from laguna_engine.native.structs import TokenData, TokenDataArray
 from laguna_engine.sampling import GREEDY, Sampling
 from laguna_engine.speculate.filters import Distribution, candidates_needed, filtered, likeliest
 
@@ -51,16 +52,13 @@ def rows(tiny_model: Model) -> list[np.ndarray]:
 
 def from_llama_cpp(logits: np.ndarray, sampling: Sampling, recent: list[int]) -> dict[int, float]:
     """What is left of `logits` after the chain, with the probabilities that its last stage drew by."""
-    entry = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-    data = np.zeros(len(logits), entry)
+    data = np.zeros(len(logits), CANDIDATE)
     data["id"], data["logit"] = np.arange(len(logits)), logits
-    pointer = data.ctypes.data_as(llama_cpp.llama_token_data_p)
-    array = llama_cpp.llama_token_data_array(data=pointer, size=len(data), selected=-1, sorted=False)
+    array = TokenDataArray(ctypes.cast(data.ctypes.data, ctypes.POINTER(TokenData)), len(data), -1, False)
     chain = SamplerChain(sampling.stages(), len(logits))
     for token in recent:
         chain.accept(token)
-    native = ctypes.cast(chain.handle, llama_cpp.llama_sampler_p_ctypes)
-    llama_cpp.llama_sampler_apply(native, ctypes.byref(array))
+    lib.llama_sampler_apply(chain.handle, array)
     chain.close()
     left = data[: array.size]
     if sampling.temperature == 0:
