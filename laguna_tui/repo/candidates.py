@@ -15,9 +15,9 @@ from laguna_tui.repo.question import Question
 BY_WORDS = 150
 BY_NAME = 40
 # A word in more units than this tells them apart too little for the time it takes to score them all.
-COMMON_UNITS = 3_000
+COMMON_UNITS = 1_500
 # Together, the words that are looked for may be in so many units; the rarest words come first.
-SCORED_UNITS = 6_000
+SCORED_UNITS = 3_000
 _COLUMN_WEIGHTS = (4.0, 2.0, 1.0)  # title, path, body
 _ROW = """
     select units.id, files.id, files.path, units.title, units.line, units.end, units.spans,

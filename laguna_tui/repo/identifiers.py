@@ -5,6 +5,7 @@ meet. Deals in lower-case words; knows nothing of files.
 """
 
 import re
+from functools import lru_cache
 
 # Longer runs are hashes, keys and encoded data: nobody searches for them, and each would be a word of its own.
 WORD_LIMIT_CHARS = 64
@@ -52,6 +53,7 @@ def looks_like_code(token: str) -> bool:
     return _MIXED.search(token) is not None
 
 
+@lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
     """The word without the commonest English endings, to compare two words; not a word itself."""
     for ending in ("ings", "ing", "ies", "ers", "ed", "es", "er", "s", "e"):

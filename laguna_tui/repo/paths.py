@@ -1,6 +1,7 @@
 """What a path alone says about a file: whether it tests, shows, or is kept only for what is old."""
 
 import re
+from functools import lru_cache
 
 _TEST = re.compile(r"(^|[/_.-])(tests?|testing|specs?|__tests__|conftest|mocks?|fixtures?)([/_.-]|$)", re.IGNORECASE)
 _OLD = re.compile(
@@ -27,11 +28,13 @@ _PROSE = (
 _STUBS = (".pyi", ".d.ts")
 
 
+@lru_cache(maxsize=50_000)
 def is_test(path: str) -> bool:
     """Whether the file tests other files."""
     return _TEST.search(path) is not None
 
 
+@lru_cache(maxsize=50_000)
 def is_aside(path: str) -> bool:
     """Whether the file is old, copied from elsewhere, an example, or only declares what another one defines."""
     return _OLD.search(path) is not None or _SHOWN.search(path) is not None or path.endswith(_STUBS)

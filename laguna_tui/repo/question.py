@@ -1,6 +1,7 @@
 """What was asked for: the words to look for, and the names among them. Deals in text; asks no index."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from laguna_tui.repo.identifiers import STOP_WORDS, looks_like_code, parts, stem, words
@@ -17,7 +18,7 @@ class Question(NamedTuple):
 
     Attributes:
         words: to be looked for, in their order, without what says nothing.
-        stems: of the words, to be compared with names.
+        stems: of the words that are no names joined from several, to be compared with names.
         names: last parts of what is written as code, as it was written.
         wants_tests: whether tests are what is asked for.
     """
@@ -33,9 +34,16 @@ def read_question(text: str) -> Question:
     found = list(dict.fromkeys(words(text)))
     telling = [word for word in found if word not in STOP_WORDS and len(word) > 1] or found
     kept = tuple(telling[:MAX_WORDS])
-    return Question(kept, frozenset(map(stem, kept)), _names(text), not _TESTING.isdisjoint(map(stem, kept)))
+    single = set(parts(text)) - STOP_WORDS
+    return Question(
+        kept,
+        frozenset(stem(word) for word in kept if word in single),
+        _names(text),
+        not _TESTING.isdisjoint(map(stem, kept)),
+    )
 
 
+@lru_cache(maxsize=50_000)
 def name_stems(name: str) -> frozenset[str]:
     """The stems of a name's words."""
     return frozenset(stem(part) for part in parts(name))

@@ -94,7 +94,8 @@ def _factors(unit: Candidate, question: Question, weights: Weights) -> dict[str,
     defines = unit.name.lower() in named
     stems = name_stems(stem(unit.path))
     if defines:
-        factors["definition"] = 1.0 + weights.definition
+        # A name in a long sentence is more often something that the answer uses.
+        factors["definition"] = 1.0 + weights.definition * _overlap(name_stems(unit.name), question.stems) ** 2
     if unit.name and name_stems(unit.name) & question.stems and stems and stems <= question.stems:
         factors["stem"] = 1.0 + weights.stem
     if title := _overlap(name_stems(unit.name or unit.title), question.stems):

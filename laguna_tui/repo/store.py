@@ -14,7 +14,7 @@ import platformdirs
 _APP = "laguna-tui"
 FOLDER_VARIABLE = "LAGUNA_TUI_INDEX"
 """An environment variable that moves the folder of the indexes."""
-VERSION = 1
+VERSION = 2
 """Of the tables and of what is put into them; another one is begun again."""
 _APPLICATION_ID = 0x4C61_6758
 # An index is about as large as the source it covers.
@@ -47,6 +47,7 @@ create table units (
     end integer not null, spans text not null
 );
 create index units_by_file on units (file);
+create index units_by_symbol on units (symbol);
 create table refs (file integer, name integer, count integer not null, primary key (file, name)) without rowid;
 create index refs_by_name on refs (name);
 create virtual table search using fts5(title, path, body, content='', tokenize='porter unicode61');

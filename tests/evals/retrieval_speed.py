@@ -1,0 +1,178 @@
+"""How long indexing and asking a large folder take: `python -m tests.evals.retrieval_speed [FILES]`.
+
+A synthetic repository of Python, TypeScript and Go files (30,000 by default) under git. Cold: everything is read. Warm:
+nothing changed, in a process of its own. One change: one file was written. Questions: p50 and p95 of 300 different
+ones. Nothing is asserted; the machine's load is printed with the numbers.
+"""
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from laguna_tui.repo.index import Index
+from laguna_tui.repo.map import repository_map
+from laguna_tui.repo.rank import search
+
+FILES = 30_000
+QUESTIONS = 300
+_SYLLABLES = "ba ce di fo gu ka le mi no pu ra se ti vo zu cha she plo gra tre".split()
+_COMMON = "load save parse read write open close find list update delete create get set run check".split()
+
+_PYTHON = '''"""{a} of the {b}."""
+from {module} import {other}
+
+class {Type}:
+    """Keeps the {a} {b} until it is {c}."""
+
+    def {verb}_{a}(self, {b}, limit={n}):
+        """{Verb} every {a} whose {b} is {c}."""
+        for item in self.{b}s:
+            if item.{c} > limit:
+                return {other}(item, {b})
+        return None
+
+def {verb2}_{b}_{c}(value: {Type}) -> int:
+    result = value.{verb}_{a}({n})
+    return {other}(result) + {n}
+'''
+_TYPESCRIPT = """import {{ {other} }} from './{module}';
+
+/** Keeps the {a} {b}. */
+export class {Type} {{
+  private {b} = new Map<string, number>();
+  {verb}{A}(limit: number): number {{
+    return {other}(this.{b}, limit) + {n};
+  }}
+}}
+export const {verb2}{B} = (value: {Type}) => {other}(value.{verb}{A}({n}));
+"""
+_GO = """package {module}
+
+// {Type} keeps the {a} {b}.
+type {Type} struct {{ {b} int }}
+
+// {Verb}{A} is called when the {b} is {c}.
+func (t *{Type}) {Verb}{A}(limit int) int {{
+\tif t.{b} > limit {{ return {other}(t.{b}) }}
+\treturn {n}
+}}
+"""
+
+
+def word(rng: random.Random) -> str:
+    # Some words are everywhere, most are rare, as in real code.
+    return "".join(_SYLLABLES[min(int(rng.expovariate(0.25)), len(_SYLLABLES) - 1)] for _ in range(rng.randint(2, 3)))
+
+
+def source(rng: random.Random, known: list[str], module: str) -> tuple[str, str]:
+    """The suffix and text of one file; it refers to a name of an earlier one."""
+    a, b, c, verb, verb2 = word(rng), word(rng), word(rng), rng.choice(_COMMON), rng.choice(_COMMON)
+    name = a.title() + b.title()
+    other = rng.choice(known[-2000:]) if known else "print"
+    known.append(rng.choice([name, f"{verb2}_{b}_{c}"]))
+    suffix, form = rng.choice([(".py", _PYTHON)] * 2 + [(".ts", _TYPESCRIPT), (".go", _GO)])
+    text = form.format(
+        a=a, b=b, c=c, A=a.title(), B=b.title(), Type=name, verb=verb, verb2=verb2, Verb=verb.title(),
+        other=other, module=module, n=rng.randint(1, 99),
+    )  # fmt: skip
+    return suffix, text
+
+
+def make_tree(root: Path, files: int) -> None:
+    """Write the repository, and let git know of it."""
+    rng = random.Random(7)
+    known: list[str] = []
+    for number in range(files):
+        folder = root / f"part{number // 600:03}" / f"module{number // 30 % 20:02}"
+        if number % 30 == 0:
+            folder.mkdir(parents=True, exist_ok=True)
+        suffix, text = source(rng, known, f"module{rng.randint(0, 19):02}")
+        path = folder / f"{word(rng)}_{number}{suffix}"
+        path.write_text(text)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    options = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "gc.auto=0"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+        subprocess.run(["git", *options, *command], cwd=root, check=True, capture_output=True)
+
+
+def questions(index: Index) -> list[str]:
+    """Words of the folder's own names, alone and together, rare and common."""
+    rng = random.Random(3)
+    names = [name for (name,) in index.connection.execute("select name from names order by id")]
+    asked = []
+    for number in range(QUESTIONS):
+        picked = " ".join(rng.choice(names).replace("_", " ") for _ in range(number % 3 + 1))
+        asked.append(rng.choice([picked, f"where do we {rng.choice(_COMMON)} the {picked}", rng.choice(names)]))
+    return asked
+
+
+def timed(action):
+    began = time.perf_counter()
+    result = action()
+    return time.perf_counter() - began, result
+
+
+def warm_process(root: Path, cache: Path) -> tuple[float, float]:
+    """Seconds of a process that only brings the index up to date: all of it, and the index's part."""
+    program = (
+        "import sys, time\nfrom pathlib import Path\nfrom laguna_tui.repo.index import Index\n"
+        "began = time.perf_counter()\n"
+        "with Index.open(Path(sys.argv[1]), Path(sys.argv[2])) as index:\n    update = index.refresh()\n"
+        "print(time.perf_counter() - began)\n"
+    )
+    seconds, run = timed(
+        lambda: subprocess.run(
+            [sys.executable, "-c", program, str(root), str(cache)], check=True, capture_output=True, text=True
+        )
+    )
+    return seconds, float(run.stdout)
+
+
+def measure(root: Path, cache: Path) -> list[tuple[str, str]]:
+    with Index.open(root, cache) as index:
+        cold, update = timed(index.refresh)
+        rows = [("cold index", f"{cold:.1f} s ({update.read / cold:.0f} files/s)")]
+        rows.append(("index on the disk", f"{index.path.stat().st_size / 1e6:.0f} MB"))
+    warm = [warm_process(root, cache) for _ in range(5)]
+    rows.append(
+        (
+            "warm index, best / median of 5",
+            " / ".join(f"{pick(w for _, w in warm):.2f} s" for pick in (min, statistics.median)),
+        )
+    )
+    rows.append(("the same with Python's start", f"{min(whole for whole, _ in warm):.2f} s"))
+    with Index.open(root, cache) as index:
+        index.refresh()
+        next(root.glob("part000/module00/*.py")).write_text("def changed(): pass\n")
+        rows.append(("after one change", f"{timed(index.refresh)[0]:.2f} s"))
+        first, _ = timed(lambda: search(index, "load the cart"))
+        times = sorted(timed(lambda text=text: search(index, text))[0] for text in questions(index))
+        rows.append(("first question", f"{first * 1e3:.0f} ms"))
+        rows += [(f"question, p{share}", f"{times[len(times) * share // 100] * 1e3:.1f} ms") for share in (50, 95, 99)]
+        rows.append(
+            ("map of 2,048 tokens", f"{timed(lambda: repository_map(index.connection, index.graph(), 2048))[0]:.2f} s")
+        )
+    return rows
+
+
+def main() -> None:
+    files = int(sys.argv[1]) if len(sys.argv) > 1 else FILES
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "tree"
+        root.mkdir()
+        make_tree(root, files)
+        before = os.getloadavg()[0]
+        rows = measure(root, Path(folder) / "cache")
+    print(f"{files:,} files, {os.cpu_count()} cores, load {before:.1f} before and {os.getloadavg()[0]:.1f} after\n")
+    print("| what | measured |\n|---|---|")
+    for what, value in rows:
+        print(f"| {what} | {value} |")
+
+
+if __name__ == "__main__":
+    main()
