@@ -8,6 +8,7 @@ import numpy as np
 import published
 import pytest
 from published import Published
+from runs import assert_same_answer
 
 from laguna_engine.engine import Engine, Request
 from laguna_engine.events import Round, Source, Token
@@ -15,7 +16,8 @@ from laguna_engine.ggml import quantize as quantizing
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.gguf import drafter, header, token_map
 from laguna_engine.gguf import quantize as quantize_plan
-from laguna_engine.options import EngineOptions, Speculation
+from laguna_engine.llama.model import Model
+from laguna_engine.options import EngineOptions
 from laguna_engine.request import Drafting
 from laguna_tui.models.convert import convert, plan
 from laguna_tui.models.convert_metadata import Provenance
@@ -209,10 +211,12 @@ def test_an_engine_drafts_with_it_and_answers_the_same(make: Callable[[], Publis
     answers: list[list[int]] = []
     drafted: list[int] = []
     for drafts_with in (None, path):
-        options = EngineOptions(target, 512, threads=1, speculation=Speculation.STRICT, drafter=drafts_with)
+        options = EngineOptions(target, 512, threads=1, drafter=drafts_with)
         with Engine.open(options) as engine:
             events = list(engine.generate(request))
         answers.append([event.id for event in events if isinstance(event, Token)])
         drafted.append(sum(event.drafted for event in events if isinstance(event, Round)))
-    assert answers[0] == answers[1]
+    model = Model.open(target)
+    assert_same_answer(model, list(request.tokens), answers[1], answers[0])
+    model.close()
     assert drafted[0] == 0 < drafted[1]
