@@ -16,6 +16,8 @@ __all__ = ["LocalSession", "run_ask", "run_tui"]
 # How long the engine's thread may have to wait for the screen's between two tokens. Python's default of 5 ms is the
 # time of a whole token: with a busy screen, decoding was measured at a fifth of its speed.
 SWITCH_INTERVAL_S = 0.0002
+# In the state folder: the setup screen was shown.
+SETUP_SEEN = "setup-seen"
 
 
 def run_ask(settings: Settings, folder: Path, question: str, form: Format, *, stats: bool) -> ExitCode:
@@ -41,11 +43,14 @@ def run_ask(settings: Settings, folder: Path, question: str, form: Format, *, st
 def run_tui(settings: Settings, folder: Path) -> int:
     """Run the TUI until the user leaves; returns the exit code. UserError for settings that name no model."""
     session = LocalSession.prepare(settings, folder, state_dir())
+    from laguna_tui.shop import Shop
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.session import TuiSettings
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    app = LagunaApp(session, TuiSettings(state_dir=state_dir(), theme=settings.theme))
+    # Who names a model needs no recommendation.
+    marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
+    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), Shop(settings))
     try:
         app.run()
     finally:

@@ -4,6 +4,7 @@ The screen is drawn at once; the model loads behind it, and what is typed meanwh
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from textual import on
@@ -17,8 +18,9 @@ from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress
 from laguna_tui.tui.commands import argument, find, is_slash
 from laguna_tui.tui.conversation import Conversation
 from laguna_tui.tui.heap import set_aside
-from laguna_tui.tui.models.picker import ModelPicker
-from laguna_tui.tui.session import ChatSession, Here, ModelChoice, SessionInfo, TuiSettings
+from laguna_tui.tui.models.desk import Desk
+from laguna_tui.tui.models.shop import ModelShop
+from laguna_tui.tui.session import ChatSession, ModelChoice, SessionInfo, TuiSettings
 from laguna_tui.tui.shell import Shell
 from laguna_tui.tui.signals import on_ending_signals
 from laguna_tui.tui.speed import MODE_NAMES, Legend
@@ -47,11 +49,12 @@ NO_MODEL = "No model is loaded, so nobody can answer. The message above says wha
 class LagunaApp(Shell):
     """Chat with the session on a screen. `run()` it; `return_code` is 128 + n when signal n ended it."""
 
-    def __init__(self, session: ChatSession, settings: TuiSettings) -> None:
+    def __init__(self, session: ChatSession, settings: TuiSettings, shop: ModelShop | None = None) -> None:
         self._model = sanitize_line(session.title)
         self._folder = safe_path(session.folder)
         super().__init__(settings, placeholder=f"Ask about {self._folder}")
         self._session = session
+        self.desk = Desk(self, shop, settings.marker)
         self._turns = Turns(session)
         self.conversation = Conversation(self.document)
         self.book = SpeedBook()
@@ -77,6 +80,7 @@ class LagunaApp(Shell):
         self.document.append(self._welcome)
         self.transcript.update_rows()
         self._turns.open()
+        self.desk.begin()
 
     # -- from the session
 
@@ -252,21 +256,20 @@ class LagunaApp(Shell):
     def action_model(self, wanted: str = "") -> None:
         """Choose the model that answers; without a name, from a list."""
         if wanted:
-            self._change(wanted)
+            self.change_model(wanted)
         else:
-            self.push_screen(ModelPicker(self._session.models), self._chosen)
+            self.desk.choose()
 
-    def _chosen(self, choice: ModelChoice | None) -> None:
-        if choice is None or choice.current:
-            return
-        if choice.here is Here.READY:
-            self._change(choice.name)
-        elif choice.here is Here.NOWHERE:
-            self.tell(f"{choice.title} cannot be downloaded. Open its file: /model FILE.gguf", "warning")
-        else:
-            self.tell(f"{choice.title} is not here. Get it: laguna-tui models download {choice.name}", "warning")
+    def action_setup(self) -> None:
+        """What this machine is, and what model suits it; or switch to the one that was got."""
+        self.desk.set_up()
 
-    def _change(self, wanted: str) -> None:
+    def session_models(self) -> Sequence[ModelChoice]:
+        """What could answer. Any thread."""
+        return self._session.models()
+
+    def change_model(self, wanted: str) -> None:
+        """Let another model answer as soon as it can."""
         if self._turns.state is State.LOADING:
             self.tell("The model is still loading.", "warning")
             return
@@ -339,4 +342,5 @@ class LagunaApp(Shell):
     def _leave(self, code: int) -> None:
         """Stop the engine's work and leave with this exit code; textual restores the terminal."""
         self._session.cancel()
+        self.desk.leave()
         self.exit(return_code=code)

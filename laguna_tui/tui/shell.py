@@ -59,6 +59,7 @@ class Shell(App[None]):
         Binding("f5", "prove", "Prove that speculation changed nothing", priority=True),
         Binding("f6", "speculation", "Speculation off or on", priority=True),
         Binding("f7", "model", "Choose the model that answers", priority=True),
+        Binding("f8", "setup", "Set up: get a model that suits this machine", priority=True),
         Binding("ctrl+r", "search_history", "Search what you typed before"),
         Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
         Binding("ctrl+down", "block(1)", "To the block below", priority=True),

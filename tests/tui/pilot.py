@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.markdown.flow import plain
+from laguna_tui.tui.models.shop import ModelShop
 from laguna_tui.tui.session import TuiSettings
 from laguna_tui.tui.turns import State
 from tests.tui.scripted import ScriptedSession
@@ -23,9 +24,10 @@ async def running(
     size: tuple[int, int] = (80, 24),
     state_dir: Path | None = None,
     theme: str = "laguna-dark",
+    shop: ModelShop | None = None,
 ) -> AsyncIterator[tuple[LagunaApp, Pilot[None]]]:
     """The app on this session, as a context."""
-    app = LagunaApp(session, TuiSettings(state_dir=state_dir, theme=theme))
+    app = LagunaApp(session, TuiSettings(state_dir=state_dir, theme=theme), shop)
     async with app.run_test(size=size, notifications=True) as pilot:
         yield app, pilot
 

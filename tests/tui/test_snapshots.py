@@ -9,6 +9,7 @@ from laguna_engine.options import Speculation
 from laguna_tui.events import Difference, Proof
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.conversation import Conversation
+from laguna_tui.tui.models.shop import ModelShop
 from laguna_tui.tui.session import TuiSettings
 from tests.tui.pilot import ready, until
 from tests.tui.scripted import IDENTICAL, ScriptedSession
@@ -18,8 +19,8 @@ from tests.tui.story import DRAFTED, QUESTION, STORY
 class StillApp(LagunaApp):
     """The app without what moves: its clock stands and its cursor is hidden."""
 
-    def __init__(self, session: ScriptedSession, theme: str) -> None:
-        super().__init__(session, TuiSettings(theme=theme))
+    def __init__(self, session: ScriptedSession, theme: str, shop: ModelShop | None = None) -> None:
+        super().__init__(session, TuiSettings(theme=theme), shop)
         self.animation_level = "none"
         self.conversation = Conversation(self.document, clock=lambda: 0.0)
         self.prompt.show_cursor = False

@@ -37,6 +37,7 @@ class Rail(Bar):
     queued: reactive[tuple[str, ...]] = reactive(())
     commands: reactive[tuple[Command, ...]] = reactive(())
     legend: reactive[Legend | None] = reactive(None)
+    fetching: reactive[str] = reactive("")
 
     class FollowClicked(Message):
         """The user clicked on the way back to the end."""
@@ -55,6 +56,8 @@ class Rail(Bar):
             more = f"  (+{len(self.queued) - 1})" if len(self.queued) > 1 else ""
             text = " ".join(self.queued[0].split())
             return [("queued ", "$accent"), (crop(text, room - 7 - cells(more)) + more, MUTED)]
+        if self.fetching:
+            return [(crop(self.fetching, room), "$accent")]
         return self.legend.parts(room) if self.legend is not None else []
 
     def _command_parts(self, room: int) -> list[Part]:

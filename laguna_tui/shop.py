@@ -1,0 +1,95 @@
+"""Where models come from: what suits this machine, and its download. Only a download that runs opens a socket."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from laguna_tui.errors import UserError
+from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.models.entry import ModelEntry
+from laguna_tui.models.hub import Hub
+from laguna_tui.models.progress import DownloadProgress
+from laguna_tui.models.store import State, Store
+from laguna_tui.settings import Settings
+from laguna_tui.tui.models.shop import Offer
+
+if TYPE_CHECKING:
+    from laguna_engine.fit.plan import Plan
+    from laguna_tui.models.download import Download
+
+RECOMMENDED = "xs-2.1"
+_WHOLE = (State.COMPLETE, State.BUNDLED)
+
+
+class Shop:
+    """The catalogue, the store and the hub, for the setup screen."""
+
+    def __init__(self, settings: Settings, store: Store | None = None, endpoint: str | None = None) -> None:
+        """endpoint: of another hub than the one that HF_ENDPOINT names."""
+        self._settings, self._store = settings, store or Store()
+        self._hub = Hub(endpoint, offline=settings.offline)
+
+    def look(self, name: str = "") -> Offer:
+        """What there is to say about a model; without a name, about the one to recommend."""
+        from laguna_engine.errors import EngineError
+        from laguna_engine.fit.devices import read_machine
+        from laguna_engine.fit.plan import choose_plan
+        from laguna_tui.fit_models import known
+
+        catalogue, machine = load_catalogue(), read_machine()
+        entry = catalogue[name or RECOMMENDED]
+        found = [self._store.status(each) for each in self._entries(entry.name, catalogue)]
+        sizes = [status.bytes_total for status in found]
+        offer = Offer(
+            machine=machine.described,
+            name=entry.name,
+            title=entry.title,
+            why=(),
+            size=sum(size or 0 for size in sizes) or None,
+            have=sum(status.bytes_have for status in found),
+            ready=all(status.state in _WHOLE for status in found),
+            offline=self._hub.offline,
+        )
+        try:
+            model = known(entry.name, catalogue, replace(self._settings, model=entry.name, drafter=None))
+            plan = choose_plan(model.shape, model.drafter, machine)
+        except (EngineError, UserError) as error:
+            return _unsuited(offer, str(error), asked=bool(name))
+        if plan.paged:
+            return _unsuited(offer, f"{entry.title} would only run from disk here, a word a minute", asked=bool(name))
+        return replace(offer, why=_reasons(plan))
+
+    def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> "Download":
+        """A download of a model and its drafter, as one."""
+        from laguna_tui.models.download import Download
+
+        entries = self._entries(name, load_catalogue())
+        return Download(entries, progress, store=self._store, hub=self._hub)
+
+    def discard(self, name: str) -> None:
+        """Let go what has arrived of a model that is not whole."""
+        for entry in self._entries(name, load_catalogue()):
+            if self._store.status(entry).state is State.PARTIAL:
+                self._store.remove(entry)
+
+    def _entries(self, name: str, catalogue: Mapping[str, ModelEntry]) -> list[ModelEntry]:
+        """The model and the drafter that is recommended for it."""
+        from laguna_tui.models.download import with_drafters
+
+        if name not in catalogue:
+            raise UserError(f"{name}: no model of that name; there are: {', '.join(catalogue)}")
+        return with_drafters([catalogue[name]], catalogue, self._store)
+
+
+def _reasons(plan: "Plan") -> tuple[str, ...]:
+    """What decides about speed and use, a sentence each."""
+    from laguna_tui.offered import told
+
+    weighty = [reason for reason in plan.reasons if reason.subject in ("layers", "KV cache", "drafter")]
+    return (f"It {told(plan)}.", *(f"{each.subject}: {each.choice}. {each.text}" for each in weighty))
+
+
+def _unsuited(offer: Offer, why: str, *, asked: bool) -> Offer:
+    """The honest sentence. A model that was asked for by name can be had all the same."""
+    small = "This machine runs only small models, such as the one that is here."
+    return replace(offer, name=offer.name if asked else "", why=(f"{why}.", *(() if asked else (small,))))

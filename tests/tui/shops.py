@@ -1,0 +1,72 @@
+"""A scripted model shop, in place of catalogue, store and hub. A download goes as far as a test says."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from laguna_tui.errors import UserError
+from laguna_tui.models.download import Outcome
+from laguna_tui.models.progress import DownloadProgress, Phase
+from laguna_tui.tui.models.shop import Offer
+
+GB = 10**9
+OFFER = Offer(
+    machine="RTX 3090, 22.1 of 23.6 GiB free; 55.0 of 62.7 GiB of RAM free; 8 cores",
+    name="xs-2.1",
+    title="Laguna XS 2.1",
+    why=("It fits on the GPU with 64 K tokens.", "drafter: on. It takes 0.9 GiB and makes answers faster."),
+    size=21 * GB,
+)
+HALFWAY = DownloadProgress(Phase.TRANSFER, 7 * GB, 21 * GB, 42e6, 333.0, "Laguna-XS-2.1-Q4_K_M.gguf")
+
+
+class ScriptedShop:
+    """Each fetch tells `HALFWAY` and waits for `go_on`, then ends as the next of `ends` says (the last one again)."""
+
+    def __init__(self, offer: Offer = OFFER, *ends: Exception | None) -> None:
+        self.offer = offer
+        self.fetched: list[str] = []
+        self.discarded: list[str] = []
+        self.go_on = threading.Event()
+        self._ends = ends or (None,)
+
+    def look(self, name: str = "") -> Offer:
+        return self.offer
+
+    def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> "ScriptedWork":
+        end = self._ends[min(len(self.fetched), len(self._ends) - 1)]
+        self.fetched.append(name)
+        return ScriptedWork(self, progress, end)
+
+    def discard(self, name: str) -> None:
+        self.discarded.append(name)
+        self.offer = replace(self.offer, have=0)
+
+
+class ScriptedWork:
+    """One sitting of a download."""
+
+    def __init__(self, shop: ScriptedShop, progress: Callable[[DownloadProgress], None], end: Exception | None) -> None:
+        self._shop, self._progress, self._end = shop, progress, end
+        self._stopped: Outcome | None = None
+
+    def run(self) -> Outcome:
+        self._progress(HALFWAY)
+        self._shop.offer = replace(self._shop.offer, have=HALFWAY.bytes_done)
+        if self._end is not None:
+            raise self._end
+        while not self._shop.go_on.wait(0.01):
+            if self._stopped is not None:
+                return self._stopped
+        self._shop.offer = replace(self._shop.offer, have=OFFER.size or 0, ready=True)
+        return Outcome.DONE
+
+    def pause(self) -> None:
+        self._stopped = Outcome.PAUSED
+
+    def cancel(self) -> None:
+        self._shop.offer = replace(self._shop.offer, have=0)
+        self._stopped = Outcome.CANCELLED
+
+
+STALLED = UserError("the hub cannot be reached; what has arrived is kept: check the network, then go on")
