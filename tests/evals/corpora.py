@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 CACHE = Path(os.environ.get("LAGUNA_TUI_EVALS", Path.home() / ".cache/laguna-tui/evals"))
@@ -16,16 +17,28 @@ HERE = Path(__file__).parent.parent.parent
 def package(name: str, version: str) -> Path | None:
     """The unpacked source archive of a release; None when it cannot be had."""
     folder = CACHE / f"{name}-{version}"
-    if not folder.is_dir():
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", name, "-d", str(CACHE)]
-        if subprocess.run([*command, f"{name}=={version}"], capture_output=True, check=False).returncode:
-            return None
-        archive = next(iter(CACHE.glob(f"{name}-{version}.tar.gz")), None)
-        if archive is None:
-            return None
-        with tarfile.open(archive) as packed:
-            packed.extractall(CACHE, filter="data")
+    if folder.is_dir():
+        return folder
+    CACHE.mkdir(parents=True, exist_ok=True)
+    archive = _archive(name, version) or _downloaded(name, version)
+    if archive is None:
+        return None
+    # Unpacked aside, so that a folder that is there is whole. Its name may have capitals ("Flask-2.3.0").
+    with tempfile.TemporaryDirectory(dir=CACHE) as aside, tarfile.open(archive) as packed:
+        packed.extractall(aside, filter="data")
+        next(Path(aside).iterdir()).rename(folder)
     return folder
+
+
+def _archive(name: str, version: str) -> Path | None:
+    wanted = f"{name}-{version}.tar.gz"
+    return next((path for path in CACHE.glob("*.tar.gz") if path.name.lower() == wanted), None)
+
+
+def _downloaded(name: str, version: str) -> Path | None:
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", name, "-d", str(CACHE)]
+    subprocess.run([*command, f"{name}=={version}"], capture_output=True, check=False)
+    return _archive(name, version)
 
 
 def python_files(root: Path) -> dict[str, str]:
