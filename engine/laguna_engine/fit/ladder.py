@@ -6,7 +6,6 @@ plan for a machine that has less than what has just failed, so it gives up first
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +18,7 @@ from laguna_engine.fit.candidates import RAM_SPARE, spare
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
 from laguna_engine.fit.reasons import cache_name, tokens
+from laguna_engine.fit.shortage import ran_out
 
 _CUTS = (1 / 24, 1 / 12, 1 / 6, 1 / 3)
 """Shares of what was asked for that the rungs do without: loading takes long, so there are few."""
@@ -29,15 +29,7 @@ _MORE = 1.02
 _MOST_NOTES = 64
 _VERSION = 1
 
-_RAN_OUT = re.compile(r"alloc|out of memory|insufficient memory|enough (free )?memory", re.IGNORECASE)
-"""What llama.cpp, ggml and CUDA say when they do not get the memory they ask for."""
-
 _Opened = TypeVar("_Opened")
-
-
-def ran_out(error: EngineError) -> bool:
-    """Whether it was for want of memory that something could not be opened, or was lost."""
-    return _RAN_OUT.search(str(error)) is not None
 
 
 def climb(

@@ -12,7 +12,7 @@ from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.draft.suffix_files import FileDrafter
 from laguna_engine.errors import ContextError, GraphError
 from laguna_engine.events import Source
-from laguna_engine.fit.ladder import ran_out
+from laguna_engine.fit.shortage import ran_out
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.ggml.weights import Weights

@@ -12,7 +12,8 @@ import tiny
 
 from laguna_engine.errors import ContextError, EngineError, ModelFileError
 from laguna_engine.fit.devices import installed_build
-from laguna_engine.fit.ladder import Notes, climb, ran_out
+from laguna_engine.fit.ladder import Notes, climb
+from laguna_engine.fit.shortage import ran_out
 
 CHILD = Path(__file__).with_name("short_of_memory.py")
 MORE = 1700 << 20
