@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from laguna_engine.cache.prefix import Reuse
-from laguna_engine.target import Target
 from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus
 from laguna_engine.llama.model import Model
+from laguna_engine.target import Target
 from tests.engine import tiny
 from tests.engine.runs import NEAR_TIE
 

@@ -45,7 +45,7 @@ def test_a_matrix_is_multiplied_as_it_stands_in_the_file(tiny_model_path: Path, 
 
 
 def test_a_tensor_that_is_not_there_is_named(tiny_model_path: Path, backend: Backend) -> None:
-    with pytest.raises(ModelFileError, match="no tensor fc.weight"):
+    with pytest.raises(ModelFileError, match=r"no tensor fc\.weight"):
         Weights(header.check(tiny_model_path), [MATRIX, "fc.weight"], backend)
 
 
