@@ -4,6 +4,7 @@ import argparse
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from laguna_tui.errors import UserError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from laguna_engine.fit.wishes import Wishes
     from laguna_tui.fit_models import Known
     from laguna_tui.models.entry import ModelEntry
+    from laguna_tui.settings import Settings
 
 _EPILOG = """\
 A machine is described by its parts, with commas or blanks between them:
@@ -29,6 +31,9 @@ exit codes: 0 it fits, 1 it does not, 2 wrong usage
 """
 
 _NARROWEST, _WIDEST = 40, 100
+_LEAST = 32
+"""Cells that the table itself needs."""
+
 FIRSTS = ("balanced", "quality", "speed")
 
 
@@ -77,6 +82,12 @@ def _machine(specification: str | None) -> "Machine":
         raise UserError(f"--machine: {error}") from error
 
 
+def _no_wishes() -> "Wishes":
+    from laguna_engine.fit.wishes import Wishes
+
+    return Wishes()
+
+
 def _wishes(arguments: argparse.Namespace) -> "Wishes":
     from laguna_engine.fit.wishes import First, Wishes
     from laguna_engine.llama.options import KvType
@@ -89,25 +100,43 @@ def _wishes(arguments: argparse.Namespace) -> "Wishes":
     return Wishes(arguments.context, KvType(arguments.kv) if arguments.kv else None, First(arguments.first))
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What there is to say about one model on one machine; without a plan `refusal` says why."""
+
+    model: "Known"
+    machine: "Machine"
+    plan: "Plan | None"
+    refusal: str
+    rows: "list[list[Cell]]"
+
+
+def _found(
+    wanted: str, catalogue: "Mapping[str, ModelEntry]", settings: "Settings", machine: "Machine", wishes: "Wishes"
+) -> _Found:
+    from laguna_engine.fit.plan import ask
+    from laguna_engine.fit.survey import CONTEXTS, survey
+    from laguna_tui.fit_models import known
+
+    model = known(wanted, catalogue, settings)
+    plan, refusal = _plan(model, machine, wishes)
+    wider = ask(model.shape, model.drafter, machine, _unbound(wishes))
+    own = {plan.load.n_ctx} if plan is not None else set()
+    return _Found(model, machine, plan, refusal, survey(wider, tuple(sorted({*CONTEXTS, *own}))))
+
+
 def _one(
     wanted: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", wishes: "Wishes", as_json: bool
 ) -> int:
     """Everything about one model."""
-    from laguna_engine.fit.plan import ask
-    from laguna_engine.fit.survey import CONTEXTS, survey
-    from laguna_tui.fit_models import known
     from laguna_tui.settings import load_settings
 
-    model = known(wanted, catalogue, load_settings())
-    plan, refusal = _plan(model, machine, wishes)
-    wider = ask(model.shape, model.drafter, machine, _unbound(wishes))
-    own = {plan.load.n_ctx} if plan is not None else set()
-    rows = survey(wider, tuple(sorted({*CONTEXTS, *own})))
+    found = _found(wanted, catalogue, load_settings(), machine, wishes)
     if as_json:
-        say([json.dumps(_as_json(model, machine, plan, refusal, rows), ensure_ascii=False)])
+        say([json.dumps(_as_json(found), ensure_ascii=False)])
     else:
-        say(_told(model, machine, plan, refusal, rows))
-    return 0 if plan is not None else 1
+        say(_told(found, min(max(shutil.get_terminal_size().columns - 1, _NARROWEST), _WIDEST)))
+    return 0 if found.plan is not None else 1
 
 
 def _plan(model: "Known", machine: "Machine", wishes: "Wishes") -> "tuple[Plan | None, str]":
@@ -127,19 +156,29 @@ def _unbound(wishes: "Wishes") -> "Wishes":
     return replace(wishes, context=None, kv=None)
 
 
-def _told(
-    model: "Known", machine: "Machine", plan: "Plan | None", refusal: str, rows: "list[list[Cell]]"
-) -> Iterator[str]:
+def report(wanted: str, settings: "Settings", width: int) -> list[str]:
+    """Everything about one model on this machine, as lines for a panel of `width` cells.
+
+    Raises:
+        UserError: there is no such model. EngineError: its file cannot be read.
+    """
+    from laguna_tui.models.catalogue import load_catalogue
+
+    found = _found(wanted, load_catalogue(), settings, _machine(None), _no_wishes())
+    return list(_told(found, min(max(width, _LEAST), _WIDEST)))
+
+
+def _told(found: "_Found", width: int) -> Iterator[str]:
     from laguna_tui.fit_table import explanation, summary, table, wrapped
 
-    width = min(max(shutil.get_terminal_size().columns - 1, _NARROWEST), _WIDEST)
-    yield from wrapped(f"{model.title} on {_place(machine)}: {machine.described}.", width)
+    model, plan = found.model, found.plan
+    yield from wrapped(f"{model.title} on {_place(found.machine)}: {found.machine.described}.", width)
     if model.file is None:
         yield from wrapped("Its file is not here yet: sizes follow from what is published about it.", width)
     yield ""
-    yield from wrapped(f"It runs: {summary(plan)}." if plan is not None else f"{refusal}.", width)
+    yield from wrapped(f"It runs: {summary(plan)}." if plan is not None else f"{found.refusal}.", width)
     yield ""
-    yield from table(rows, plan, width)
+    yield from table(found.rows, plan, width)
     if plan is not None:
         yield ""
         yield from explanation(plan, width)
@@ -179,16 +218,14 @@ def _verdict(
         return None, str(error)
 
 
-def _as_json(
-    model: "Known", machine: "Machine", plan: "Plan | None", refusal: str, rows: "list[list[Cell]]"
-) -> dict[str, Any]:
+def _as_json(found: "_Found") -> dict[str, Any]:
     return {
-        "model": model.title,
-        "file": None if model.file is None else str(model.file),
-        "machine": _machine_json(machine),
-        "plan": plan and _plan_json(plan),
-        "refused": refusal,
-        "table": [_cell_json(cell) for row in rows for cell in row],
+        "model": found.model.title,
+        "file": None if found.model.file is None else str(found.model.file),
+        "machine": _machine_json(found.machine),
+        "plan": found.plan and _plan_json(found.plan),
+        "refused": found.refusal,
+        "table": [_cell_json(cell) for row in found.rows for cell in row],
     }
 
 

@@ -59,6 +59,12 @@ class Shop:
             return _unsuited(offer, f"{entry.title} would only run from disk here, a word a minute", asked=bool(name))
         return replace(offer, why=_reasons(plan))
 
+    def fits(self, name: str, width: int) -> list[str]:
+        """Whether a model fits here, with every context and cache, as lines; without a name, the recommended one."""
+        from laguna_tui.fit_command import report
+
+        return report(name or RECOMMENDED, self._settings, width)
+
     def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> "Download":
         """A download of a model and its drafter, as one."""
         from laguna_tui.models.download import Download

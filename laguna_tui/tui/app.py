@@ -264,6 +264,10 @@ class LagunaApp(Shell):
         """What this machine is, and what model suits it; or switch to the one that was got."""
         self.desk.set_up()
 
+    def action_fit(self, wanted: str = "") -> None:
+        """Which contexts and caches of a model fit here; without a name, of the one that is recommended."""
+        self.desk.show_fit(wanted)
+
     def session_models(self) -> Sequence[ModelChoice]:
         """What could answer. Any thread."""
         return self._session.models()

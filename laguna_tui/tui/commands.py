@@ -32,6 +32,7 @@ COMMANDS = (
     Command("Prove", "Prove that speculation changed nothing", "prove", "/prove"),
     Command("Model", "Choose the model that answers", "model", "/model", "NAME|FILE"),
     Command("Set up", "What suits this machine, and one key to get it", "setup", "/setup"),
+    Command("Fit", "Which contexts and caches of a model fit here", "fit", "/fit", "NAME|FILE"),
     Command("Plan", "How the model was opened, and why so", "plan", "/plan"),
     Command("Strict", "Strict speculation, or back to fast", "strict", "/strict"),
     Command("Speculation off or on", "Decode plainly from the next answer on, or draft", "speculation"),

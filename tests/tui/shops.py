@@ -28,10 +28,16 @@ class ScriptedShop:
         self.fetched: list[str] = []
         self.discarded: list[str] = []
         self.go_on = threading.Event()
+        self.unfit: Exception | None = None
         self._ends = ends or (None,)
 
     def look(self, name: str = "") -> Offer:
         return self.offer
+
+    def fits(self, name: str, width: int) -> list[str]:
+        if self.unfit is not None:
+            raise self.unfit
+        return [f"{name or self.offer.name} on this machine", "", "  context   f16", "      8 K  *2.5 GiB free"]
 
     def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> "ScriptedWork":
         end = self._ends[min(len(self.fetched), len(self._ends) - 1)]

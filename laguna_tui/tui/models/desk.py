@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from laguna_tui.tui.models.fetching import Fetching, Stage
+from laguna_tui.tui.models.fit import FitScreen
 from laguna_tui.tui.models.picker import ModelPicker
 from laguna_tui.tui.models.setup import SetupScreen
 from laguna_tui.tui.models.shop import ModelShop, Offer
@@ -56,6 +57,14 @@ class Desk:
     def choose(self) -> None:
         """Show the list."""
         self._app.push_screen(ModelPicker(self._app.session_models), self._chosen)
+
+    def show_fit(self, name: str = "") -> None:
+        """Show which contexts and caches of a model fit here."""
+        shop = self._shop
+        if shop is None:
+            self._app.tell("What fits cannot be told here. Ask: laguna-tui fit", "warning")
+            return
+        self._app.push_screen(FitScreen(lambda width: shop.fits(name, width)))
 
     def watch(self) -> None:
         """Something is being got: look at it again and again."""

@@ -52,6 +52,13 @@ class ModelShop(Protocol):
         """What there is to say about a model; without a name, about the one to recommend. Opens no socket."""
         ...
 
+    def fits(self, name: str, width: int) -> list[str]:
+        """Whether a model fits here, with every context and cache, as lines of at most `width` cells.
+
+        EngineError or UserError say why it cannot be told.
+        """
+        ...
+
     def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> Work:
         """A download of a model and its drafter; `progress` is told how far it is, on the thread of `run`."""
         ...
