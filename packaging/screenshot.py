@@ -12,6 +12,7 @@ from pathlib import Path
 
 from laguna_tui.compose import LocalSession
 from laguna_tui.settings import Settings
+from laguna_tui.shop import Shop
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session import TuiSettings
 from laguna_tui.tui.turns import State
@@ -48,12 +49,15 @@ PICTURES = (
         (100, 28),
         Settings(draft_length=4),
     ),
+    # What is found and recommended is that of the machine the picture is taken on.
+    Picture("setup.svg", (), ("f8",), (100, 28), Settings()),
 )
 
 
 async def take(picture: Picture, folder: Path) -> None:
     """Ask the questions about a folder, press the keys and save the screen."""
-    app = LagunaApp(LocalSession.prepare(picture.settings, folder), TuiSettings(theme="laguna-dark"))
+    session = LocalSession.prepare(picture.settings, folder)
+    app = LagunaApp(session, TuiSettings(theme="laguna-dark"), Shop(picture.settings))
     async with app.run_test(size=picture.size) as pilot:
         for question in picture.questions:
             await free(app)
