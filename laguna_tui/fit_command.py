@@ -82,12 +82,6 @@ def _machine(specification: str | None) -> "Machine":
         raise UserError(f"--machine: {error}") from error
 
 
-def _no_wishes() -> "Wishes":
-    from laguna_engine.fit.wishes import Wishes
-
-    return Wishes()
-
-
 def _wishes(arguments: argparse.Namespace) -> "Wishes":
     from laguna_engine.fit.wishes import First, Wishes
     from laguna_engine.llama.options import KvType
@@ -162,9 +156,10 @@ def report(wanted: str, settings: "Settings", width: int) -> list[str]:
     Raises:
         UserError: there is no such model. EngineError: its file cannot be read.
     """
+    from laguna_engine.fit.wishes import Wishes
     from laguna_tui.models.catalogue import load_catalogue
 
-    found = _found(wanted, load_catalogue(), settings, _machine(None), _no_wishes())
+    found = _found(wanted, load_catalogue(), settings, _machine(None), Wishes())
     return list(_told(found, min(max(width, _LEAST), _WIDEST)))
 
 

@@ -102,11 +102,6 @@ class Target:
         self.context.clear()
         self.settle()
 
-    def close(self) -> None:
-        """Free the context, then the model; harmless when repeated."""
-        self.context.close()
-        self.model.close()
-
     def _decode_pair(self, token: int, start: int, outputs: Outputs) -> DecodeStatus:
         """Compute `token` together with a second one that is thrown away."""
         both = Outputs.NONE if outputs is Outputs.NONE else Outputs.ALL

@@ -6,16 +6,15 @@ shows, or that what was measured does not hold for long.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from laguna_engine.speculate.economics import constant_acceptance_tokens, expected_tokens, speedup
 from laguna_tui.bench import figures
 from laguna_tui.bench.measurement import Outcome
-from laguna_tui.bench.options import Options
-from laguna_tui.bench.progress import Progress
-from laguna_tui.bench.runs import PLAINLY, Opened, Sample
-from laguna_tui.bench.sweep import ways
+from laguna_tui.bench.runs import PLAINLY, Sample, Way
+from laguna_tui.bench.sweep import lengths_of
 from laguna_tui.bench.table import Table, number, percent
+from laguna_tui.bench.turns import Turns
 
 _COLUMNS = ("draft", "tokens/round", "expected", "round, in tokens", "predicted", "by one a", "measured", "off by")
 
@@ -105,17 +104,12 @@ class Row:
 
 
 @dataclass(slots=True)
-class Model:
+class Model(Turns):
     """The economics of one drafter."""
 
-    options: Options
-    samples: list[Sample] = field(default_factory=list)
-    opened: Opened = field(default_factory=Opened)
-
-    def measure(self, progress: Progress) -> None:
-        """Answer everything plainly and at every length."""
-        with self.opened.stage(self.options, progress) as stage:
-            stage.run(ways(self.options), self.samples)
+    def ways(self) -> list[Way]:
+        """Plainly and at every length."""
+        return lengths_of(self.options)
 
     def outcome(self) -> Outcome:
         """One row a length that was drafted."""

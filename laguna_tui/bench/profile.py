@@ -1,15 +1,14 @@
 """`bench profile`: where the time of a round goes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from laguna_engine.events import Round
 from laguna_tui.bench import figures
 from laguna_tui.bench.measurement import Outcome
-from laguna_tui.bench.options import Options
-from laguna_tui.bench.progress import Progress
-from laguna_tui.bench.runs import PLAINLY, Opened, Sample, Way, drafted
+from laguna_tui.bench.runs import PLAINLY, Way, drafted
 from laguna_tui.bench.table import Table, number
+from laguna_tui.bench.turns import Turns
 
 _COLUMNS = ("tokens drafted", "rounds", "draft", "verify", "sample", "other", "whole round")
 
@@ -62,17 +61,12 @@ class Row:
 
 
 @dataclass(slots=True)
-class Profile:
+class Profile(Turns):
     """Rounds of one drafter, at the lengths that the engine chooses."""
 
-    options: Options
-    samples: list[Sample] = field(default_factory=list)
-    opened: Opened = field(default_factory=Opened)
-
-    def measure(self, progress: Progress) -> None:
-        """Answer everything plainly, for the comparison, and with drafts."""
-        with self.opened.stage(self.options, progress) as stage:
-            stage.run(self._ways(), self.samples)
+    def ways(self) -> list[Way]:
+        """Plainly, for the comparison, and with drafts."""
+        return [PLAINLY, drafted(self.options.use)]
 
     def outcome(self) -> Outcome:
         """One row for all rounds and one for every length."""
@@ -84,9 +78,6 @@ class Profile:
         return Outcome(
             table, [row.fields() for row in rows], [f"Who drafts: {self.options.use}. {_NOTE}", *self._notes()]
         )
-
-    def _ways(self) -> list[Way]:
-        return [PLAINLY, drafted(self.options.use)]
 
     def _notes(self) -> list[str]:
         chosen = figures.of_way(self.samples, self.options.use)

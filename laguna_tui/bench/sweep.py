@@ -1,16 +1,16 @@
 """`bench sweep`: one drafter at every draft length, from none to all it can draft at once."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from laguna_engine.gguf import drafter as drafter_file
 from laguna_engine.speculate.rounds import MAX_DRAFT
 from laguna_tui.bench import figures
 from laguna_tui.bench.measurement import Outcome
 from laguna_tui.bench.options import DFLASH, Options
-from laguna_tui.bench.progress import Progress
-from laguna_tui.bench.runs import PLAINLY, Opened, Sample, Way, drafted
+from laguna_tui.bench.runs import PLAINLY, Sample, Way, drafted
 from laguna_tui.bench.table import Table, number
+from laguna_tui.bench.turns import Turns
 
 _COLUMNS = (
     "draft",
@@ -72,27 +72,22 @@ class Row:
 
 
 @dataclass(slots=True)
-class Sweep:
+class Sweep(Turns):
     """Every length of one drafter."""
 
-    options: Options
-    samples: list[Sample] = field(default_factory=list)
-    opened: Opened = field(default_factory=Opened)
-
-    def measure(self, progress: Progress) -> None:
-        """Answer everything plainly and at every length."""
-        with self.opened.stage(self.options, progress) as stage:
-            stage.run(ways(self.options), self.samples)
+    def ways(self) -> list[Way]:
+        """Plainly and at every length."""
+        return lengths_of(self.options)
 
     def outcome(self) -> Outcome:
         """One row a length."""
-        names = [way.name for way in ways(self.options) if figures.of_way(self.samples, way.name)]
+        names = [way.name for way in self.ways() if figures.of_way(self.samples, way.name)]
         rows = [Row.of(self.samples, name) for name in names]
         table = Table(_COLUMNS, [row.cells() for row in rows])
         return Outcome(table, [row.fields() for row in rows], [f"Who drafts: {self.options.use}. {_NOTE}"])
 
 
-def ways(options: Options) -> list[Way]:
+def lengths_of(options: Options) -> list[Way]:
     """Plain decoding, and every length there is."""
     return [PLAINLY, *(drafted(options.use, length) for length in range(longest(options) + 1))]
 

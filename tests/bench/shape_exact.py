@@ -12,10 +12,7 @@ import drafters
 import numpy as np
 import tiny
 
-XS = tiny.Shape(
-    n_layer=40, n_embd=2048, head=128, full_heads=48, sliding_heads=64, kv_heads=8, n_ff=8192,
-    experts=256, experts_used=8, expert_ff=512, window=512, n_ctx=131_072, n_vocab=100_352,
-)  # fmt: skip
+XS = replace(tiny.XS, n_ctx=131_072)
 XS_DRAFTER = replace(
     drafters.LAGUNA, n_embd=2048, n_layer=5, heads=32, kv_heads=8, head=128, n_ff=8192, n_vocab=100_352,
     taps=(0, 8, 16, 35, 38), block=16, window=512, half=True,

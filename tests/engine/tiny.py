@@ -76,6 +76,13 @@ class Shape:
         return self.sliding_heads if layer % 4 else self.full_heads
 
 
+XS = Shape(
+    n_layer=40, n_embd=2048, head=128, full_heads=48, sliding_heads=64, kv_heads=8, n_ff=8192,
+    experts=256, experts_used=8, expert_ff=512, window=512, n_ctx=262_144, n_vocab=100_352,
+)  # fmt: skip
+"""Laguna XS: for headers without weights, and for machines with room for it."""
+
+
 @dataclass(frozen=True)
 class Quantized:
     """A tensor whose bytes are in one of ggml's block formats, in the place of an array."""

@@ -109,13 +109,13 @@ class Generation:
 
     def _rewind(self) -> int:
         """Cut the cache back to what of the prompt it keeps; how many tokens that is."""
-        self._target.settle()
-        keep = self._target.cache.plan(self._prompt).keep
         if self._speculator is None:
             kept = self._target.rewind(self._prompt).keep
             if self._aside is not None:
                 self._aside.stand_aside(kept)
             return kept
+        self._target.settle()
+        keep = self._target.cache.plan(self._prompt).keep
         judge = Judge(self._target.context, self._sampling)
         keep = self._speculator.begin(self._prompt, keep, self._drafting, judge)
         kept = self._target.rewind(self._prompt, keep).keep

@@ -5,8 +5,6 @@ comes to the host. Layers are counted from 0, and a tap is what a layer puts out
 graphs). Source of the idea and its rules: the graph hook in `hook`.
 """
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,35 +35,6 @@ _STRUCTS = 512
 
 _OUTPUT = b"result_output"
 """llama.cpp's name of the logits in every architecture's graph."""
-
-
-class TapSource(Protocol):
-    """Takes features out of one context, in one of two ways: inside its graph, or by a callback on every node."""
-
-    layers: tuple[int, ...]
-    outputs: int
-
-    @property
-    def features(self) -> Features | None:
-        """Where they are; None without taps."""
-        ...
-
-    @property
-    def readout(self) -> Readout:
-        """What is taken of the logits."""
-        ...
-
-    def before(self, start: int, count: int, outputs: range) -> None:
-        """The next decode computes `count` positions from `start` on, and logits for those in `outputs`."""
-        ...
-
-    def after(self) -> None:
-        """It is done; raises what went wrong on the way."""
-        ...
-
-    def close(self) -> None:
-        """Free everything; only after the context."""
-        ...
 
 
 class _Weights:

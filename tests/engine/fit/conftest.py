@@ -4,6 +4,7 @@ from pathlib import Path
 
 import outlines
 import pytest
+import tiny
 
 from laguna_engine.fit.shape import ModelShape
 from laguna_engine.gguf import header
@@ -12,7 +13,7 @@ from laguna_engine.gguf import header
 @pytest.fixture(scope="session")
 def xs_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Laguna XS without its weights."""
-    return outlines.write(tmp_path_factory.mktemp("outlines") / "xs.gguf", outlines.XS, outlines.q4_k_m)
+    return outlines.write(tmp_path_factory.mktemp("outlines") / "xs.gguf", tiny.XS, outlines.q4_k_m)
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,6 @@ import tiny
 F32, F16, Q4_K, Q6_K = 0, 1, 12, 14
 _BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_K: (256, 144), Q6_K: (256, 210)}
 
-XS = tiny.Shape(
-    n_layer=40, n_embd=2048, head=128, full_heads=48, sliding_heads=64, kv_heads=8, n_ff=8192,
-    experts=256, experts_used=8, expert_ff=512, window=512, n_ctx=262_144, n_vocab=100_352,
-)  # fmt: skip
-"""Laguna XS."""
-
 
 @dataclass(frozen=True)
 class _Outline:
