@@ -17,8 +17,8 @@ from collections.abc import Iterable
 MAX_MATCH = 32
 """Tokens of context that count: on code, drafts get no better beyond 20, and this bounds the work for one token."""
 
-SEPARATOR = -1
-"""Stands between texts: never proposed, and no real token is equal to it."""
+SEPARATOR = -2
+"""Stands between texts: never proposed, and neither a real token nor NONE is equal to it."""
 
 NONE = -1
 """No state, or no token."""

@@ -1,6 +1,6 @@
 """The longest match is the longest, the votes are what brute force counts, and taking back leaves no trace."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from votes import path, vote
 
@@ -62,6 +62,7 @@ def test_a_text_that_was_cut_and_continued_is_the_same_as_a_fresh_one(text: list
 
 
 @given(st.lists(TEXTS, max_size=4), TEXTS)
+@example([[0], [0], [0, 0]], [0])
 def test_a_place_followed_token_by_token_is_the_longest_match_in_another_text(
     texts: list[list[int]], spoken: list[int]
 ):
