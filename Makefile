@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 QUESTION ?= where is StreamParser defined?
 FOLDER ?= .
 
-.PHONY: demo run test lint bench clean
+.PHONY: demo run test fuzz lint bench clean
 
 demo: $(READY)
 	@echo "asking the bundled model about $(FOLDER): $(QUESTION)"
@@ -18,6 +18,10 @@ run: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+# The property tests alone, with examples that were never tried before.
+fuzz: $(READY)
+	LAGUNA_TUI_FUZZ=1 $(BIN)/python -m pytest -m hypothesis
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -195,7 +195,7 @@ def _char_offsets(source: bytes, text: str) -> Callable[[int], int]:
         return lambda offset: offset
     step = 4096
     marks = [0]
-    for index in range(0, len(text), step):
+    for index in range(0, len(text) - step, step):
         marks.append(marks[-1] + len(text[index : index + step].encode("utf-8", errors="replace")))
 
     def offset(position: int) -> int:

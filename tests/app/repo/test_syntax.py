@@ -1,7 +1,7 @@
 """Definitions, units and references of every language that has a grammar, at exact character offsets."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from laguna_tui.repo.grammars import grammar
@@ -126,6 +126,7 @@ def test_a_long_text_without_definitions_is_cut_into_pieces():
     assert units[1].line == 61
 
 
+@example("é = 1", "a.py")
 @given(st.text(max_size=400), st.sampled_from([*SOURCES, "a.rb", "a.md", "a.unknown"]))
 def test_whatever_a_file_holds_its_units_never_overlap_and_cover_what_is_not_blank(text, path):
     syntax = analyse(path, text)
