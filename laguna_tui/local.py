@@ -117,7 +117,7 @@ class LocalSession:
         """
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.tools import Toolbox
-        from laguna_tui.agent.workspace import Workspace
+        from laguna_tui.repo.workspace import Workspace
 
         options = agent_options(self.settings, self.entry)
         engine, how = self._open_engine(self.mode, progress)

@@ -22,9 +22,9 @@ from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
 from laguna_tui.agent.turn import AgentOptions
-from laguna_tui.agent.workspace import Workspace
 from laguna_tui.bench.options import Options
 from laguna_tui.errors import UserError
+from laguna_tui.repo.workspace import Workspace
 
 QUESTIONS = {
     "where": "Where is parse_line defined?",

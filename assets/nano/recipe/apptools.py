@@ -16,7 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "engine")]
 def open_tools(repository: Path) -> tuple[Callable[[str], str], Callable[[str], str]]:
     """`search` and `find` over one folder, each from a pattern to the text that the model is given."""
     from laguna_tui.agent.tools import Toolbox
-    from laguna_tui.agent.workspace import Workspace
+    from laguna_tui.repo.workspace import Workspace
 
     toolbox = Toolbox(Workspace(repository))
     return (

@@ -8,11 +8,11 @@ from laguna_tui.agent.tools.arguments import check_names, text
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
 from laguna_tui.agent.tools.symbol_lines import INCOMPLETE, symbol_line
-from laguna_tui.agent.workspace import Workspace, WorkspaceError
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.globs import is_glob, matches
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.outline import outline
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 # A listing longer than this is not read; a narrower pattern is the better answer.
 MAX_PATHS = 100

@@ -6,8 +6,8 @@ from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.arguments import ArgumentError, check_names, line_number, text
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
-from laguna_tui.agent.workspace import Workspace
 from laguna_tui.repo.names import shown
+from laguna_tui.repo.workspace import Workspace
 
 # A screen or four of code: enough for a function and what is around it.
 LINES_A_CALL = 200

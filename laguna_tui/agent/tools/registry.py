@@ -11,7 +11,7 @@ from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools import find, read, search
 from laguna_tui.agent.tools.arguments import ArgumentError
 from laguna_tui.agent.tools.result import Answer, ResultStore, ToolResult, failure
-from laguna_tui.agent.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 
 class Run(Protocol):

@@ -10,12 +10,12 @@ from laguna_tui.agent.tools.patterns import PATTERN_LIMIT_CHARS, SearchPattern, 
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
 from laguna_tui.agent.tools.symbol_lines import INCOMPLETE, symbol_at, symbol_line
-from laguna_tui.agent.workspace import UnreadableError, Workspace, WorkspaceError
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, Entry, Listing
 from laguna_tui.repo.languages import language_of
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.outline import Outline, defined, outline
 from laguna_tui.repo.text_files import decode, has_wide_bom, is_binary, split_lines
+from laguna_tui.repo.workspace import UnreadableError, Workspace, WorkspaceError
 
 # More lines than this are not read by anyone; the count of the others is.
 LINES_SHOWN = 20

@@ -1,8 +1,8 @@
 """A file of the workspace as lines of text, if it is text at all."""
 
-from laguna_tui.agent.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.text_files import decode, is_binary, split_lines
+from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace
 
 
 def read_lines(workspace: Workspace, inside: str, limit: int = READ_LIMIT_BYTES) -> list[str]:

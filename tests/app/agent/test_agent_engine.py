@@ -9,8 +9,8 @@ from laguna_engine.sampling import Sampling
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.turn import AgentOptions
-from laguna_tui.agent.workspace import Workspace
 from laguna_tui.events import StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.repo.workspace import Workspace
 
 MAX_TOKENS = 24
 

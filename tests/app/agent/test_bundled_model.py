@@ -7,9 +7,9 @@ from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Source
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools import Toolbox
-from laguna_tui.agent.workspace import Workspace
 from laguna_tui.events import DraftRound, TextDelta, ToolFinished
 from laguna_tui.local import LocalSession
+from laguna_tui.repo.workspace import Workspace
 from laguna_tui.resources import data_root
 from laguna_tui.settings import Settings
 from laguna_tui.tui.transcript.proof import NEAR_TIE_LOGITS

@@ -15,7 +15,6 @@ from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS, AgentOptions
-from laguna_tui.agent.workspace import Workspace
 from laguna_tui.events import (
     CallRejected,
     DraftRound,
@@ -28,6 +27,7 @@ from laguna_tui.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.repo.workspace import Workspace
 
 
 class Chat:

@@ -10,7 +10,7 @@ import pytest
 
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.result import ResultStore
-from laguna_tui.agent.workspace import Workspace
+from laguna_tui.repo.workspace import Workspace
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laguna_tui.agent.workspace import OutsideError, UnreadableError, Workspace, WorkspaceError
+from laguna_tui.repo.workspace import OutsideError, UnreadableError, Workspace, WorkspaceError
 
 
 @pytest.fixture
