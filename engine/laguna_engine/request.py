@@ -44,7 +44,9 @@ class Request:
     """Continue `tokens`, the whole transcript; what is already in the KV cache is found and reused.
 
     stop_texts end the generation when they appear and are not shown. stop_tokens end it like the vocabulary's own
-    end-of-generation tokens do. max_tokens None goes on until the context is full. drafting: how it is sped up.
+    end-of-generation tokens do. max_tokens: None goes on until the context is full; 0 generates nothing and only reads
+    the prompt, ahead of a request that begins with it. drafting: how it is sped up; when reading ahead, the same as in
+    the request to come, so that the drafter learns the prompt too.
     """
 
     tokens: Sequence[int]
@@ -55,8 +57,8 @@ class Request:
     drafting: Drafting = DRAFTING
 
     def __post_init__(self) -> None:
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise RequestError(f"max_tokens is {self.max_tokens}; ask for at least one token")
+        if self.max_tokens is not None and self.max_tokens < 0:
+            raise RequestError(f"max_tokens is {self.max_tokens}; give 0 to read the prompt only, or more")
         if not all(self.stop_texts):
             raise RequestError("a stop text is empty, which would stop everywhere; remove it")
 

@@ -179,7 +179,7 @@ def test_token_ids_may_come_from_numpy(engine):
     assert run(engine, np.array(PROMPT), max_tokens=3).tokens == run(engine, PROMPT, max_tokens=3).tokens
 
 
-@pytest.mark.parametrize("wrong", [{"max_tokens": 0}, {"stop_texts": ("a", "")}])
+@pytest.mark.parametrize("wrong", [{"max_tokens": -1}, {"stop_texts": ("a", "")}])
 def test_a_wrong_request_cannot_be_made(wrong):
     with pytest.raises(RequestError):
         Request(PROMPT, **wrong)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laguna_engine.cache.prefix import Reuse
-from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus
+from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.target import Target
 from tests.engine import tiny
@@ -103,4 +103,12 @@ def test_a_refused_decode_leaves_a_mirror_of_what_is_really_there(model):
     with pytest.raises(Exception, match="outside the vocabulary"):
         target.decode([10**6])
     assert len(target.cache) == 2
+    target.context.close()
+
+
+def test_in_pairs_a_token_without_outputs_stays_alone_in_the_cache(model):
+    options = ContextOptions(CAPACITY, n_ubatch=UBATCH, swa_full=True, threads=1)
+    target = Target(model, Context(model, options), CAPACITY, paired=True)
+    assert target.decode((40,), Outputs.NONE) is DecodeStatus.OK
+    assert (len(target.cache), target.context.positions()) == (1, (0, 0))
     target.context.close()

@@ -73,6 +73,11 @@ class PrefixCache:
             del self._tokens[pos_max + 1 :]
             self._pos_min = pos_min
 
+    def begins_with(self, tokens: list[int]) -> bool:
+        """Whether all of `tokens` is held, at the start."""
+        with self._lock:
+            return self._tokens[: len(tokens)] == tokens
+
     def plan(self, tokens: list[int], at_most: int | None = None) -> Reuse:
         """What the cache is worth to the prompt `tokens`, when no more than `at_most` of it is to be kept."""
         with self._lock:

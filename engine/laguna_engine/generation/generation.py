@@ -51,7 +51,7 @@ class Generation:
         self._cached = self._read = 0
         self._rounds = self._drafted = self._accepted = 0
         self._began = time.perf_counter()
-        self._first_token: float | None = None
+        self._prompt_read: float | None = None
 
     @property
     def cancelled(self) -> bool:
@@ -90,9 +90,25 @@ class Generation:
         if self.cancelled:
             return FinishReason.CANCELLED
         self._began = time.perf_counter()
+        if self._limit == 0:
+            return self._read_ahead()
         self._target.context.read_out(self._sampling.readout)
         with closing(SamplerChain(self._sampling.stages(), self._target.model.vocab.size)) as chain:
             return self._prefill() or self._decode(chain)
+
+    def _read_ahead(self) -> FinishReason:
+        """Compute the prompt and pick nothing. A cache that begins with it is left alone: more of it may be wanted."""
+        if self._target.cache.begins_with(self._prompt):
+            self._read = self._cached = len(self._prompt)
+            self._tell_prefill()
+            return FinishReason.MAX_TOKENS
+        interrupted = self._prefill()
+        if interrupted is not None:
+            return interrupted
+        # Devices compute in the background, and nobody picks a token here, which would wait for them.
+        self._target.context.synchronize()
+        self._note_prompt_read()
+        return FinishReason.MAX_TOKENS
 
     def _prefill(self) -> FinishReason | None:
         """Compute what of the prompt is not cached, one micro-batch at a time so that it can be stopped."""
@@ -128,8 +144,8 @@ class Generation:
         if self._speculator is not None:
             size, every_row = self._speculator.part(self._read, size)
         part = self._prompt[self._read : self._read + size]
-        is_last = self._read + len(part) == len(self._prompt)
-        outputs = Outputs.ALL if every_row else Outputs.LAST if is_last else Outputs.NONE
+        is_picked_from = self._read + len(part) == len(self._prompt) and self._limit != 0
+        outputs = Outputs.ALL if every_row else Outputs.LAST if is_picked_from else Outputs.NONE
         status = (self._speculator or self._target).decode(part, outputs)
         if status is DecodeStatus.OK:
             self._read += len(part)
@@ -142,7 +158,8 @@ class Generation:
         source = Source.TARGET
         if self._speculator is not None:
             self._speculator.committed(committed)
-        self._note_first_token()
+        # Only now: devices compute in the background, and picking a token waits for them.
+        self._note_prompt_read()
         while True:
             for place, token in enumerate(committed, 1 - len(committed)):
                 reason = self._committer.commit(token, source if place else Source.TARGET)
@@ -188,14 +205,13 @@ class Generation:
         elapsed = time.perf_counter() - self._began
         self._outlet.tell(Prefill(self._read, len(self._prompt), self._cached, elapsed))
 
-    def _note_first_token(self) -> None:
-        # Only now: devices compute in the background, and picking a token waits for them.
-        self._first_token = time.perf_counter()
-        self._target.rate.record(len(self._prompt) - self._cached, self._first_token - self._began)
+    def _note_prompt_read(self) -> None:
+        self._prompt_read = time.perf_counter()
+        self._target.rate.record(len(self._prompt) - self._cached, self._prompt_read - self._began)
 
     def _stats(self) -> Stats:
         now = time.perf_counter()
-        first = self._first_token or now
+        first = self._prompt_read or now
         return Stats(
             prompt_tokens=self._read,
             cached_tokens=self._cached,

@@ -15,7 +15,7 @@ from runs import gather
 
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError
-from laguna_engine.events import Finished, FinishReason, Source, Token
+from laguna_engine.events import Finished, FinishReason, Prefill, Source, Token
 from laguna_engine.ggml import transfer
 from laguna_engine.llama.features import Features
 from laguna_engine.request import PLAIN
@@ -95,6 +95,12 @@ def cancelled_in_the_middle(engine: Engine) -> None:
             assert event.reason is FinishReason.CANCELLED
 
 
+def read_ahead_and_cancelled(engine: Engine) -> None:
+    for event in engine.generate(Request(PROMPT, max_tokens=0, drafting=DRAFTED)):
+        if isinstance(event, Prefill) and event.done:
+            engine.cancel()
+
+
 HISTORIES: dict[str, Callable[[Engine], object]] = {
     "the same request": lambda e: generate(e, PROMPT, 30),
     "another request": lambda e: generate(e, OTHER, 30),
@@ -108,6 +114,12 @@ HISTORIES: dict[str, Callable[[Engine], object]] = {
     "drafts by others": lambda e: generate(e, PROMPT, 40, Drafting(sources=frozenset({Source.SUFFIX}))),
     "a cleared cache": lambda e: (generate(e, PROMPT, 30), e.clear()),
     "a cancelled answer": cancelled_in_the_middle,
+    "the prompt read ahead": lambda e: generate(e, PROMPT, 0),
+    "the prompt read ahead in small steps": lambda e: [
+        generate(e, PROMPT[:length], 0) for length in range(100, 230, 7)
+    ],
+    "another prompt read ahead": lambda e: generate(e, [*PROMPT[:120], *OTHER], 0),
+    "reading ahead cancelled": read_ahead_and_cancelled,
     "a replay": lambda e: e.replay(PROMPT, generate(e, PROMPT, 20)),
 }
 
