@@ -1,0 +1,73 @@
+"""How a file stands in a user's message: one line that says what it is, then its text between two fences.
+
+    src/cart.py (lines 9-12 of 30, in ShoppingCart)
+    ```
+        def total_price(self):
+    ```
+
+The form of a code block in Markdown, because every model has read millions of them and a fence is one token. The fence
+is longer than any run of its character in the text (CommonMark 0.31, section 4.5), so no text can end its own block.
+The line above is one line whatever the path is called. What could be mistaken for a turn of the conversation is no
+business of this file: the safe encoder sees to that.
+"""
+
+import re
+
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.text_files import split_lines
+
+_SHORTEST_FENCE = 3
+_RUNS = re.compile("`+|~+")
+_BLANKS = re.compile(r"\s+")
+# Names are short; what is longer is no name, and would push the text away.
+_PLACE_CHARS = 120
+
+
+def framed(path: str, text: str, facts: str) -> str:
+    """A file's text, or a part of it, as it stands in a message; ends in a newline.
+
+    Args:
+        path: relative to the folder, any name that a file can have.
+        text: its newlines are "\\n".
+        facts: how much of the file this is, from `whole`, `lines` or `shortened`.
+    """
+    fence = fence_for(text)
+    line_end = "" if text.endswith("\n") or not text else "\n"
+    return f"{shown(path)} ({facts})\n{fence}\n{text}{line_end}{fence}\n"
+
+
+def fence_for(text: str) -> str:
+    """A fence that the text does not contain: of backticks, or of tildes where those are shorter."""
+    longest = {"`": 0, "~": 0}
+    for run in _RUNS.findall(text):
+        longest[run[0]] = max(longest[run[0]], len(run))
+    return min((mark * max(_SHORTEST_FENCE, length + 1) for mark, length in longest.items()), key=len)
+
+
+def whole(count: int) -> str:
+    """All of a file."""
+    return "empty" if count == 0 else f"{count} line{'s' * (count != 1)}"
+
+
+def lines(first: int, last: int, count: int, inside: str = "") -> str:
+    """Some lines of a file that has `count`, and the definition they belong to, if there is one to name."""
+    place = f", in {one_line(inside)}" if inside else ""
+    numbers = f"line {first}" if first == last else f"lines {first}-{last}"
+    return f"{numbers} of {count}{place}"
+
+
+def shortened(kept: int, count: int) -> str:
+    """A file with something left out in several places; marks in the text say where."""
+    return f"{kept} of {count} lines"
+
+
+def one_line(text: str) -> str:
+    """Text from a file that has to fit into a line."""
+    joined = _BLANKS.sub(" ", text).strip()
+    return shown(joined if len(joined) <= _PLACE_CHARS else joined[: _PLACE_CHARS - 1] + "…")
+
+
+def plain(text: str) -> str:
+    """A file's text as it is shown: every newline is "\\n", and there is one at the end unless it is empty."""
+    found = split_lines(text)
+    return "".join(f"{line}\n" for line in found)
