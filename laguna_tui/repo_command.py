@@ -172,25 +172,13 @@ def _opened(
                 index.rebuild()
             with Line("reading the folder's code") as line:
                 update = index.refresh(line.show, wait=wait)
-            for note in [*index.notes, *_about(update)]:
+            for note in [*index.notes, *(update.notes if update else ())]:
                 sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
             yield index, update
     except sqlite3.Error as error:
         raise UserError(
             f"the index cannot be used ({sanitize_line(str(error))}); run: laguna-tui index --rebuild"
         ) from error
-
-
-def _about(update: "Update | None") -> Iterator[str]:
-    """What the user should know about an update."""
-    if update is None:
-        return
-    if update.full:
-        yield "the index is full: some files are not in it; index a smaller folder"
-    elif not update.complete:
-        yield f"only the first {update.files:,} files were looked at; start in a smaller folder"
-    if update.refused:
-        yield f"{update.refused} files could not be parsed and are known by name only"
 
 
 def _counts(index: "Index") -> dict[str, int]:

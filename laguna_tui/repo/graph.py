@@ -22,6 +22,7 @@ DAMPING = 0.85
 ITERATIONS = 24
 # For one question, files that are farther away than this do not matter.
 NEAR_ITERATIONS = 4
+_HEAD_BYTES = 32
 _COMMON_PREFIX = "_"
 _PRIVATE = 0.1
 _LONG_NAME_CHARS = 8
@@ -118,10 +119,27 @@ def save_graph(graph: Graph) -> bytes:
     return head + body
 
 
+class StoredGraph:
+    """The graph in an index's `meta` table, loaded again only when it is another one. Any thread may ask."""
+
+    def __init__(self) -> None:
+        self._loaded: tuple[bytes, Graph] | None = None
+
+    def of(self, connection: sqlite3.Connection) -> Graph:
+        """The graph that was stored last; an empty one when there is none."""
+        row = connection.execute("select value from meta where key = 'graph'").fetchone()
+        packed = bytes(row[0]) if row else b""
+        loaded = self._loaded
+        if loaded is None or loaded[0] != packed[:_HEAD_BYTES]:
+            # Two threads may both load it; each then has a whole one.
+            self._loaded = loaded = packed[:_HEAD_BYTES], load_graph(packed)
+        return loaded[1]
+
+
 def load_graph(packed: bytes) -> Graph:
     """What `save_graph` gave; an empty graph from nothing."""
     if not packed:
-        packed = bytes(32)
+        packed = bytes(_HEAD_BYTES)
     _, files, edges, _ = np.frombuffer(packed, np.int64, 4)
     arrays: list[NDArray[np.generic]] = []
     at = 32

@@ -5,6 +5,7 @@ index is begun again, and where none can be written it lives in memory.
 """
 
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,8 @@ from filelock import FileLock, Timeout
 
 from laguna_tui.errors import UserError
 from laguna_tui.repo import store
-from laguna_tui.repo.graph import Graph, build_graph, load_graph, save_graph
+from laguna_tui.repo.files import Listing
+from laguna_tui.repo.graph import Graph, StoredGraph, build_graph, save_graph
 from laguna_tui.repo.update import Progress, Update, update
 
 # Sentences that the user sees.
@@ -42,7 +44,7 @@ class Index:
         self.path = path
         self.connection = connection
         self.notes = notes
-        self._graph: tuple[bytes, Graph] | None = None
+        self._stored = StoredGraph()
 
     @classmethod
     def open(cls, root: Path, folder: Path | None = None) -> Self:
@@ -80,6 +82,7 @@ class Index:
         *,
         wait: bool = True,
         workers: int | None = None,
+        listing: Listing | None = None,
     ) -> Update | None:
         """Bring the index up to date with the folder.
 
@@ -88,10 +91,12 @@ class Index:
             should_stop: asked often; what was read until then is kept.
             wait: for another process that is doing the same; without, None is returned and a note is left.
             workers: processes to parse in; None chooses, 0 is this one.
+            listing: the folder's files, where they are known; None walks it.
         """
         try:
             with _lock(self.path, should_stop, wait=wait):
-                return self._mended(lambda: self._refreshed(progress, should_stop, workers))
+                self.notes = [note for note in self.notes if note != BUSY]
+                return self._mended(lambda: self._refreshed(progress, should_stop, workers, listing))
         except Timeout:
             self.notes.append(BUSY)
             return None
@@ -103,11 +108,7 @@ class Index:
 
     def graph(self) -> Graph:
         """Who refers to whom, as of the last refresh that changed much."""
-        row = self.connection.execute("select value from meta where key = 'graph'").fetchone()
-        packed = bytes(row[0]) if row else b""
-        if self._graph is None or self._graph[0] != packed[:32]:
-            self._graph = packed[:32], load_graph(packed)
-        return self._graph[1]
+        return self._stored.of(self.connection)
 
     def close(self) -> None:
         """Close it; it can be opened again."""
@@ -121,8 +122,10 @@ class Index:
     ) -> None:
         self.close()
 
-    def _refreshed(self, progress: Progress, should_stop: Callable[[], bool], workers: int | None) -> Update:
-        done = update(self.connection, self.root, progress, should_stop, workers)
+    def _refreshed(
+        self, progress: Progress, should_stop: Callable[[], bool], workers: int | None, listing: Listing | None
+    ) -> Update:
+        done = update(self.connection, self.root, progress, should_stop, workers, listing)
         if not done.full:
             self._count_changes(done.read + done.dropped)
         if self.path is not None:
@@ -150,7 +153,8 @@ class Index:
             return action()
         except sqlite3.OperationalError as error:
             raise UserError(f"the index {self.path} cannot be written ({error}); free some disk space") from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, ValueError, zlib.error) as error:
+            # The tables may be whole and what lies in them not: packed words, packed graphs.
             self.notes.append(BEGUN_AGAIN.format(reason=str(error)))
             self._begin_again()
             return action()
@@ -160,7 +164,6 @@ class Index:
         if self.path is not None:
             store.remove(self.path)
         self.connection = store.connect(self.path)
-        self._graph = None
 
 
 @contextmanager

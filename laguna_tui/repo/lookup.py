@@ -51,6 +51,12 @@ def find_symbols(connection: sqlite3.Connection, wanted: str, limit: int = 20) -
     return found[:limit]
 
 
+def binary_paths(connection: sqlite3.Connection) -> frozenset[str]:
+    """Files that were read and hold no text."""
+    rows = connection.execute("select path from files where digest is not null and length(packed) = 0")
+    return frozenset(os.fsdecode(path) for (path,) in rows)
+
+
 def _fitting(connection: sqlite3.Connection, wanted: str) -> dict[str, int]:
     """Defined names that fit, with their distance."""
     lower = wanted.lower().replace("_", "")

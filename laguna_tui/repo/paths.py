@@ -26,6 +26,15 @@ _PROSE = (
     ".xml",
 )
 _STUBS = (".pyi", ".d.ts")
+# What no one opens in an editor, by the end of the name; a file that is none of these is judged by its bytes.
+_BINARY = tuple(
+    f".{suffix}"
+    for suffix in """
+    7z a avi bin bmp bz2 class db dll doc docx dylib eot exe flac gguf gif gz ico icns jar jpeg jpg lib lz4 mkv mov
+    mp3 mp4 npy npz o obj ogg onnx otf parquet pdb pdf pkl png ppt pptx pt pth pyc pyd rar safetensors so sqlite sqlite3
+    tar tgz tif tiff ttf wasm wav webm webp whl woff woff2 xls xlsx xz zip zst
+    """.split()
+)
 
 
 @lru_cache(maxsize=50_000)
@@ -43,6 +52,11 @@ def is_aside(path: str) -> bool:
 def is_prose(path: str) -> bool:
     """Whether the file is text or data rather than code."""
     return path.lower().endswith(_PROSE)
+
+
+def is_binary_name(path: str) -> bool:
+    """Whether files of such a name hold no text."""
+    return path.lower().endswith(_BINARY)
 
 
 def stem(path: str) -> str:

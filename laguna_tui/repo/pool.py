@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,9 @@ _BATCHES_PER_WORKER = 3
 _MAX_WORKERS = 8
 # Between two looks at whether the user stopped.
 _POLL_S = 0.1
+_NICE = 5
+# In a worker: set once nobody wants its results any more.
+_ended: Event | None = None
 
 
 class Outcome(NamedTuple):
@@ -92,7 +96,9 @@ def _in_processes(
 ) -> Iterator[Outcome]:
     """The batches' outcomes; those that were lost with their worker are added to `broken`."""
     # Forked workers would inherit the engine's threads and locks in whatever state they are.
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _in_worker)
+    context = multiprocessing.get_context("spawn")
+    ended = context.Event()
+    pool = ProcessPoolExecutor(workers, context, _in_worker, (ended,))
     waiting = iter(batches)
     running: dict[Future[list[Parsed | None]], list[Task]] = {}
     try:
@@ -109,6 +115,7 @@ def _in_processes(
                 except BrokenProcessPool:
                     broken.append(batch)
     finally:
+        ended.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -127,14 +134,20 @@ def _parse_watched(root: str, tasks: list[Task]) -> list[Parsed | None]:
     found = []
     with Path(os.devnull).open("w") as nowhere:
         for task in tasks:
+            if _ended is not None and _ended.is_set():
+                break
             faulthandler.dump_traceback_later(_STUCK_S, exit=True, file=nowhere)
             found.append(parse_file(Path(root), task))
         faulthandler.cancel_dump_traceback_later()
     return found
 
 
-def _in_worker() -> None:
+def _in_worker(ended: Event) -> None:
     """Ctrl-C is for the parent, which then stops its workers; a parent that is gone needs none."""
+    global _ended
+    _ended = ended
+    # Whoever waits for an answer at this machine comes first.
+    os.nice(_NICE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -22,6 +22,8 @@ MAX_BYTES = 2 * 1024**3
 _PAGE_BYTES = 8192
 # Another process may be writing one batch of files; it takes far less.
 _BUSY_S = 10.0
+# A reader waits only while the log of a process that was killed is put in order.
+_READ_S = 2.0
 # The other folders' indexes together; those that were not used for the longest time are deleted.
 KEPT_BYTES = 4 * 1024**3
 _PRIVATE_FOLDER = 0o700
@@ -96,6 +98,26 @@ def connect(path: Path | None) -> sqlite3.Connection:
     return connection
 
 
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """An index that is there, for reading only; it may move from thread to thread.
+
+    Raises:
+        IndexFault: it is not of this version.
+        sqlite3.Error: there is none, or it is damaged.
+    """
+    address = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(address, uri=True, timeout=_READ_S, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("pragma query_only = on")
+        _tune(connection)
+        if (found := _marks(connection)) != (_APPLICATION_ID, VERSION):
+            raise IndexFault(f"it is of version {found[1]}, not {VERSION}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def remove(path: Path) -> None:
     """Delete an index; it is fine when there is none."""
     for ending in _COMPANIONS:
@@ -127,8 +149,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = normal")
     connection.execute(f"pragma max_page_count = {MAX_BYTES // _PAGE_BYTES}")
-    connection.execute("pragma mmap_size = 268435456")
-    connection.execute("pragma temp_store = memory")
+    _tune(connection)
     if _marks(connection) == (_APPLICATION_ID, VERSION):
         return
     # Another process may be making the same tables right now: whoever comes second finds them.
@@ -137,6 +158,11 @@ def _set_up(connection: sqlite3.Connection) -> None:
         _make_tables(connection)
     finally:
         connection.execute("commit")
+
+
+def _tune(connection: sqlite3.Connection) -> None:
+    connection.execute("pragma mmap_size = 268435456")
+    connection.execute("pragma temp_store = memory")
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:

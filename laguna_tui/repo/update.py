@@ -45,6 +45,18 @@ class Update:
     complete: bool = True
     full: bool = False
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about it, as sentences."""
+        notes = []
+        if self.full:
+            notes.append("the index is full: some files are not in it; index a smaller folder")
+        elif not self.complete:
+            notes.append(f"only the first {self.files:,} files were looked at; start in a smaller folder")
+        if self.refused:
+            notes.append(f"{self.refused} files could not be parsed and are known by name only")
+        return tuple(notes)
+
 
 def update(
     connection: sqlite3.Connection,
@@ -52,10 +64,11 @@ def update(
     progress: Progress,
     should_stop: Callable[[], bool],
     workers: int | None = None,
+    listing: Listing | None = None,
 ) -> Update:
     """Make the index say what the folder says. The caller holds the write lock."""
     began = time.monotonic()
-    listing = walk(root, should_stop)
+    listing = listing or walk(root, should_stop)
     known = _known(connection)
     tasks, gone = _differences(listing, known)
     read = refused = 0

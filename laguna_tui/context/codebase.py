@@ -1,0 +1,263 @@
+"""The code of one folder for a whole session: one thread keeps its index up to date, any thread asks.
+
+Nothing here raises because the index is busy, damaged, full or kept in memory: an answer is then short or empty, and
+`notes` says why. Asking never waits for indexing; what the index has until now is what it answers from.
+"""
+
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from laguna_tui.errors import UserError
+from laguna_tui.repo.files import Listing, walk
+from laguna_tui.repo.index import Index
+from laguna_tui.repo.lookup import Definition, binary_paths, find_symbols
+from laguna_tui.repo.map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
+from laguna_tui.repo.paths import is_binary_name
+from laguna_tui.repo.rank import Found, Source
+from laguna_tui.repo.rank import search as ranked
+from laguna_tui.repo.readers import Readers
+from laguna_tui.repo.store import IndexFault, index_path
+from laguna_tui.repo.update import Update
+
+# What an index can meet that is not the asker's fault: another program's lock, a full disk, damage.
+_FAULTS = (sqlite3.Error, IndexFault, OSError, UserError, ValueError, zlib.error)
+UNUSABLE = "the index cannot be used ({reason}); run: laguna-tui index --rebuild"
+# A question makes the thread look at the folder again when the last look is so long ago, and a look may take so small a
+# share of one core: a folder in which a look takes long is looked at more rarely.
+_FRESH_S = 5.0
+_REST_PER_LOOK = 20.0
+# An index in memory has one connection. Its next change is written in less than this; its first one takes longer.
+_MEMORY_WAIT_S = 0.5
+# What is written at the moment is finished in this time; only the graph of a large folder or a vacuum takes longer.
+_CLOSE_S = 1.0
+_NOTHING = RepositoryMap("", 0, 0, 0)
+
+_Answer = TypeVar("_Answer")
+
+
+class Codebase:
+    """One folder's files, definitions and words. Create it, `start` it, ask it from any thread, `close` it.
+
+    Attributes:
+        root: the folder, without links in its path.
+        progress: files read and files to read in the look that is under way.
+    """
+
+    def __init__(self, root: Path, folder: Path | None = None) -> None:
+        """Take a folder; nothing is read before `start`.
+
+        Args:
+            folder: where indexes are kept; None means the cache folder.
+        """
+        self.root = root.resolve()
+        self.progress = (0, 0)
+        self._folder = folder
+        self._readers = Readers(index_path(self.root, folder))
+        self._paths: tuple[str, ...] = ()
+        self._notes: tuple[str, ...] = ()
+        # Guards the numbers below; told of each change to them.
+        self._changed = threading.Condition()
+        self._looks_wanted = 0
+        self._looks_done = 0
+        self._listed = False
+        self._closed = False
+        self._due = 0.0
+        self._thread: threading.Thread | None = None
+        # The index while the thread writes it. One in memory is kept, and used by one thread at a time.
+        self._writing: Index | None = None
+        self._memory: Index | None = None
+        self._alone = threading.Lock()
+        # What was read from it made no sense: the next look begins it again.
+        self._damaged = False
+
+    def start(self) -> None:
+        """Begin to index in the background; asking again changes nothing."""
+        with self._changed:
+            if self._thread is not None or self._closed:
+                return
+            self._looks_wanted = 1
+            # A daemon, so that a look that cannot be stopped at once does not hold up the end of the program.
+            self._thread = threading.Thread(target=self._run, name="codebase", daemon=True)
+            self._thread.start()
+
+    def refresh(self) -> None:
+        """Have the folder looked at again soon; `wait` waits for that. Returns at once."""
+        with self._changed:
+            self._looks_wanted += 1
+            self._changed.notify_all()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the folder was looked at to the end once: what the index lacks now, `notes` says."""
+        return self._looks_done > 0
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until every look that was asked for so far is done; whether it is."""
+        with self._changed:
+            wanted = self._looks_wanted
+            self._changed.wait_for(lambda: self._closed or self._looks_done >= wanted, timeout)
+            return self._looks_done >= wanted > 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the index now, as sentences."""
+        return self._notes
+
+    def paths(self, timeout: float = 0.0) -> Sequence[str]:
+        """The text files, sorted, relative to the folder; known long before the index is ready.
+
+        Args:
+            timeout: seconds to wait for the first look to have listed them.
+        """
+        if timeout and not self._listed:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._listed, timeout)
+        self._asked()
+        return self._paths
+
+    def symbols(self, wanted: str, limit: int = 20) -> list[Definition]:
+        """Definitions whose name fits, best first (`lookup.find_symbols`)."""
+        return self._answer(lambda source: find_symbols(source.connection, wanted, limit), [])
+
+    def search(self, question: str, limit: int = 20) -> list[Found]:
+        """The units that answer a question best, best first, each with its reasons (`rank.search`)."""
+        return self._answer(lambda source: ranked(source, question, limit), [])
+
+    def map(self, budget: int, count: TokenCounter = estimated_tokens, focus: Sequence[str] = ()) -> RepositoryMap:
+        """The definitions that matter most within so many tokens (`map.repository_map`)."""
+        return self._answer(
+            lambda source: repository_map(source.connection, source.graph(), budget, focus, count), _NOTHING
+        )
+
+    def close(self) -> None:
+        """Stop the thread, in the middle of indexing too; answers are empty from now on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_S)
+            index = self._writing
+            if self._thread.is_alive() and index is not None:
+                with suppress(sqlite3.Error):
+                    index.connection.interrupt()
+                self._thread.join(_CLOSE_S)
+        self._readers.close()
+
+    def _answer(self, ask: Callable[[Source], _Answer], nothing: _Answer) -> _Answer:
+        self._asked()
+        try:
+            with self._source() as source:
+                return ask(source)
+        except _FAULTS as error:
+            # Anything narrower than this class is a lock, a missing file or a text that SQLite cannot take.
+            if type(error) is sqlite3.DatabaseError and not self._damaged:
+                self._damaged = True
+                self.refresh()
+            return nothing
+
+    @contextmanager
+    def _source(self) -> Iterator[Source]:
+        memory = self._memory
+        if memory is None:
+            with self._readers.reader() as reader:
+                yield reader
+            return
+        if self._closed or not self._alone.acquire(timeout=_MEMORY_WAIT_S):
+            raise FileNotFoundError("the index is being made in memory")
+        try:
+            yield memory
+        finally:
+            self._alone.release()
+
+    def _asked(self) -> None:
+        """Somebody wants to know: have the folder looked at again when that is due."""
+        if self.ready and time.monotonic() > self._due and self._looks_wanted == self._looks_done:
+            self.refresh()
+
+    def _stopping(self) -> bool:
+        return self._closed
+
+    def _run(self) -> None:
+        """The thread: a look whenever one is wanted."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._looks_wanted > self._looks_done)
+                if self._closed:
+                    break
+                wanted = self._looks_wanted
+            began = time.monotonic()
+            try:
+                self._look()
+            except _FAULTS as error:
+                self._notes = (UNUSABLE.format(reason=error),)
+            took = time.monotonic() - began
+            with self._changed:
+                self._due = time.monotonic() + max(_FRESH_S, took * _REST_PER_LOOK)
+                self._looks_done = self._looks_done if self._closed else wanted
+                self._changed.notify_all()
+        if self._memory is not None:
+            with self._alone:
+                self._memory.close()
+
+    def _look(self) -> None:
+        """List the files, tell of them, then bring the index up to date."""
+        listing = walk(self.root, self._stopping)
+        if self._closed:
+            return
+        self._publish(listing)
+        with self._opened() as index:
+            if self._damaged:
+                index.rebuild()
+                self._damaged = False
+            update = index.refresh(self._count, self._stopping, wait=False, listing=listing)
+            if update is None:
+                # Another process writes. When it is done, the folder may be another one than was just listed.
+                self._notes = tuple(index.notes)
+                update = index.refresh(self._count, self._stopping)
+            self._tell(index, update)
+        self._publish(listing)
+
+    def _tell(self, index: Index, update: Update | None) -> None:
+        self._notes = tuple(dict.fromkeys([*index.notes, *(update.notes if update else ())]))
+
+    def _count(self, done: int, total: int) -> None:
+        self.progress = done, total
+
+    @contextmanager
+    def _opened(self) -> Iterator[Index]:
+        """The index, for writing. A file is opened anew each time: another process may have deleted it meanwhile."""
+        if self._memory is None:
+            opened = Index.open(self.root, self._folder)
+            if opened.path is None:
+                self._memory = opened
+            else:
+                self._writing = opened
+                try:
+                    with opened:
+                        yield opened
+                finally:
+                    self._writing = None
+                return
+        with self._alone:
+            self._writing = self._memory
+            try:
+                yield self._memory
+            finally:
+                self._writing = None
+
+    def _publish(self, listing: Listing) -> None:
+        """Tell of the files, without those that hold no text by their names or by what the index found in them."""
+        nothing: frozenset[str] = frozenset()
+        binary = self._answer(lambda source: binary_paths(source.connection), nothing)
+        self._paths = tuple(
+            entry.path for entry in listing.entries if entry.path not in binary and not is_binary_name(entry.path)
+        )
+        with self._changed:
+            self._listed = True
+            self._changed.notify_all()
