@@ -1,0 +1,139 @@
+"""The kept spans of a document as text, with one line wherever something is missing.
+
+That line names the definitions that are gone and says how to get them back with the app's `read` tool, in its words.
+Kept spans are copied as they stand, in their order; of what lies between two of them only blanks are ever missing.
+"""
+
+from collections.abc import Collection, Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from laguna_engine.compress.comments import comment
+from laguna_engine.compress.document import Document, Role
+
+_NAMES = 6
+_NAME_CHARS = 60
+_INDENT_CHARS = 40
+_NEWLINES = ("\n", "\r")
+
+
+class Rendered(NamedTuple):
+    """The text, where each kept span begins in it, and what was copied: (place, start in the document, characters)."""
+
+    text: str
+    places: dict[int, int]
+    copies: tuple[tuple[int, int, int], ...]
+
+
+def render(document: Document, kept: Collection[int]) -> Rendered:
+    """The text that is left when only the spans with these numbers are kept."""
+    writer = _Writer(document)
+    runs = groupby(range(len(document.spans)), key=lambda index: index in kept)
+    for is_kept, run in runs:
+        indexes = list(run)
+        if is_kept:
+            writer.copy(indexes)
+        else:
+            writer.mark(indexes)
+    return writer.rendered()
+
+
+def marker(document: Document, first: int, last: int, *, full: bool) -> str:
+    """The line that stands for the spans `first` to `last`, without a newline; `full` names the path as well."""
+    lines = _lines(document, first, last)
+    names = _listed(list(_names(document, first, last)))
+    partly = "parts of " if _cuts_a_line(document, first, last) else ""
+    if full:
+        start, end = lines
+        words = f"… {partly}lines {start}-{end} not shown{names}; read them with path={document.path}"
+        return comment(document.path, _one_line(f"{words} start={start} end={end}"))
+    return comment(document.path, _one_line(f"… {partly}read {lines[0]}-{lines[1]}{names}"))
+
+
+class _Writer:
+    """Puts the pieces together."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._newline = "\r\n" if "\r\n" in document.text else "\n"
+        self._pieces: list[str] = []
+        self._length = 0
+        self._places: dict[int, int] = {}
+        self._copies: list[tuple[int, int, int]] = []
+        self._marked = False
+
+    def copy(self, run: list[int]) -> None:
+        """A run of spans that are kept, with the blanks between them and those at the text's ends."""
+        spans, text = self._document.spans, self._document.text
+        start = 0 if run[0] == 0 else spans[run[0]].start
+        stop = len(text) if run[-1] == len(spans) - 1 else spans[run[-1]].stop
+        for index in run:
+            self._places[index] = self._length + spans[index].start - start
+        self._copies.append((self._length, start, stop - start))
+        self._put(text[start:stop])
+
+    def mark(self, run: list[int]) -> None:
+        """The line for a run of spans that are left out."""
+        if self._pieces and not self._pieces[-1].endswith(_NEWLINES):
+            self._put(self._newline)
+        words = marker(self._document, run[0], run[-1], full=not self._marked)
+        self._put(_indent(self._document, run[0]) + words + self._newline)
+        self._marked = True
+
+    def rendered(self) -> Rendered:
+        """What was put together; a text without spans is blank and stays as it is."""
+        if not self._document.spans:
+            self._copies.append((0, 0, len(self._document.text)))
+            self._put(self._document.text)
+        return Rendered("".join(self._pieces), self._places, tuple(self._copies))
+
+    def _put(self, text: str) -> None:
+        self._pieces.append(text)
+        self._length += len(text)
+
+
+def _names(document: Document, first: int, last: int) -> Iterator[str]:
+    """Names of the definitions whose head is among the spans, and of headings."""
+    seen: set[int] = set()
+    for span in document.spans[first : last + 1]:
+        unit = document.units[span.unit]
+        if unit.name and span.unit not in seen and (span.role is not Role.BODY or span.unit not in document.outlined):
+            seen.add(span.unit)
+            yield unit.name[:_NAME_CHARS]
+
+
+def _listed(names: list[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return f" ({', '.join(names[:_NAMES])}{more})"
+
+
+def _lines(document: Document, first: int, last: int) -> tuple[int, int]:
+    """The lines of the spans, blank ones at their ends left out."""
+    start, stop = document.spans[first].start, document.spans[last].stop
+    piece = document.text[start:stop]
+    start, stop = start + len(piece) - len(piece.lstrip()), stop - len(piece) + len(piece.rstrip())
+    return document.lines(start, stop) if stop > start else document.lines(*document.spans[first][:2])
+
+
+def _cuts_a_line(document: Document, first: int, last: int) -> bool:
+    """Whether something of the first or the last line is outside of the spans."""
+    text = document.text
+    before = text[document.line_starts[document.line(document.spans[first].start) - 1] : document.spans[first].start]
+    stop = document.spans[last].stop
+    end = document.line(stop - 1)
+    after = text[stop : document.line_starts[end]] if end < len(document.line_starts) else text[stop:]
+    return bool(before.strip() or after.strip())
+
+
+def _indent(document: Document, first: int) -> str:
+    """The blanks before the first character that is left out."""
+    start = document.spans[first].start
+    head = document.text[start : start + _INDENT_CHARS * 4].lstrip("\r\n")
+    blanks = head[: len(head) - len(head.lstrip(" \t"))]
+    return blanks[:_INDENT_CHARS]
+
+
+def _one_line(words: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in words)
