@@ -82,7 +82,13 @@ def test_the_rate_is_taken_once_the_device_is_done(engine: Engine, monkeypatch: 
 
     def note(owner: type, name: str) -> None:
         real = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda *arguments: (called.append(name), real(*arguments))[1])
+
+        def noted(*arguments: object) -> object:
+            result = real(*arguments)
+            called.append(name)
+            return result
+
+        monkeypatch.setattr(owner, name, noted)
 
     note(Context, "decode")
     note(Context, "synchronize")
