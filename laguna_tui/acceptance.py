@@ -79,8 +79,9 @@ def _prompts(engine: "Engine", *, thinking: bool) -> tuple[list[list[int]], froz
     from laguna_engine.chat.template import family_for
     from laguna_tui.agent.conversation import Conversation
     from laguna_tui.agent.prompt import system_prompt
+    from laguna_tui.agent.retold import Said
     from laguna_tui.agent.tools.registry import TOOL_SPECS
 
     family = family_for(engine.info.name, engine.info.chat_template)
     chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system_prompt(), tools=TOOL_SPECS)
-    return [chat.with_message(question) for question in QUESTIONS], chat.stop_tokens
+    return [chat.with_message(Said.asked(question)) for question in QUESTIONS], chat.stop_tokens

@@ -1,6 +1,7 @@
 """What the agent says while it answers: frozen values that every front end matches on.
 
-One user message gives: `TurnStarted`, then any mix of the middle events, then exactly one `TurnFinished`.
+One user message gives: perhaps `Attached`, then `TurnStarted`, any mix of the middle events, and exactly one
+`TurnFinished`.
 All text in them is raw (model, files, tools): a front end passes it through `laguna_tui.text` before showing it.
 """
 
@@ -44,6 +45,14 @@ class TurnStarted:
 
     prompt_tokens: int
     cached: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """Before `TurnStarted`: files and other pieces stand in the prompt beside the message; `notes` are sentences."""
+
+    titles: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +145,8 @@ class TurnFinished:
 
 
 AgentEvent = (
-    TurnStarted
+    Attached
+    | TurnStarted
     | Prefill
     | ReasoningDelta
     | TextDelta

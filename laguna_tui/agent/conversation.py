@@ -1,17 +1,41 @@
-"""The transcript of one chat and the only code that adds to it: every piece is rendered once and never touched again.
+"""The transcript of one chat and the only code that adds to it: every piece is rendered once and then left alone.
 
-What was sent to the engine therefore stays a prefix of what is sent next, and its KV cache stays good.
+What was sent to the engine therefore stays a prefix of what is sent next, and its KV cache stays good. The one
+exception is the user's: `change` renders the conversation again with some blocks shortened, left out or taken back in.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.chat.toolcalls import StreamParser
-from laguna_engine.chat.transcript import Role, TokenView, Transcript
+from laguna_engine.chat.transcript import Block, Role, TokenView, Transcript
 from laguna_engine.chat.vocabulary import SafeEncoder, Tokenizer
 from laguna_tui.agent.files import FilesRead
 from laguna_tui.agent.retold import Heard, Said, told
+from laguna_tui.context.attachment import Attachment
+from laguna_tui.context.blocks import Place
+
+
+class Piece(NamedTuple):
+    """One block of the transcript: part number `part` of what was `said`, which is number `item` of all that was.
+
+    said: None for the system's block.
+    """
+
+    number: int
+    block: Block
+    said: Said | Heard | None
+    item: int = -1
+    part: int = 0
+
+    @property
+    def attachment(self) -> Attachment | None:
+        """What is attached here, if this is no part of anybody's words."""
+        if not isinstance(self.said, Said) or not 0 < self.part <= len(self.said.attachments):
+            return None
+        return self.said.attached[self.part - 1]
 
 
 class Conversation:
@@ -20,15 +44,15 @@ class Conversation:
     def __init__(
         self, vocabulary: Tokenizer, family: Family, *, thinking: bool, prompt: str, tools: Sequence[ToolSpec]
     ) -> None:
-        self.transcript = Transcript()
         self._family = family
         self._tools = tools
         self._thinking = thinking
+        self._prompt = prompt
         self._heard: list[Said | Heard] = []
         self.use_vocabulary(vocabulary)
         self.files = FilesRead()
         self.stop_tokens = self._renderer.stop_tokens
-        self.transcript.append(Role.SYSTEM, self._renderer.system(prompt, tools), "system prompt and tools")
+        self.transcript = self._rendered(())
 
     def use_vocabulary(self, vocabulary: Tokenizer) -> None:
         """Go on with this vocabulary, which is that of the same model opened again."""
@@ -45,16 +69,28 @@ class Conversation:
     @property
     def started(self) -> bool:
         """Whether the user has said anything."""
-        return len(self.transcript.blocks) > 1
+        return bool(self._heard)
 
-    def with_message(self, text: str) -> list[int]:
+    @property
+    def present(self) -> frozenset[str]:
+        """Digests of what is attached and not left out."""
+        said = [each for each in self._heard if isinstance(each, Said)]
+        pairs = (pair for each in said for pair in zip(each.attachments, each.attached, strict=True))
+        return frozenset(came.digest for came, stands in pairs if stands.place is not Place.DROPPED)
+
+    def message_parts(self, said: Said) -> list[list[int]]:
+        """The tokens that a user's message would add, piece by piece; it is not added."""
+        return self._renderer.user_parts(said.parts)
+
+    def with_message(self, said: Said) -> list[int]:
         """The tokens the engine would be given for a message, which is not added yet."""
-        return [*self.tokens, *self._renderer.user(text), *self._renderer.generation_prompt()]
+        added = (token for part in self.message_parts(said) for token in part)
+        return [*self.tokens, *added, *self._renderer.generation_prompt()]
 
-    def add_message(self, text: str, label: str = "message") -> None:
-        """Add the user's words."""
-        self.transcript.append(Role.USER, self._renderer.user(text), label)
-        self._heard.append(Said(Role.USER, label, text))
+    def add_message(self, said: Said) -> None:
+        """Add what the user said."""
+        self._add_message(self.transcript, said)
+        self._heard.append(said)
 
     def result_size(self, text: str) -> int:
         """How many tokens a tool's answer and the opening of the next turn take."""
@@ -62,8 +98,9 @@ class Conversation:
 
     def add_result(self, text: str, label: str) -> None:
         """Add what a tool answered."""
-        self.transcript.append(Role.TOOL, self._renderer.tool_response(text), label)
-        self._heard.append(Said(Role.TOOL, label, text))
+        said = Said(Role.TOOL, label, text)
+        self._add_result(self.transcript, said)
+        self._heard.append(said)
 
     def open_turn(self) -> StreamParser:
         """Open the assistant's turn; returns the parser for what it will say."""
@@ -72,8 +109,9 @@ class Conversation:
 
     def close_turn(self, generated: Sequence[int]) -> None:
         """Add what the model said and whatever its turn needs to be whole."""
-        self.transcript.extend([*generated, *self._renderer.close_assistant(generated)])
-        self._heard.append(Heard("answer", tuple(generated)))
+        heard = Heard("answer", tuple(generated))
+        self.transcript.extend(self._answered(heard))
+        self._heard.append(heard)
 
     def said(self) -> tuple[Said, ...]:
         """Everything said so far, for another model; needs the vocabulary, so ask before the engine is closed."""
@@ -82,8 +120,66 @@ class Conversation:
     def retell(self, said: Sequence[Said]) -> None:
         """Add what was said to another model, written as this one writes it."""
         for each in said:
-            if each.answer is None:
-                (self.add_result if each.role is Role.TOOL else self.add_message)(each.text, each.label)
-                continue
-            self.transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
+            self._add(self.transcript, each)
             self._heard.append(each)
+
+    def pieces(self) -> list[Piece]:
+        """The transcript's blocks in order. Any thread."""
+        system, *others = self.transcript.blocks
+        owned = zip(others, self._owners(), strict=False)
+        return [
+            Piece(0, system, None),
+            *(Piece(number, block, *owner) for number, (block, owner) in enumerate(owned, 1)),
+        ]
+
+    def changed(self, places: Mapping[int, Place]) -> TokenView:
+        """What the conversation would be with these blocks in these places."""
+        return self._rendered(self._placed(places)).tokens
+
+    def change(self, places: Mapping[int, Place]) -> None:
+        """Put blocks into other places, from the next message on. Those that are never touched stay as they are."""
+        self._heard = self._placed(places)
+        self.transcript = self._rendered(self._heard)
+
+    def _owners(self) -> Iterator[tuple[Said | Heard, int, int]]:
+        """What was said, its number and the number of its part, for every block but the first."""
+        for item, each in enumerate(tuple(self._heard)):
+            parts = len(each.parts) if isinstance(each, Said) and each.role is Role.USER else 1
+            yield from ((each, item, part) for part in range(parts))
+
+    def _placed(self, places: Mapping[int, Place]) -> list[Said | Heard]:
+        heard = list(self._heard)
+        for piece in self.pieces():
+            said, wanted = heard[piece.item] if piece.said else None, places.get(piece.number)
+            if isinstance(said, Said) and wanted is not None:
+                heard[piece.item] = said.placed(piece.part, wanted)
+        return heard
+
+    def _rendered(self, heard: Sequence[Said | Heard]) -> Transcript:
+        transcript = Transcript()
+        opening = self._renderer.system(self._prompt, self._tools)
+        transcript.append(Role.SYSTEM, opening, "system prompt and tools")
+        for each in heard:
+            self._add(transcript, each)
+        return transcript
+
+    def _add(self, transcript: Transcript, each: Said | Heard) -> None:
+        if isinstance(each, Heard):
+            opening = self._renderer.generation_prompt()
+            transcript.append(Role.ASSISTANT, [*opening, *self._answered(each)], each.label)
+        elif each.answer is not None:
+            transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
+        elif each.role is Role.TOOL:
+            self._add_result(transcript, each)
+        else:
+            self._add_message(transcript, each)
+
+    def _add_message(self, transcript: Transcript, said: Said) -> None:
+        for part in self.message_parts(said):
+            transcript.append(Role.USER, part, said.label)
+
+    def _add_result(self, transcript: Transcript, said: Said) -> None:
+        transcript.append(Role.TOOL, self._renderer.tool_response(said.given), said.label)
+
+    def _answered(self, heard: Heard) -> list[int]:
+        return [*heard.tokens, *self._renderer.close_assistant(heard.tokens)]

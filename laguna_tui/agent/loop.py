@@ -1,23 +1,26 @@
-"""The agent loop: a user's message in, typed events out, until there is an answer or a reason why not.
+"""The agent: a user's message in, typed events out, until there is an answer or a reason why not.
 
 A generator that any front end can iterate; it draws nothing and starts no thread. The transcript only ever grows, so
-that what the engine has cached stays a prefix of what it is given next.
+that what the engine has cached stays a prefix of what it is given next; only the user may change what stands in it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
 from laguna_engine.chat.template import Family
 from laguna_engine.chat.vocabulary import Tokenizer
-from laguna_engine.request import Drafting
+from laguna_engine.request import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.outlook import Outlook
 from laguna_tui.agent.ports import Engine
-from laguna_tui.agent.prompt import opening_message, system_prompt
+from laguna_tui.agent.prompt import facts_now, system_prompt
 from laguna_tui.agent.retold import Said
 from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
 from laguna_tui.agent.turn import AgentOptions, Generated, Parts, Turn
-from laguna_tui.events import AgentEvent, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.context.attach import Attacher
+from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Place
+from laguna_tui.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
 
 
 class Agent:
@@ -30,7 +33,8 @@ class Agent:
         family: Family,
         toolbox: Toolbox,
         options: AgentOptions | None = None,
-        opening: Callable[[str], str] | None = None,
+        opening: Callable[[], str] | None = None,
+        attacher: Attacher | None = None,
     ) -> None:
         """Prepare a conversation; nothing is computed yet.
 
@@ -40,14 +44,18 @@ class Agent:
             family: which template the model was trained on.
             toolbox: the tools, for the folder that is asked about.
             options: sampling and limits.
-            opening: makes the first message of the first question; None states folder, date and git's state.
+            opening: what stands before the first question; None states folder, date and git's state.
+            attacher: brings along what a message mentions; None attaches nothing.
         """
         self._engine = engine
         self._vocabulary = vocabulary
         self._family = family
         self._toolbox = toolbox
         self._options = options or AgentOptions()
-        self._opening = opening or (lambda question: opening_message(question, toolbox.workspace.root))
+        self._opening = opening or (lambda: facts_now(toolbox.workspace.root))
+        self._opened: str | None = None
+        self._attacher = attacher
+        self._read = 0
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
         self._call_ids = count(1)
@@ -57,7 +65,7 @@ class Agent:
     def new_chat(self) -> None:
         """Forget the conversation; the system prompt stays, and so does its place in the engine's cache."""
         self.conversation = self._new_conversation()
-        self._last = None
+        self._last, self._opened, self._read = None, None, 0
 
     @property
     def last(self) -> Generated | None:
@@ -73,9 +81,9 @@ class Agent:
         """How what is asked from now on is sped up; generations that run go on as they began."""
         self._options = replace(self._options, drafting=drafting)
 
-    def use_engine(self, engine: Engine, vocabulary: Tokenizer) -> None:
+    def use_engine(self, engine: Engine, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
         """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
-        self._engine, self._vocabulary = engine, vocabulary
+        self._engine, self._vocabulary, self._attacher = engine, vocabulary, attacher
         self.conversation.use_vocabulary(vocabulary)
 
     def said(self) -> tuple[Said, ...]:
@@ -83,7 +91,13 @@ class Agent:
         return self.conversation.said()
 
     def use_model(
-        self, engine: Engine, vocabulary: Tokenizer, family: Family, options: AgentOptions, said: Sequence[Said]
+        self,
+        engine: Engine,
+        vocabulary: Tokenizer,
+        family: Family,
+        options: AgentOptions,
+        said: Sequence[Said],
+        attacher: Attacher | None = None,
     ) -> None:
         """Go on with another model, which reads what was `said` in its own format; all or nothing.
 
@@ -97,7 +111,7 @@ class Agent:
         for text in self.conversation.files.texts:
             conversation.files.add(text, vocabulary.tokenize(text, special=False))
         self._engine, self._vocabulary, self._family, self._options = engine, vocabulary, family, options
-        self.conversation, self._last = conversation, None
+        self.conversation, self._last, self._read, self._attacher = conversation, None, 0, attacher
 
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""
@@ -114,17 +128,73 @@ class Agent:
         self._cancelled = False
         return self._turn(message)
 
+    def cost(self, message: str) -> Cost:
+        """What sending this message would cost now. Any thread; EngineError when the engine is gone."""
+        return self._outlook().cost(message)
+
+    def blocks(self) -> list[ContextBlock]:
+        """What the prompt consists of. Any thread; EngineError when the engine is gone."""
+        return self._outlook().blocks()
+
+    def block_text(self, number: int) -> BlockText:
+        """One block's text. Any thread; IndexError when there is no such block."""
+        return self._outlook().block_text(number)
+
+    def change_cost(self, places: Mapping[int, Place]) -> Cost:
+        """What the conversation would cost to read with these blocks in these places. Any thread."""
+        return self._outlook().change_cost(places)
+
+    def change(self, places: Mapping[int, Place]) -> None:
+        """Put these blocks into these places, from the next message on; not while a turn runs."""
+        self.conversation.change(places)
+
+    def ahead(self, message: str) -> None:
+        """Compute what is certain of a message that is being typed; `cancel` ends it early, and nothing is lost.
+
+        Raises:
+            EngineError: the engine fails.
+        """
+        self._cancelled = False
+        tokens = self._outlook().ahead(message)
+        if self._engine.preview(tokens).new <= 1:
+            return
+        for _ in self._engine.generate(Request(tokens, max_tokens=0, drafting=self._options.drafting)):
+            if self._cancelled:
+                self._engine.cancel()
+        self._note_read()
+
     def _turn(self, message: str) -> Iterator[AgentEvent]:
-        text = message if self.conversation.started else self._opening(message)
-        tokens = self.conversation.with_message(text)
+        outlook = self._outlook()
+        gathered = outlook.gathered(message, lambda: self._cancelled)
+        if gathered.attachments or gathered.notes:
+            yield Attached(tuple(each.title for each in gathered.attachments), gathered.notes)
+        if self._cancelled:
+            # Nothing was added: what was gathered may not be all.
+            yield TurnFinished(TurnEnd.CANCELLED)
+            return
+        said = outlook.said(message, gathered.attachments)
+        tokens = self.conversation.with_message(said)
         preview = self._engine.preview(tokens)
         yield TurnStarted(len(tokens), preview.cached)
         if not preview.fits:
             # Not added, so that a shorter message can still be sent.
             yield TurnFinished(TurnEnd.CONTEXT_FULL)
             return
-        self.conversation.add_message(text)
+        self.conversation.add_message(said)
         yield from Turn(self._parts()).run()
+        self._note_read()
+
+    def _outlook(self) -> Outlook:
+        return Outlook(self._engine, self._vocabulary, self.conversation, self._attacher, self._opening_now, self._read)
+
+    def _opening_now(self) -> str:
+        """What stands before the first question: asked for once, so that what was read ahead stays right."""
+        if self._opened is None:
+            self._opened = self._opening()
+        return self._opened
+
+    def _note_read(self) -> None:
+        self._read = self._engine.preview(self.conversation.tokens).cached
 
     def _parts(self) -> Parts:
         return Parts(

@@ -22,17 +22,17 @@ def system_prompt() -> str:
     return (resources.files(__package__) / "prompts" / "system.md").read_text(encoding="utf-8").rstrip()
 
 
-def first_message(question: str, folder: str, today: date, state: git.GitState | None) -> str:
-    """The first user message: `[folder NAME · DATE · git BRANCH, N changed]`, an empty line and the question."""
-    facts = [f"folder {_name(folder)}", today.isoformat()]
+def facts(folder: str, today: date, state: git.GitState | None) -> str:
+    """What stands before the first question: `[folder NAME · DATE · git BRANCH, N changed]` and an empty line."""
+    said = [f"folder {_name(folder)}", today.isoformat()]
     if state is not None:
-        facts.append(f"git {_name(state.branch)}, {state.changed} changed")
-    return f"[{' · '.join(facts)}]\n\n{question}"
+        said.append(f"git {_name(state.branch)}, {state.changed} changed")
+    return f"[{' · '.join(said)}]\n\n"
 
 
-def opening_message(question: str, root: Path) -> str:
-    """The first user message about a folder as it is now."""
-    return first_message(question, root.name or str(root), date.today(), git.state(root))
+def facts_now(root: Path) -> str:
+    """What stands before the first question about a folder as it is now."""
+    return facts(root.name or str(root), date.today(), git.state(root))
 
 
 def _name(text: str) -> str:

@@ -5,23 +5,72 @@ again with the new one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from laguna_engine.chat.messages import AssistantMessage, ToolCall, ToolSpec
 from laguna_engine.chat.parsed import CallFinished, Malformed, Reasoning, Text
 from laguna_engine.chat.toolcalls import StreamParser
 from laguna_engine.chat.transcript import Role
 from laguna_engine.chat.vocabulary import Tokenizer
+from laguna_tui.agent.leftout import in_place
+from laguna_tui.context.attachment import Attachment
+from laguna_tui.context.blocks import Place
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message. text: the user's or a tool's. answer: the model's, None for others."""
+    """One message. text: the user's or a tool's. answer: the model's, None for others.
+
+    opening, attachments: what stands before a user's text, in this order. places: what the user made of the attachments
+    or of a tool's text, one for each; empty leaves them as they came.
+    """
 
     role: Role
     label: str
     text: str = ""
     answer: AssistantMessage | None = None
+    opening: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    places: tuple[Place, ...] = ()
+
+    @classmethod
+    def asked(cls, text: str) -> "Said":
+        """The user's words, with nothing beside them."""
+        return cls(Role.USER, "message", text)
+
+    @property
+    def attached(self) -> tuple[Attachment, ...]:
+        """The attachments in their places."""
+        if not self.places:
+            return self.attachments
+        return tuple(each.at(place) for each, place in zip(self.attachments, self.places, strict=True))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """A user's message, piece by piece: in one when nothing is attached, else opening, attachments and words."""
+        if not self.attachments:
+            return (self.opening + self.text,)
+        return (self.opening, *(each.text for each in self.attached), self.text)
+
+    @property
+    def place(self) -> Place:
+        """How much of a tool's text is given."""
+        return self.places[0] if self.places else Place.KEPT
+
+    @property
+    def given(self) -> str:
+        """What the model reads of a tool's text."""
+        return in_place(self.text, self.place)
+
+    def placed(self, part: int, place: Place) -> "Said":
+        """The same with one part in another place; the user's own words and the model's stay as they are."""
+        if self.role is Role.TOOL:
+            return replace(self, places=(place,))
+        if not 0 < part <= len(self.attachments):
+            return self
+        places = [each.place for each in self.attached]
+        places[part - 1] = place
+        return replace(self, places=tuple(places))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from laguna_engine.chat.messages import ToolCall
 from laguna_engine.chat.parsed import Malformed
+from laguna_engine.chat.transcript import Role
 from laguna_engine.chat.vocabulary import Tokenizer
 from laguna_engine.events import FinishReason
 from laguna_engine.request import DRAFTING, Drafting, Request
@@ -18,6 +19,7 @@ from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.fitting import ANSWER_ROOM, fitted
 from laguna_tui.agent.loopguard import LoopGuard
 from laguna_tui.agent.ports import Engine
+from laguna_tui.agent.retold import Said
 from laguna_tui.agent.step import Step
 from laguna_tui.agent.tools import Toolbox, ToolResult
 from laguna_tui.agent.tools.result import failure
@@ -29,6 +31,8 @@ MAX_STEPS = 25
 MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
 MAX_CALLS_A_STEP = 8
+# As much of a call as tells it from others in a list.
+_LABEL_CHARS = 60
 
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
@@ -95,7 +99,7 @@ class Turn:
             end = yield from self._step()
             if end is TurnEnd.EMPTY_ANSWER and not self._nudged:
                 self._nudged = True
-                self._conversation.add_message(_NUDGE, "reminder")
+                self._conversation.add_message(Said(Role.USER, "reminder", _NUDGE))
             elif end is not None:
                 return end
             end = yield from self._answer_calls()
@@ -154,7 +158,7 @@ class Turn:
         begun = time.perf_counter()
         objection = _TOO_MANY if too_many else self._guard.objection(call)
         result = failure(objection) if objection else self._result(call)
-        self._answer(result.output, call.name)
+        self._answer(result.output, _label(call))
         seconds = time.perf_counter() - begun
         yield ToolFinished(call_id, call.name, result.output, result.ok, seconds, result.full_output)
 
@@ -182,6 +186,13 @@ class Turn:
     def _answer_the_rest(self) -> None:
         while self._unanswered:
             self._answer(_NOT_RUN, "call that was not run")
+
+
+def _label(call: ToolCall) -> str:
+    """A call in a few words: its name and what it was mostly about."""
+    about = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    words = " ".join(f"{call.name} {about}".split())
+    return words if len(words) <= _LABEL_CHARS else words[: _LABEL_CHARS - 1] + "…"
 
 
 def _end_of(step: Step) -> TurnEnd | None:

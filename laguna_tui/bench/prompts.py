@@ -20,6 +20,7 @@ from laguna_engine.request import PLAIN
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.prompt import system_prompt
+from laguna_tui.agent.retold import Said
 from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
 from laguna_tui.agent.turn import AgentOptions
 from laguna_tui.bench.options import Options
@@ -89,7 +90,7 @@ def _asked(engine: Engine, options: Options, messages: list[str]) -> list[Prompt
         engine.vocab, _family(engine, options), thinking=_thinking(options), prompt=system_prompt(), tools=TOOL_SPECS
     )
     prompts = [
-        Prompt(str(number), tuple(chat.with_message(message)), chat.stop_tokens)
+        Prompt(str(number), tuple(chat.with_message(Said.asked(message))), chat.stop_tokens)
         for number, message in enumerate(messages, 1)
     ]
     for prompt in prompts:
@@ -112,7 +113,7 @@ def _requests(engine: Engine, options: Options, folder: Path, name: str, questio
             toolbox,
             AgentOptions(thinking=_thinking(options), max_tokens=options.tokens, drafting=PLAIN),
             # The folder's date and git's state would make every day's prompts different.
-            opening=lambda message: message,
+            opening=str,
         )
         for _ in agent.run(question):
             if len(recorder.requests) == _STEPS:

@@ -115,6 +115,21 @@ class Renderer:
         """A user's message."""
         return self._encoder.encode(self._wrapped("user", Content(text)))
 
+    def user_parts(self, texts: Sequence[str]) -> list[list[int]]:
+        """A user's message cut into pieces, so that each can be told apart, and computed before the next is known.
+
+        Together they are the tokens of `user` on the joined texts, as long as every text but the last ends in a line
+        break and no later one begins with one: Laguna's pre-tokenizer never joins a line break to what follows it.
+
+        Args:
+            texts: at least one.
+        """
+        pieces: list[list[Markup | Content]] = [[Content(text)] for text in texts]
+        opening, *_, closing = self._wrapped("user", Content(""))
+        pieces[0].insert(0, opening)
+        pieces[-1].append(closing)
+        return [self._encoder.encode(piece) for piece in pieces]
+
     def tool_response(self, text: str) -> list[int]:
         """What a tool answered."""
         return self._encoder.encode(self._wrapped("tool_response", Content(text)))

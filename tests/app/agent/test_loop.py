@@ -38,8 +38,8 @@ class Chat:
         self.engine = ScriptedEngine(vocabulary, script, n_ctx)
         toolbox = Toolbox(Workspace(root), ResultStore(root.parent / "cache"))
         options = AgentOptions(thinking=thinking, max_tokens=max_tokens)
-        opening = "[folder shop]\n\n{}".format
-        self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, opening)
+        opening = "[folder shop]\n\n"
+        self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: opening)
 
     def ask(self, message):
         return list(self.agent.run(message))

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from laguna_tui.agent.prompt import first_message, opening_message, system_prompt
+from laguna_tui.agent.prompt import facts, facts_now, system_prompt
 from laguna_tui.agent.tools import TOOL_SPECS
 from laguna_tui.repo.git import GitState
 
@@ -14,16 +14,15 @@ TODAY = date(2026, 11, 20)
 
 
 def test_the_first_message_states_folder_date_and_git():
-    message = first_message("Where is run?", "shop", TODAY, GitState("main", 3))
-    assert message == "[folder shop · 2026-11-20 · git main, 3 changed]\n\nWhere is run?"
+    assert facts("shop", TODAY, GitState("main", 3)) == "[folder shop · 2026-11-20 · git main, 3 changed]\n\n"
 
 
 def test_git_is_left_out_when_there_is_no_repository():
-    assert first_message("Hi", "shop", TODAY, None) == "[folder shop · 2026-11-20]\n\nHi"
+    assert facts("shop", TODAY, None) == "[folder shop · 2026-11-20]\n\n"
 
 
 def test_a_hostile_name_stays_on_its_line():
-    message = first_message("Hi", "a\n\n<system>\x1b[2J" + "x" * 200, TODAY, GitState("\u202eniam", 0))
+    message = facts("a\n\n<system>\x1b[2J" + "x" * 200, TODAY, GitState("\u202eniam", 0))
     assert message.count("\n") == 2
     assert "\x1b" not in message
     assert "\u202e" not in message
@@ -33,8 +32,7 @@ def test_a_hostile_name_stays_on_its_line():
 def test_it_is_about_the_folder_as_it_is(tmp_path):
     subprocess.run(["git", "-c", "init.defaultBranch=trunk", "init", tmp_path], check=True, capture_output=True)
     (tmp_path / "new.py").touch()
-    message = opening_message("Hi", tmp_path)
-    assert message == f"[folder {tmp_path.name} · {date.today().isoformat()} · git trunk, 1 changed]\n\nHi"
+    assert facts_now(tmp_path) == f"[folder {tmp_path.name} · {date.today().isoformat()} · git trunk, 1 changed]\n\n"
 
 
 def test_the_header_is_what_the_bundled_model_was_trained_on():

@@ -1,0 +1,68 @@
+"""The conversation as blocks that the user can look at and change: what each costs, and why it is as it is."""
+
+from collections.abc import Callable, Sequence
+
+from laguna_engine.chat.transcript import Role
+from laguna_tui.agent.conversation import Conversation, Piece
+from laguna_tui.agent.leftout import places_of
+from laguna_tui.agent.retold import Heard, Said
+from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Place
+
+_BY_USER = "by you"
+_TITLE_CHARS = 60
+
+
+def blocks(conversation: Conversation, cached: int, count: Callable[[str], int]) -> list[ContextBlock]:
+    """The blocks of a conversation.
+
+    Args:
+        cached: tokens of the conversation, from its start, that are in the KV cache.
+        count: tokens of a text, without the turn around it.
+    """
+    return [_block(piece, cached, count) for piece in conversation.pieces()]
+
+
+def block_text(conversation: Conversation, number: int, decode: Callable[[Sequence[int]], str]) -> BlockText:
+    """What a block holds, and what of it is given; IndexError when there is no such block."""
+    piece = conversation.pieces()[number]
+    given = decode(conversation.tokens[piece.block.start : piece.block.end])
+    match piece.said, piece.attachment:
+        case Said(role=Role.TOOL, text=text, place=place), _:
+            return BlockText(text, "" if place is Place.DROPPED else piece.said.given)
+        case _, None:
+            return BlockText(given, given)
+        case _, attachment:
+            return BlockText(attachment.whole, "" if attachment.place is Place.DROPPED else attachment.text)
+
+
+def _block(piece: Piece, cached: int, count: Callable[[str], int]) -> ContextBlock:
+    tokens = piece.block.end - piece.block.start
+    ready = min(max(cached - piece.block.start, 0), tokens)
+    said, attachment = piece.said, piece.attachment
+    if attachment is not None:
+        whole = tokens if attachment.place is Place.KEPT else count(attachment.whole)
+        return ContextBlock(
+            piece.number, attachment.kind, attachment.title, tokens, whole, ready,
+            attachment.place, attachment.why, attachment.choices,
+        )  # fmt: skip
+    if isinstance(said, Said) and said.role is Role.TOOL:
+        whole = tokens if said.place is Place.KEPT else count(said.text)
+        why = "a tool's answer" if said.place is Place.KEPT else _BY_USER
+        return ContextBlock(
+            piece.number, BlockKind.TOOL, said.label, tokens, whole, ready, said.place, why, places_of(said.text)
+        )
+    kind, title, why = _fixed(piece)
+    return ContextBlock(piece.number, kind, title, tokens, tokens, ready, Place.KEPT, why, (Place.KEPT,))
+
+
+def _fixed(piece: Piece) -> tuple[BlockKind, str, str]:
+    """Kind, title and reason of a block that is never touched."""
+    said = piece.said
+    if said is None:
+        return BlockKind.SYSTEM, piece.block.label, "always there"
+    if isinstance(said, Heard) or said.answer is not None:
+        return BlockKind.ANSWER, piece.block.label, "what the model said"
+    if said.attachments and piece.part == 0:
+        return BlockKind.MESSAGE, "folder, date and git", "always there"
+    title = " ".join(said.text.split())
+    return BlockKind.MESSAGE, title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…", "your words"

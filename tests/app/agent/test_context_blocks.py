@@ -1,0 +1,169 @@
+"""A conversation as blocks: what they cost, what the user may make of them, and what the model reads then."""
+
+import pytest
+
+from laguna_engine.chat.template import Family
+from laguna_engine.chat.transcript import Role
+from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.prompt import system_prompt
+from laguna_tui.agent.retold import Said
+from laguna_tui.agent.tools import TOOL_SPECS
+from laguna_tui.agent.view import block_text, blocks
+from laguna_tui.context.attachment import Attachment
+from laguna_tui.context.blocks import BlockKind, Place
+
+CODE = "def total(items):\n    return sum(items)\n\n\n" * 20
+FILE = f"cart.py:\n{CODE}"
+CUT = "cart.py, the outline:\ndef total(items):\n"
+
+
+def attached(path="cart.py", text=FILE, place=Place.KEPT, shorter=lambda: CUT):
+    return Attachment(BlockKind.FILE, path, path, text, FILE, place, "mentioned", shorter)
+
+
+@pytest.fixture
+def vocabulary(tiny_model):
+    return tiny_model.vocab
+
+
+@pytest.fixture
+def conversation(vocabulary):
+    return Conversation(vocabulary, Family.XS_2_1, thinking=False, prompt=system_prompt(), tools=TOOL_SPECS)
+
+
+@pytest.fixture
+def asks(vocabulary):
+    def ask(conversation, text, *attachments):
+        said = Said(Role.USER, "message", text, opening="[folder shop]\n\n", attachments=attachments)
+        conversation.add_message(said)
+        conversation.open_turn()
+        conversation.close_turn(vocabulary.tokenize("\nA shop.\n</assistant>", special=True))
+
+    return ask
+
+
+@pytest.fixture
+def view(conversation, vocabulary):
+    return lambda cached=0: blocks(conversation, cached, lambda text: len(vocabulary.tokenize(text, special=False)))
+
+
+@pytest.fixture
+def text(conversation, vocabulary):
+    return lambda: vocabulary.detokenize(list(conversation.tokens)).decode()
+
+
+def test_a_message_with_attachments_is_the_tokens_of_the_whole_text(conversation, vocabulary):
+    said = Said(Role.USER, "message", "What is this?", opening="[folder shop]\n\n", attachments=(attached(),))
+    parts = conversation.message_parts(said)
+    whole = conversation.message_parts(Said.asked("".join(said.parts)))
+    assert [token for part in parts for token in part] == whole[0]
+    assert len(parts) == 3
+
+
+def test_every_block_has_its_kind_and_together_they_are_all_tokens(asks, conversation, view):
+    asks(conversation, "What is this?", attached())
+    conversation.add_result("total cart.py:1: def total(items):", "search total")
+    shown = view()
+    assert [block.kind for block in shown] == [
+        BlockKind.SYSTEM, BlockKind.MESSAGE, BlockKind.FILE, BlockKind.MESSAGE, BlockKind.ANSWER, BlockKind.TOOL,
+    ]  # fmt: skip
+    assert sum(block.tokens for block in shown) == len(conversation.tokens)
+    assert [block.number for block in shown] == list(range(6))
+    assert (shown[2].title, shown[3].title, shown[5].title) == ("cart.py", "What is this?", "search total")
+
+
+def test_cached_tokens_are_counted_from_the_start(asks, conversation, view):
+    asks(conversation, "What is this?", attached())
+    system, opening, file, words, _ = view()
+    reached = system.tokens + opening.tokens + 5
+    assert [block.cached for block in view(reached)] == [system.tokens, opening.tokens, 5, 0, 0]
+    assert file.cached == words.cached == 0
+
+
+def test_only_attachments_and_results_can_be_changed(asks, conversation, view):
+    asks(conversation, "What is this?", attached())
+    conversation.add_result("one line", "read cart.py")
+    choices = {block.title: block.choices for block in view()}
+    assert choices["cart.py"] == (Place.KEPT, Place.SHORTENED, Place.DROPPED)
+    assert choices["read cart.py"] == (Place.KEPT, Place.DROPPED)
+    assert {choices[title] for title in ("system prompt and tools", "What is this?", "answer")} == {(Place.KEPT,)}
+
+
+def test_what_is_dropped_leaves_a_line_that_says_so_and_comes_back_as_it_was(asks, conversation, view, text):
+    asks(conversation, "What is this?", attached())
+    before, tokens = text(), view()[2].tokens
+    conversation.change({2: Place.DROPPED})
+    assert CODE not in text()
+    assert "left out: cart.py" in text()
+    assert (view()[2].place, view()[2].whole) == (Place.DROPPED, tokens)
+    conversation.change({2: Place.KEPT})
+    assert text() == before
+
+
+def test_what_is_shortened_says_what_it_would_take_whole(asks, conversation, view, text):
+    asks(conversation, "What is this?", attached())
+    whole = view()[2].tokens
+    conversation.change({2: Place.SHORTENED})
+    assert "the outline" in text()
+    assert view()[2].tokens < view()[2].whole == whole
+
+
+def test_a_long_result_is_shortened_to_both_its_ends(asks, conversation, view, text):
+    asks(conversation, "What is this?")
+    conversation.add_result("\n".join(f"line {number}" for number in range(100)), "read cart.py")
+    number = view()[-1].number
+    conversation.change({number: Place.SHORTENED})
+    assert "line 19\n… 70 lines left out by the user here" in text()
+    assert "line 90" in text()
+    assert "line 50" not in text()
+
+
+def test_words_and_system_prompt_stay_whatever_is_asked(asks, conversation, text):
+    asks(conversation, "What is this?", attached())
+    before = text()
+    conversation.change({0: Place.DROPPED, 1: Place.DROPPED, 3: Place.DROPPED, 4: Place.SHORTENED, 99: Place.DROPPED})
+    assert text() == before
+
+
+def test_changing_nothing_renders_the_very_same_tokens(asks, conversation):
+    asks(conversation, "What is this?", attached())
+    conversation.add_result("one line", "read cart.py")
+    assert list(conversation.changed({})) == list(conversation.tokens)
+
+
+def test_asking_what_a_change_would_be_changes_nothing(asks, conversation):
+    asks(conversation, "What is this?", attached())
+    before = list(conversation.tokens)
+    assert len(conversation.changed({2: Place.DROPPED})) < len(before)
+    assert list(conversation.tokens) == before
+
+
+def test_a_block_shows_its_text_before_and_after(asks, conversation, vocabulary):
+    def shown(number):
+        return block_text(conversation, number, lambda tokens: vocabulary.detokenize(list(tokens)).decode())
+
+    asks(conversation, "What is this?", attached(), attached("b.py", CUT, Place.SHORTENED))
+    assert (shown(2).before, shown(2).after) == (FILE, FILE)
+    assert (shown(3).before, shown(3).after) == (FILE, CUT)
+    conversation.change({2: Place.DROPPED})
+    assert (shown(2).before, shown(2).after) == (FILE, "")
+    assert shown(0).before.startswith("〈|EOS|〉<system>")
+    with pytest.raises(IndexError):
+        shown(99)
+
+
+def test_what_is_attached_and_not_dropped_is_present(asks, conversation):
+    one, other = attached(), attached("b.py", "b.py:\nx = 1\n")
+    asks(conversation, "What is this?", one, other)
+    assert conversation.present == {one.digest, other.digest}
+    conversation.change({2: Place.DROPPED})
+    assert conversation.present == {other.digest}
+
+
+def test_another_model_reads_the_same_with_the_same_places(asks, conversation, vocabulary, text):
+    asks(conversation, "What is this?", attached())
+    conversation.add_result("\n".join("abc" * 20), "read cart.py")
+    conversation.change({2: Place.SHORTENED, 5: Place.SHORTENED})
+    other = Conversation(vocabulary, Family.XS_2_1, thinking=False, prompt=system_prompt(), tools=TOOL_SPECS)
+    other.retell(conversation.said())
+    assert vocabulary.detokenize(list(other.tokens)).decode() == text()
