@@ -35,3 +35,7 @@ class NativeAbort(EngineError):
 
 class EngineClosed(EngineError):
     """The engine was closed, or was never opened."""
+
+
+class Stopped(EngineError):
+    """Whoever asked for something did not want it any more; what was done so far is thrown away."""

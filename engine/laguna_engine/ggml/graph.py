@@ -65,7 +65,9 @@ class Graph(Operations):
             self._check(lib.ggml_graph_node(self._graph, index))
         self._allocator = lib.ggml_gallocr_new(self._backend.buffer_type)
         if not lib.ggml_gallocr_alloc_graph(self._allocator, self._graph):
-            raise GraphError(f"{self._backend.device.name} has not enough free memory to draft; use a smaller context")
+            raise GraphError(
+                f"{self._backend.device.name} has not enough free memory; use a smaller context or the CPU"
+            )
         return self
 
     @property
@@ -89,7 +91,7 @@ class Graph(Operations):
             raise GraphError("the graph is not finished; call finish first")
         code = lib.ggml_backend_graph_compute(self._backend.handle, self._graph)
         if code:
-            raise GraphError(f"{self._backend.device.name} failed to draft ({code}); turn speculation off and go on")
+            raise GraphError(f"{self._backend.device.name} failed to compute ({code}); do without it, or use the CPU")
 
     def port(self, name: str, values: NDArray[Any]) -> transfer.Port:
         """A quick way between `values` and the beginning of an input or output, for what moves on every run."""
@@ -119,9 +121,7 @@ class Graph(Operations):
         if not lib.ggml_backend_dev_supports_op(self._backend.device.handle, node):
             operation = lib.ggml_op_desc(node).decode()
             what = f"{operation} to {list(layout.shape_of(address))}"
-            raise GraphError(
-                f"{self._backend.device.name} cannot compute {what}; draft on the CPU or without a drafter"
-            )
+            raise GraphError(f"{self._backend.device.name} cannot compute {what}; use the CPU, or do without")
 
     def _check_leaf(self, source: TensorHandle) -> None:
         """What lies in memory already must lie where the device can read it: ggml does not ask, and crashes."""

@@ -70,6 +70,15 @@ class Operations:
         """1 / (1 + exp(-x))."""
         return self._float("sigmoid", x)
 
+    def log(self, x: Tensor) -> Tensor:
+        """The natural logarithm."""
+        return self._float("log", x)
+
+    def clamp(self, x: Tensor, low: float, high: float) -> Tensor:
+        """x with every number brought into [low, high]; NaN becomes one of the two."""
+        self._require(x.type is Type.F32 and x.contiguous and low <= high, "clamp", x)
+        return self._made(lib.ggml_clamp(self._arena.handle, x.handle, low, high))
+
     def swiglu(self, gate: Tensor, up: Tensor) -> Tensor:
         """silu(gate) * up."""
         alike = gate.shape == up.shape and gate.type is up.type is Type.F32
@@ -146,6 +155,17 @@ class Operations:
         """The index of every row's largest number: x F32 [width, rows] -> I32 [rows]."""
         self._require(x.type is Type.F32 and x.contiguous and x.shape[2:] == (1, 1), "argmax", x)
         return self._unary("argmax", x)
+
+    def pick(self, x: Tensor, columns: Tensor) -> Tensor:
+        """One number of each row: x F32 [width, rows], columns I32 [rows] -> F32 [rows]."""
+        width, rows = x.shape[:2]
+        self._require(columns.shape == (rows, 1, 1, 1) and x.shape[2:] == (1, 1), "pick", x, columns)
+        found = self.get_rows(self.reshape(x, 1, width, rows), self.reshape(columns, 1, rows))
+        return self.reshape(found, rows)
+
+    def largest(self, x: Tensor) -> Tensor:
+        """The largest number of every row: x F32 [width, rows], without NaN -> F32 [rows]."""
+        return self.pick(x, self.argmax(x))
 
     def top_k(self, x: Tensor, k: int) -> Tensor:
         """The indices of every row's k largest numbers, in no order: x F32 [width, rows] -> I32 [k, rows]."""

@@ -70,6 +70,7 @@ class Model:
         extra_bufts: bool = True,
         kept: str = "",
         split: Sequence[float] = (),
+        vocab_only: bool = False,
         progress: Callable[[float], bool] | None = None,
         overrides: Mapping[str, OverrideValue] | None = None,
     ) -> Self:
@@ -77,13 +78,15 @@ class Model:
 
         gpu_layers: layers to offload, -1 for all. check_tensors: look for NaN and infinity in every weight, which
         reads the whole file. extra_bufts: allow repacked CPU weights (faster, not bit-identical). kept: a regular
-        expression of weights that stay in RAM. split: the share of the layers that each GPU takes.
+        expression of weights that stay in RAM. split: the share of the layers that each GPU takes. vocab_only: no
+        weights; every number but the vocabulary's is 0.
         progress: called with 0 to 1; returning False cancels, an exception cancels and is raised from here.
         overrides: metadata to replace. ModelFileError if the file is refused, by the check or by llama.cpp.
         """
         header = gguf_header.check(path)
         watcher = _Progress(progress)
         params: ModelParams = lib.llama_model_default_params()
+        params.vocab_only = vocab_only
         params.n_gpu_layers = gpu_layers
         params.load_mode = _LOAD_MAPPED if use_mmap else _LOAD_INTO_MEMORY
         params.check_tensors, params.use_extra_bufts = check_tensors, extra_bufts

@@ -99,7 +99,7 @@ _GGUF: dict[str, Prototype] = {
 _OPERATIONS: dict[str, Prototype] = {
     **{
         f"ggml_{name}": (TensorHandle, (GgmlContextHandle, TensorHandle))
-        for name in ("silu", "softplus", "sigmoid", "argmax", "cont", "transpose", "sum_rows")
+        for name in ("silu", "softplus", "sigmoid", "argmax", "cont", "transpose", "sum_rows", "log")
     },
     **{
         f"ggml_{name}": (TensorHandle, (GgmlContextHandle, TensorHandle, TensorHandle))
@@ -107,6 +107,7 @@ _OPERATIONS: dict[str, Prototype] = {
     },
     "ggml_rms_norm": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float)),
     "ggml_scale": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float)),
+    "ggml_clamp": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float, c_float)),
     "ggml_fill": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float)),
     "ggml_cast": (TensorHandle, (GgmlContextHandle, TensorHandle, c_int)),
     "ggml_top_k": (TensorHandle, (GgmlContextHandle, TensorHandle, c_int)),
@@ -210,6 +211,9 @@ _CONTEXT: dict[str, Prototype] = {
     "llama_memory_seq_rm": (c_bool, (MemoryHandle, c_int32, c_int32, c_int32)),
     "llama_memory_seq_pos_min": (c_int32, (MemoryHandle, c_int32)),
     "llama_memory_seq_pos_max": (c_int32, (MemoryHandle, c_int32)),
+    "llama_state_seq_get_size_ext": (c_size_t, (ContextHandle, c_int32, c_uint32)),
+    "llama_state_seq_get_data_ext": (c_size_t, (ContextHandle, c_void_p, c_size_t, c_int32, c_uint32)),
+    "llama_state_seq_set_data_ext": (c_size_t, (ContextHandle, c_void_p, c_size_t, c_int32, c_uint32)),
     "llama_decode": (c_int32, (ContextHandle, Batch)),
     "llama_get_logits_ith": (POINTER(c_float), (ContextHandle, c_int32)),
     "llama_get_sampled_logits_ith": (POINTER(c_float), (ContextHandle, c_int32)),
