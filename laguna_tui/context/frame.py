@@ -68,6 +68,5 @@ def one_line(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A file's text as it is shown: every newline is "\\n", and there is one at the end unless it is empty."""
-    found = split_lines(text)
-    return "".join(f"{line}\n" for line in found)
+    r"""A file's text as it is shown: its lines as the tools count them, each ending in "\n" and in nothing else."""
+    return "".join(line.rstrip("\r") + "\n" for line in split_lines(text))

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from laguna_tui.repo.files import Entry, Listing, walk
 from laguna_tui.repo.names import meant, shown
@@ -116,16 +117,29 @@ class Workspace:
         Raises:
             UnreadableError: it is missing, no regular file, not permitted, or larger than `limit` bytes.
         """
+        with self._regular(inside) as (stream, size):
+            if size > limit:
+                raise UnreadableError(f"{shown(inside)} has {size:,} bytes, more than the {limit:,} that can be read")
+            return stream.read(limit)
+
+    def read_beginning(self, inside: str, limit: int) -> tuple[bytes, int]:
+        """The first bytes of a located file, at most `limit`, and how many it has in all.
+
+        Raises:
+            UnreadableError: it is missing, no regular file or not permitted.
+        """
+        with self._regular(inside) as (stream, size):
+            return stream.read(limit), size
+
+    @contextmanager
+    def _regular(self, inside: str) -> Iterator[tuple[BinaryIO, int]]:
+        """A located regular file, open for reading, and its size in bytes."""
         with self._opened(inside) as file:
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 raise UnreadableError(_not_a_file(inside, status.st_mode))
-            if status.st_size > limit:
-                raise UnreadableError(
-                    f"{shown(inside)} has {status.st_size:,} bytes, more than the {limit:,} that can be read"
-                )
             with os.fdopen(os.dup(file), "rb") as stream:
-                return stream.read(limit)
+                yield stream, status.st_size
 
     @contextmanager
     def _opened(self, inside: str) -> Iterator[int]:

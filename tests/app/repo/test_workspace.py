@@ -91,6 +91,14 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(workspace):
         read(workspace, "huge.log")
 
 
+def test_of_a_large_file_the_beginning_can_be_read(workspace):
+    (workspace.root / "large.txt").write_bytes(b"0123456789")
+    assert workspace.read_beginning("large.txt", 4) == (b"0123", 10)
+    assert workspace.read_beginning("large.txt", 99) == (b"0123456789", 10)
+    with pytest.raises(UnreadableError, match="is a folder"):
+        workspace.read_beginning("", 4)
+
+
 def test_a_folder_swapped_for_a_link_after_the_check_leads_nowhere(workspace, outside):
     """The race itself: the path is checked, then its folder becomes a link, then it is opened."""
     inside = workspace.locate("src/main.py")

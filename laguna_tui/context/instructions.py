@@ -1,0 +1,110 @@
+"""AGENTS.md: what the people of a folder want its assistants to know, as the first thing a conversation is given.
+
+Every AGENTS.md from the repository's top down to the folder counts, the nearest last, because it may overrule the
+others. It speaks to the model with the user's voice, so it is read only where the user trusts the folder: of an
+untrusted one nothing is opened, only its name is looked for. It cannot lead out of the repository by a link.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from laguna_tui.context import frame
+from laguna_tui.context.attachment import Attachment, Gathered
+from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.frame import framed, plain
+from laguna_tui.context.tokens import Counter, largest
+from laguna_tui.context.trust import Trust, project_root
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.text_files import decode, is_binary, split_lines
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+NAME = "AGENTS.md"
+# Several times what such files have; more is no instruction but a book.
+LIMIT_BYTES = 64 * 1024
+# Instructions help with the question; they must not take its place.
+_SHARE = 0.25
+_WHOSE = "the user's instructions for this folder"
+_CUT = "… lines {first}-{last} left out"
+
+UNTRUSTED = f"{NAME} is here, but this folder is not trusted, so it was not read; to use it: /trust or laguna-tui trust"
+TOO_LONG = "{path}: {why}; shorten it"
+TOO_LARGE = "only the first {limit:,} of {size:,} bytes of {path} are read; shorten it"
+NO_ROOM = "{path} does not fit in the context, so it is not used"
+UNREADABLE = "{path} is not used: {reason}"
+
+
+def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: int) -> Gathered:
+    """What the AGENTS.md files say, the nearest last, within a share of the room.
+
+    Args:
+        folder: what the session is about.
+        count: the tokens of a text.
+        room: tokens that everything attached may take.
+    """
+    root = project_root(folder)
+    real = Path(os.path.realpath(folder))
+    places = [place for place in (real, *real.parents) if place.is_relative_to(root)]
+    here = [place for place in places if os.path.lexists(place / NAME)]
+    if not here:
+        return Gathered()
+    if not trust.covers(folder):
+        return Gathered((), (*trust.notes, UNTRUSTED))
+    return _read(root, real, here, Counter(count), int(room * _SHARE))
+
+
+def _read(root: Path, folder: Path, places: list[Path], count: Counter, room: int) -> Gathered:
+    """The files in these places, nearest first: the nearest has the first claim on the room."""
+    workspace = Workspace(root)
+    found: list[Attachment] = []
+    notes: list[str] = []
+    for place in places:
+        path = os.path.relpath(place / NAME, folder)
+        try:
+            text = _text(workspace, (place / NAME).relative_to(root).as_posix(), path, notes)
+        except WorkspaceError as error:
+            notes.append(UNREADABLE.format(path=shown(path), reason=error))
+            continue
+        if not text.strip():
+            continue
+        attachment = _fitted(path, text, count, room)
+        if attachment is None:
+            notes.append(NO_ROOM.format(path=shown(path)))
+            continue
+        if attachment.place is Place.SHORTENED:
+            notes.append(TOO_LONG.format(path=shown(path), why=attachment.why))
+        room -= count(attachment.text)
+        found.append(attachment)
+    return Gathered(tuple(reversed(found)), tuple(notes))
+
+
+def _text(workspace: Workspace, inside: str, path: str, notes: list[str]) -> str:
+    """A file's text, its beginning if it is too large; WorkspaceError says why there is none."""
+    data, size = workspace.read_beginning(workspace.locate(inside), LIMIT_BYTES)
+    if is_binary(data):
+        raise WorkspaceError("it is a binary file")
+    text = plain(decode(data).text)
+    if size > LIMIT_BYTES:
+        notes.append(TOO_LARGE.format(path=shown(path), limit=LIMIT_BYTES, size=size))
+        # The last line may be torn.
+        text = text[: text[:-1].rfind("\n") + 1] or text
+    return text
+
+
+def _fitted(path: str, text: str, count: Counter, room: int) -> Attachment | None:
+    """The file as it is put into the prompt: whole, or as many of its first lines as fit."""
+    lines = [f"{line}\n" for line in split_lines(text)]
+    whole = framed(path, text, f"{frame.whole(len(lines))}; {_WHOSE}")
+    if count.within(whole, room) is not None:
+        return Attachment(BlockKind.INSTRUCTIONS, path, path, whole, whole, Place.KEPT, "the folder is trusted")
+
+    def cut(kept: int) -> str:
+        mark = _CUT.format(first=kept + 1, last=len(lines))
+        facts = f"{frame.shortened(kept, len(lines))}; {_WHOSE}"
+        return framed(path, "".join(lines[:kept]) + mark, facts)
+
+    kept = largest(len(lines) - 1, lambda number: count(cut(number)) <= room)
+    if not kept:
+        return None
+    short, why = cut(kept), f"only the first {kept} of {len(lines)} lines fit"
+    return Attachment(BlockKind.INSTRUCTIONS, path, path, short, whole, Place.SHORTENED, why, lambda: short)
