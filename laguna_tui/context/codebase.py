@@ -16,12 +16,13 @@ from typing import TypeVar
 from laguna_tui.errors import UserError
 from laguna_tui.repo.files import Listing, walk
 from laguna_tui.repo.index import Index
-from laguna_tui.repo.lookup import Definition, binary_paths, find_symbols
+from laguna_tui.repo.lookup import Definition, binary_paths, definitions_of, find_symbols, members_of, named
 from laguna_tui.repo.map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
 from laguna_tui.repo.paths import is_binary_name
 from laguna_tui.repo.rank import Found, Source
 from laguna_tui.repo.rank import search as ranked
 from laguna_tui.repo.readers import Readers
+from laguna_tui.repo.spellings import NO_PLACES, NO_SYMBOLS, Places, Symbols, places, symbols
 from laguna_tui.repo.store import IndexFault, index_path
 from laguna_tui.repo.update import Update
 
@@ -61,6 +62,8 @@ class Codebase:
         self._readers = Readers(index_path(self.root, folder))
         self._paths: tuple[str, ...] = ()
         self._notes: tuple[str, ...] = ()
+        self._places = NO_PLACES
+        self._spellings = NO_SYMBOLS
         # Guards the numbers below; told of each change to them.
         self._changed = threading.Condition()
         self._looks_wanted = 0
@@ -124,6 +127,29 @@ class Codebase:
     def symbols(self, wanted: str, limit: int = 20) -> list[Definition]:
         """Definitions whose name fits, best first (`lookup.find_symbols`)."""
         return self._answer(lambda source: find_symbols(source.connection, wanted, limit), [])
+
+    def definitions(self, name: str) -> list[Definition]:
+        """Every definition of exactly this name, dotted or not (`lookup.definitions_of`)."""
+        return self._answer(lambda source: definitions_of(source.connection, name), [])
+
+    def named(self, names: Sequence[str]) -> list[Definition]:
+        """Every definition of these names (`lookup.named`)."""
+        return self._answer(lambda source: named(source.connection, names), [])
+
+    def members(self, scope: str, limit: int = 20) -> list[Definition]:
+        """What is defined right inside a class or the like (`lookup.members_of`)."""
+        return self._answer(lambda source: members_of(source.connection, scope, limit), [])
+
+    @property
+    def places(self) -> Places:
+        """The paths and their folders, to be searched by a few letters."""
+        self._asked()
+        return self._places
+
+    @property
+    def spellings(self) -> Symbols:
+        """The names of definitions, to be searched by a few letters; as of the last look."""
+        return self._spellings
 
     def search(self, question: str, limit: int = 20) -> list[Found]:
         """The units that answer a question best, best first, each with its reasons (`rank.search`)."""
@@ -211,6 +237,8 @@ class Codebase:
         if self._closed:
             return
         self._publish(listing)
+        if self._spellings is NO_SYMBOLS:
+            self._spell()  # of an earlier session, until the index says something newer
         with self._opened() as index:
             if self._damaged:
                 index.rebuild()
@@ -222,6 +250,11 @@ class Codebase:
                 update = index.refresh(self._count, self._stopping)
             self._tell(index, update)
         self._publish(listing)
+        if update is not None and (update.read or update.dropped):
+            self._spell()
+
+    def _spell(self) -> None:
+        self._spellings = self._answer(lambda source: symbols(source.connection), self._spellings)
 
     def _tell(self, index: Index, update: Update | None) -> None:
         self._notes = tuple(dict.fromkeys([*index.notes, *(update.notes if update else ())]))
@@ -255,9 +288,12 @@ class Codebase:
         """Tell of the files, without those that hold no text by their names or by what the index found in them."""
         nothing: frozenset[str] = frozenset()
         binary = self._answer(lambda source: binary_paths(source.connection), nothing)
-        self._paths = tuple(
+        paths = tuple(
             entry.path for entry in listing.entries if entry.path not in binary and not is_binary_name(entry.path)
         )
+        changed, self._paths = paths != self._paths, paths
         with self._changed:
             self._listed = True
             self._changed.notify_all()
+        if changed:
+            self._places = places(paths)

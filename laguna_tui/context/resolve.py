@@ -1,0 +1,239 @@
+"""From a mention to what it means in this folder. Never leaves the folder, never names a file without text.
+
+The order is the rule: a path as it stands; a definition that is called exactly so; the end of a path (`@cart.py` for
+`shop/cart.py`). So a file always wins over a definition of the same name. Links inside the folder are followed to what
+they lead to. A path that leads out of the folder, into `.git`, to a pipe or to a binary file is a sentence, as is a
+name that could mean several things.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.context.complete import completions
+from laguna_tui.context.meaning import Meaning, meanings
+from laguna_tui.context.mentions import Mention, written
+from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.syntax import analyse
+from laguna_tui.repo.text_files import SNIFF_BYTES, decode, is_binary, split_lines
+from laguna_tui.repo.workspace import READ_LIMIT_BYTES, OutsideError, UnreadableError, Workspace
+
+# Candidates that a sentence names.
+_NAMED = 3
+# Definitions of one name with so few lines between them are shown in one piece.
+_BETWEEN_LINES = 3
+
+OUTSIDE = "{text} leads out of the folder; only files inside it can be mentioned"
+BINARY = "{text} is a binary file; only text can be mentioned"
+TOO_LARGE = (
+    "{text} has {size:,} bytes, more than the {limit:,} of a whole file; mention some of its lines ({text}:1-200)"
+)
+NO_LINES = "{text}: the file has {count:,} lines; mention some of those"
+FOLDER_LINES = "{text} is a folder; lines can only be mentioned of a file"
+EMPTY_FOLDER = "{text} has no text files in it; mention another folder"
+SEVERAL = "{text} could mean {candidates}; mention one of them"
+NEAREST = "{text} names no file, folder or definition here; the nearest are {candidates}"
+UNKNOWN = "{text} names no file, folder or definition here; type @ and a few letters to choose one"
+STILL_READING = (
+    "{text} is not known yet, because the folder is still being indexed; mention a file by its path, or wait"
+)
+
+
+class MentionKind(Enum):
+    """What a mention turned out to be."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    LINES = "lines"
+    SYMBOL = "symbol"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a mention means.
+
+    path: relative to the folder, without links in it; "" is the folder itself. first, last: line numbers from 1, both
+    included, of LINES and SYMBOL (comments and decorators before a definition belong to it); None otherwise. paths: the
+    text files of a FOLDER, else the path alone. symbol: the qualified name of a SYMBOL, else "".
+    """
+
+    kind: MentionKind
+    path: str
+    first: int | None
+    last: int | None
+    paths: tuple[str, ...]
+    symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A mention that means nothing here. sentence: why, with what may have been meant."""
+
+    sentence: str
+
+
+def resolve(mention: Mention, codebase: Codebase, workspace: Workspace, timeout: float = 0.0) -> Resolved | Unresolved:
+    """What a mention means now.
+
+    Args:
+        timeout: seconds to wait for the index when the mention is no path as it stands; 0 asks what it has until now.
+    """
+    text = shown(mention.text)
+    try:
+        return _as_path(mention, text, codebase, workspace) or _by_name(mention, text, codebase, workspace, timeout)
+    except OutsideError:
+        return Unresolved(OUTSIDE.format(text=text))
+    except UnreadableError as error:
+        return Unresolved(f"{text}: {error}")
+
+
+def _as_path(mention: Mention, text: str, codebase: Codebase, workspace: Workspace) -> Resolved | Unresolved | None:
+    """The mention as a path, with its lines belonging to the name if such a file exists; None if there is none."""
+    literal = mention.text[1:]
+    if mention.first is not None and (inside := _located(literal, workspace)) is not None:
+        return _of_path(inside, Mention(mention.text, mention.start, mention.stop, literal), text, codebase, workspace)
+    inside = _located(mention.name, workspace)
+    return None if inside is None else _of_path(inside, mention, text, codebase, workspace)
+
+
+def _located(name: str, workspace: Workspace) -> str | None:
+    """The path that a name is as it stands, or None when nothing is there.
+
+    Raises:
+        OutsideError: something may be there, but not in the folder.
+    """
+    if not name.strip():
+        return None
+    prefix = f"{workspace.root}/"
+    try:
+        inside = workspace.locate(name.removeprefix(prefix))
+        folder = workspace.is_folder(inside)
+    except UnreadableError:
+        return None
+    return inside if folder or not name.endswith("/") else None
+
+
+def _of_path(
+    inside: str, mention: Mention, text: str, codebase: Codebase, workspace: Workspace
+) -> Resolved | Unresolved:
+    if workspace.is_folder(inside):
+        return _folder(inside, mention, text, codebase, workspace)
+    head, size = workspace.read_beginning(inside, SNIFF_BYTES)
+    if is_binary(head):
+        return Unresolved(BINARY.format(text=text))
+    if mention.first is None or mention.last is None:
+        if size > SEARCH_LIMIT_BYTES:
+            return Unresolved(TOO_LARGE.format(text=text, size=size, limit=SEARCH_LIMIT_BYTES))
+        return Resolved(MentionKind.FILE, inside, None, None, (inside,))
+    first, last = sorted((mention.first, mention.last))
+    count = len(split_lines(decode(workspace.read(inside, READ_LIMIT_BYTES)).text))
+    if not 1 <= first <= count:
+        return Unresolved(NO_LINES.format(text=text, count=count))
+    return Resolved(MentionKind.LINES, inside, first, min(last, count), (inside,))
+
+
+def _folder(
+    inside: str, mention: Mention, text: str, codebase: Codebase, workspace: Workspace
+) -> Resolved | Unresolved:
+    if mention.first is not None:
+        return Unresolved(FOLDER_LINES.format(text=text))
+    prefix = f"{inside}/" if inside else ""
+    known = codebase.paths()
+    # A folder that is ignored has no known files; the user names it all the same.
+    paths = tuple(path for path in known if path.startswith(prefix)) or tuple(
+        entry.path for entry in workspace.files_below(inside).entries
+    )
+    if not paths:
+        return Unresolved(EMPTY_FOLDER.format(text=text))
+    return Resolved(MentionKind.FOLDER, inside, None, None, paths)
+
+
+def _by_name(
+    mention: Mention, text: str, codebase: Codebase, workspace: Workspace, timeout: float
+) -> Resolved | Unresolved:
+    """The mention as a definition, or as the end of a path."""
+    if timeout and not codebase.ready:
+        codebase.wait(timeout)
+    if mention.first is None and (found := meanings(mention.name, codebase.definitions(mention.name))):
+        if len(found) > 1:
+            return _several(text, [_at(meaning) for meaning in found])
+        if (symbol := _symbol(found[0], workspace)) is not None:
+            return symbol
+    ends = _ending(mention.name, codebase.paths())
+    if len(ends) > 1:
+        return _several(text, [written(shown(path), mention.first, mention.last) for path in ends])
+    if ends:
+        return _of_path(workspace.locate(ends[0].removesuffix("/")), mention, text, codebase, workspace)
+    return _unknown(mention, text, codebase)
+
+
+def _symbol(meaning: Meaning, workspace: Workspace) -> Resolved | None:
+    """The lines of a definition in its file as it is now; None when it is no longer there."""
+    try:
+        content = decode(workspace.read(meaning.path, SEARCH_LIMIT_BYTES)).text
+    except (OutsideError, UnreadableError):
+        return None
+    found = [symbol for symbol in analyse(meaning.path, content).symbols if symbol.qualified == meaning.qualified]
+    if not found:
+        return None
+    count = _line_counter(content)
+    pieces = sorted((count(symbol.start), symbol.end) for symbol in found)
+    first, last = pieces[0]
+    if all(after[0] - before[1] <= _BETWEEN_LINES for before, after in zip(pieces, pieces[1:], strict=False)):
+        last = max(end for _, end in pieces)
+    else:
+        first, last = max(pieces, key=lambda piece: piece[1] - piece[0])
+    return Resolved(MentionKind.SYMBOL, meaning.path, first, last, (meaning.path,), meaning.qualified)
+
+
+def _line_counter(content: str) -> Callable[[int], int]:
+    """From a character's place to its line."""
+    newline = "\n" if "\n" in content else "\r"
+    return lambda place: content.count(newline, 0, place) + 1
+
+
+def _ending(name: str, paths: Sequence[str]) -> list[str]:
+    """Files and folders whose last parts are exactly these; in any case when there are none."""
+    wanted = f"/{name.strip('/').removeprefix('./')}"
+    if wanted == "/":
+        return []
+    for same in (str, str.lower):
+        end, inner = same(wanted), f"{same(wanted)}/"
+        found: dict[str, None] = {}
+        for path in paths:
+            whole = same(f"/{path}")
+            if whole.endswith(end) and not name.endswith("/"):
+                found[path] = None
+            elif (at := whole.find(inner)) >= 0:
+                found[path[: at + len(inner) - 1]] = None
+        if found:
+            return list(found)
+    return []
+
+
+def _several(text: str, candidates: Sequence[str]) -> Unresolved:
+    return Unresolved(SEVERAL.format(text=text, candidates=_listed(candidates, "or")))
+
+
+def _at(meaning: Meaning) -> str:
+    definition = meaning.longest
+    return written(shown(meaning.path), definition.line, definition.end)
+
+
+def _unknown(mention: Mention, text: str, codebase: Codebase) -> Unresolved:
+    if not codebase.ready:
+        return Unresolved(STILL_READING.format(text=text))
+    typed = f"@{mention.name}"
+    near = [found.insert.strip() for found in completions(codebase, typed, len(typed), _NAMED)]
+    return Unresolved(NEAREST.format(text=text, candidates=_listed(near, "and")) if near else UNKNOWN.format(text=text))
+
+
+def _listed(candidates: Sequence[str], word: str) -> str:
+    """A few of them, and how many more there are."""
+    named = list(candidates[:_NAMED])
+    more = len(candidates) - len(named)
+    if more:
+        named.append(f"{more} more")
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} {word} {named[-1]}"
