@@ -110,6 +110,13 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
     add("--drafter", str, "FILE", "a GGUF that drafts for the model, or none (default: the catalogue's, if it has one)")
     add("--draft-length", int, "N", "draft N tokens every round (default: as many as pay at the moment)")
     add("--adapter", str, "FILE", "a LoRA for the drafter, such as one trained on this repository")
+    add(
+        "--scorer",
+        str,
+        "NAME|FILE",
+        "what scores a text that is too long: a qwen3 GGUF, or none (default: what is here)",
+    )
+    add("--pack", int, "N", "begin with N tokens of map and fitting code (default: what the context allows; 0: none)")
     add("--theme", str, "NAME", "auto, laguna-dark, laguna-light or any Textual theme")
     group.add_argument(
         "--sample-drafts",
@@ -133,7 +140,7 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
 
 _SETTINGS = (
     "model context kv gpu_layers threads temperature top_k top_p min_p repeat_penalty seed max_tokens speculation"
-    " drafter draft_length sample_drafts adapter offline theme thinking"
+    " drafter draft_length sample_drafts adapter scorer pack offline theme thinking"
 ).split()
 
 

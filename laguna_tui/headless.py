@@ -15,6 +15,7 @@ from laguna_engine.events import Round, Stats
 from laguna_engine.speculate.tally import Tally
 from laguna_tui.events import (
     AgentEvent,
+    Attached,
     CallRejected,
     DraftRound,
     StepFinished,
@@ -52,6 +53,8 @@ class Outcome:
     """What is known of one answered question when its turn is over."""
 
     text: list[str] = field(default_factory=list)
+    attached: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     tools: list[dict[str, object]] = field(default_factory=list)
     steps: list[Stats] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
@@ -64,6 +67,8 @@ class Outcome:
     def add(self, event: AgentEvent) -> None:
         """Take one event into account."""
         match event:
+            case Attached(titles, notes):
+                self.attached, self.notes = list(titles), list(notes)
             case TextDelta(text):
                 self.text.append(text)
             case ToolStarted(call_id, name, arguments):
@@ -147,6 +152,8 @@ def _summary(outcome: Outcome, model: str) -> dict[str, object]:
         "answer": "".join(outcome.text),
         "end": outcome.end.value,
         "detail": outcome.detail,
+        "attached": outcome.attached,
+        "notes": outcome.notes,
         "tools": outcome.tools,
         "stats": {**outcome.rates(), "speculation": outcome.speculation()},
         "rounds": [_short(spun) for spun in outcome.rounds],
@@ -194,6 +201,9 @@ def _speculation_line(outcome: Outcome) -> str:
 def _text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
     def show(event: AgentEvent) -> None:
         match event:
+            case Attached(titles, notes):
+                for line in [*([f"with {', '.join(titles)}"] if titles else []), *notes]:
+                    log.write(f"· {sanitize_line(line)}\n")
             case TextDelta(text):
                 out.write(sanitize(text))
                 out.flush()

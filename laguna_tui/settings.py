@@ -46,6 +46,8 @@ class Settings:
     draft_length: int | None = None
     sample_drafts: bool = False
     adapter: str | None = None
+    scorer: str | None = None
+    pack: int | None = None
     offline: bool = False
     theme: str = "auto"
 
@@ -95,11 +97,12 @@ def checked(settings: Settings, source: str) -> Settings:
         "model": (str,),
         "theme": (str,),
         "speculation": (str,),
-        **dict.fromkeys(("kv", "drafter", "adapter"), (str, type(None))),
+        **dict.fromkeys(("kv", "drafter", "adapter", "scorer"), (str, type(None))),
         **dict.fromkeys(("sample_drafts", "offline"), (bool,)),
         "thinking": (bool, type(None)),
         **dict.fromkeys(
-            ("context", "gpu_layers", "threads", "top_k", "seed", "max_tokens", "draft_length"), (int, type(None))
+            ("context", "gpu_layers", "threads", "top_k", "seed", "max_tokens", "draft_length", "pack"),
+            (int, type(None)),
         ),
         **dict.fromkeys(("temperature", "top_p", "min_p", "repeat_penalty"), (int, float, type(None))),
     }
@@ -125,6 +128,7 @@ def _in_range(settings: Settings, source: str) -> None:
         ("repeat_penalty", settings.repeat_penalty is None or settings.repeat_penalty >= 1.0, "1 (off) or more"),
         ("speculation", settings.speculation in SPECULATION, f"one of {', '.join(SPECULATION)}"),
         ("draft_length", (settings.draft_length or 0) >= 0, "0 or more tokens"),
+        ("pack", (settings.pack or 0) >= 0, "0 (none) or a number of tokens"),
         ("max_tokens", settings.max_tokens is None or settings.max_tokens > 0, "1 or more"),
     )
     for key, ok, rule in rules:

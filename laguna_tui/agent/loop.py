@@ -19,6 +19,7 @@ from laguna_tui.agent.retold import Said
 from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
 from laguna_tui.agent.turn import AgentOptions, Generated, Parts, Turn
 from laguna_tui.context.attach import Attacher
+from laguna_tui.context.attachment import Attachment
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Place
 from laguna_tui.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
 
@@ -167,7 +168,7 @@ class Agent:
         outlook = self._outlook()
         gathered = outlook.gathered(message, lambda: self._cancelled)
         if gathered.attachments or gathered.notes:
-            yield Attached(tuple(each.title for each in gathered.attachments), gathered.notes)
+            yield Attached(tuple(map(_titled, gathered.attachments)), gathered.notes)
         if self._cancelled:
             # Nothing was added: what was gathered may not be all.
             yield TurnFinished(TurnEnd.CANCELLED)
@@ -216,3 +217,8 @@ class Agent:
         return Conversation(
             self._vocabulary, self._family, thinking=self._options.thinking, prompt=system_prompt(), tools=TOOL_SPECS
         )
+
+
+def _titled(attachment: Attachment) -> str:
+    shortened = attachment.place is Place.SHORTENED
+    return f"{attachment.title} (shortened)" if shortened else attachment.title
