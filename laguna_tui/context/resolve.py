@@ -9,6 +9,7 @@ name that could mean several things.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.complete import completions
@@ -181,7 +182,7 @@ def _symbol(meaning: Meaning, workspace: Workspace) -> Resolved | None:
     count = _line_counter(content)
     pieces = sorted((count(symbol.start), symbol.end) for symbol in found)
     first, last = pieces[0]
-    if all(after[0] - before[1] <= _BETWEEN_LINES for before, after in zip(pieces, pieces[1:], strict=False)):
+    if all(after[0] - before[1] <= _BETWEEN_LINES for before, after in pairwise(pieces)):
         last = max(end for _, end in pieces)
     else:
         first, last = max(pieces, key=lambda piece: piece[1] - piece[0])
