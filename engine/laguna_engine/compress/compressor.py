@@ -1,17 +1,29 @@
 """From documents, a question and a budget of tokens to what is worth keeping of them.
 
-Pure Python on characters. Nothing protected is touched; everything else is kept whole or left out as the document's
-spans say, and every line that is missing is named where it was.
+Pure Python on characters. Nothing protected is touched; everything else is kept or left out as the document's spans
+say, and wherever something is missing a line says so. The same input gives the same result.
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from laguna_engine.compress.document import Document
-from laguna_engine.compress.elision import render
+from laguna_engine.compress.choice import Choice, Costs
+from laguna_engine.compress.document import Document, Role
+from laguna_engine.compress.elision import marker, render
+from laguna_engine.compress.items import Catalogue, Item
+from laguna_engine.compress.meter import Meter
+from laguna_engine.compress.ranking import Ranking, rank
 from laguna_engine.compress.result import Compression, Dropped, Kept, Part, Scores, SpanScorer, Why
 
 __all__ = ["Compression", "Dropped", "Kept", "Part", "Scores", "SpanScorer", "Why", "compress"]
+
+BY_WORDS = "words"
+BY_MODEL = "words, gain and attention"
+# The estimate of what a choice costs is corrected by what it does cost so often; then it only gets smaller.
+_CORRECTIONS = 3
+_CLOSE = 0.97
+_SMALLER = 0.85
+_PATHS = 5
 
 
 def compress(
@@ -27,32 +39,115 @@ def compress(
     Args:
         documents: in the order in which they will stand in the prompt.
         query: the question, or the code that is being written.
-        budget: tokens that all parts may take together.
-        measure: the tokens of a text; called once for each document, each unit and, in the end, each part.
+        budget: tokens that all parts may take together. What is protected is kept even if it takes more.
+        measure: the tokens of a text; asked once for each document and unit, and for what results.
         scorer: a model's opinion of each unit; without one the words decide.
-        should_stop: asked now and then; once it says so the scorer is left out.
+        should_stop: once it says so, the scorer is not asked any more.
     """
     began = time.monotonic()
-    before = [measure(document.text) for document in documents]
-    kept: list[Collection[int]] = [range(len(document.spans)) for document in documents]
-    if sum(before) > budget:
-        kept = [range(len(document.spans)) if document.protected else () for document in documents]
-    parts = tuple(
-        _part(document, chosen, tokens, measure)
-        for document, chosen, tokens in zip(documents, kept, before, strict=True)
-    )
+    meter = Meter(measure)
+    before = [meter.tokens(document.text) for document in documents]
+    if sum(before) <= budget:
+        parts = tuple(_whole(document, tokens) for document, tokens in zip(documents, before, strict=True))
+        return Compression(parts, budget, sum(before), sum(before), BY_WORDS, time.monotonic() - began)
+    ranking = rank(documents, query, scorer, should_stop)
+    parts = _settled(documents, ranking, budget, meter)
     after = sum(part.tokens_after for part in parts)
-    return Compression(parts, budget, sum(before), after, "words", time.monotonic() - began)
+    notes = (*ranking.notes, *_notes(parts, budget, after))
+    by = BY_MODEL if ranking.scored else BY_WORDS
+    return Compression(parts, budget, sum(before), after, by, time.monotonic() - began, notes)
 
 
-def _part(document: Document, kept: Collection[int], before: int, measure: Callable[[str], int]) -> Part:
-    text, places, copies = render(document, kept)
-    return Part(
-        document,
-        text,
-        tuple(Kept(document.spans[index], Why.SCORE, 0.0, places[index]) for index in kept),
-        tuple(Dropped(span, Why.BUDGET, 0.0) for index, span in enumerate(document.spans) if index not in kept),
-        before,
-        measure(text),
-        copies,
+def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, meter: Meter) -> tuple[Part, ...]:
+    """The parts of the largest choice tried that fits when it is measured as it will stand."""
+    costs = [_costs(document, meter) for document in documents]
+    items = _items(documents, ranking, costs, budget)
+    best: tuple[Part, ...] | None = None
+    most, target, tries = -1, float(budget), 0
+    while True:
+        parts = _parts(documents, ranking, _chosen(documents, items, costs, target), meter)
+        after = sum(part.tokens_after for part in parts)
+        tries += 1
+        if most < after <= budget:
+            best, most = parts, after
+        if after <= budget and (after >= _CLOSE * budget or tries >= _CORRECTIONS):
+            break
+        if after > budget and (target <= 0.0 or (best is not None and tries >= _CORRECTIONS)):
+            break
+        target = _next_target(target, after, budget, tries)
+    return best if best is not None else parts
+
+
+def _next_target(target: float, after: int, budget: int, tries: int) -> float:
+    """What to aim at after a choice for `target` took `after` tokens."""
+    if tries < _CORRECTIONS:
+        return target * budget / max(after, 1)
+    return target * _SMALLER if target >= 1.0 else 0.0
+
+
+def _costs(document: Document, meter: Meter) -> Costs:
+    if not document.spans:
+        return Costs((), 0.0, 0.0)
+    last = len(document.spans) - 1
+    marks = [meter.tokens(marker(document, 0, last, full=full) + "\n") for full in (True, False)]
+    return Costs(meter.spans(document), float(marks[0]), float(marks[1]))
+
+
+def _items(documents: Sequence[Document], ranking: Ranking, costs: Sequence[Costs], budget: int) -> list[Item]:
+    """Everything that can be chosen, in the order in which it should be."""
+    found: list[Item] = []
+    for number, document in enumerate(documents):
+        if not document.protected:
+            found += Catalogue(number, document, ranking, costs[number].spans, budget).items()
+    return sorted(found, key=lambda item: (item.phase, -item.density, item.document, item.spans))
+
+
+def _chosen(documents: Sequence[Document], items: Sequence[Item], costs: Sequence[Costs], budget: float) -> Choice:
+    choice = Choice(documents, costs, budget)
+    for number, document in enumerate(documents):
+        if document.protected:
+            choice.keep_all(number, Why.PROTECTED)
+    choice.fill(items)
+    choice.mark_missing()
+    choice.close_gaps()
+    return choice
+
+
+def _parts(documents: Sequence[Document], ranking: Ranking, choice: Choice, meter: Meter) -> tuple[Part, ...]:
+    return tuple(
+        _part(document, choice.kept[number], ranking.units[number], meter, marked=choice.marked[number])
+        for number, document in enumerate(documents)
     )
+
+
+def _part(document: Document, why: dict[int, Why], values: Sequence[float], meter: Meter, *, marked: bool) -> Part:
+    """A document with only some spans kept; nothing at all when not even what is missing is said."""
+    text, places, copies = render(document, why) if why or marked or not document.spans else ("", {}, ())
+    kept, dropped = [], []
+    for index, span in enumerate(document.spans):
+        value = values[span.unit]
+        if index in why:
+            kept.append(Kept(span, why[index], value, places[index]))
+        else:
+            dropped.append(Dropped(span, Why.BUDGET, value))
+    before = meter.tokens(document.text)
+    return Part(document, text, tuple(kept), tuple(dropped), before, meter.tokens(text), copies)
+
+
+def _whole(document: Document, tokens: int) -> Part:
+    """A document of which nothing is left out."""
+    kept = tuple(Kept(span, Why.FITS, 1.0, span.start) for span in document.spans)
+    return Part(document, document.text, kept, (), tokens, tokens, ((0, 0, len(document.text)),))
+
+
+def _notes(parts: Sequence[Part], budget: int, after: int) -> Iterator[str]:
+    """What the user should know of a result that is not what was asked for."""
+    if after > budget:
+        yield f"What must not be shortened takes {after:,} tokens; {budget:,} were asked for."
+    heads = sum(dropped.span.role is Role.OUTLINE for part in parts for dropped in part.dropped)
+    if heads:
+        yield f"{heads:,} signatures and imports did not fit either."
+    silent = [part.document.path for part in parts if part.dropped and not part.text]
+    if silent:
+        more = f" and {len(silent) - _PATHS} more" if len(silent) > _PATHS else ""
+        yield f"Nothing is left of {', '.join(silent[:_PATHS])}{more}."

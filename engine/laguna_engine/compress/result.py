@@ -29,6 +29,7 @@ SpanScorer = Callable[[Sequence[str], str], Sequence[Scores]]
 class Why(Enum):
     """Why a span was kept, or left out; the value is a sentence fragment to show."""
 
+    FITS = "there is room for everything"
     PROTECTED = "is being edited or was said by the user"
     UNTOUCHED = "is a diff or an error message"
     NAMED = "defines a name of the question"

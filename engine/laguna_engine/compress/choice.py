@@ -1,0 +1,124 @@
+"""Which spans are kept: the most worth for the size first, as long as there is room.
+
+Greedy, which for items that are small against the budget is within one item of the best choice there is. Costs are
+estimates in tokens, the lines that stand for what is missing included.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from laguna_engine.compress.document import Document, Role
+from laguna_engine.compress.items import Item, Phase
+from laguna_engine.compress.result import Why
+
+# The outline of everything takes at most this share of the budget, what matters most in it first.
+_OUTLINE_SHARE = 0.5
+
+
+class Costs(NamedTuple):
+    """Tokens of each span of a document, of the first line that stands for something missing, and of each further."""
+
+    spans: Sequence[float]
+    first_mark: float
+    mark: float
+
+
+class Choice:
+    """The spans that are kept so far, with the reason of each, and the documents that are said to be missing."""
+
+    def __init__(self, documents: Sequence[Document], costs: Sequence[Costs], budget: float) -> None:
+        self._documents, self._costs = documents, costs
+        self._left = self._budget = budget
+        self.kept: list[dict[int, Why]] = [{} for _ in documents]
+        self.marked = [document.protected for document in documents]
+        self._heads = [_Heads(document) for document in documents]
+
+    def keep_all(self, number: int, why: Why) -> None:
+        """Keep a whole document, whatever it costs."""
+        self.kept[number] = dict.fromkeys(range(len(self._documents[number].spans)), why)
+        self._left -= sum(self._costs[number].spans)
+
+    def fill(self, items: Iterable[Item]) -> None:
+        """Take items while there is room, the outline within its share."""
+        outline = min(self._left, _OUTLINE_SHARE * self._budget)
+        for item in items:
+            limit = min(self._left, outline) if item.phase is Phase.OUTLINE else self._left
+            cost = self._take(item, limit)
+            if item.phase is Phase.OUTLINE:
+                outline -= cost
+
+    def mark_missing(self) -> None:
+        """Say of the documents of which nothing is kept that they are there, while there is room."""
+        for number, marked in enumerate(self.marked):
+            cost = self._costs[number].first_mark
+            if not marked and not self.kept[number] and cost <= self._left:
+                self.marked[number] = True
+                self._left -= cost
+
+    def close_gaps(self) -> None:
+        """Keep what is shorter than the line that would stand for it."""
+        for number, document in enumerate(self._documents):
+            kept, costs = self.kept[number], self._costs[number]
+            if kept and len(kept) < len(document.spans):
+                for run in list(_missing(kept, len(document.spans))):
+                    if sum(costs.spans[index] for index in run) <= costs.mark:
+                        kept.update(dict.fromkeys(run, Why.CHEAP))
+
+    def _take(self, item: Item, limit: float) -> float:
+        """Keep an item and its heads if they cost no more than the limit; what it cost."""
+        kept, costs = self.kept[item.document], self._costs[item.document]
+        wanted = [index for index in item.spans if index not in kept]
+        if not wanted:
+            return 0.0
+        heads = [index for index in self._heads[item.document].of(item.spans) if index not in kept]
+        new = {**dict.fromkeys(heads, Why.HEAD), **dict.fromkeys(wanted, item.why)}
+        cost = sum(costs.spans[index] for index in new)
+        if cost > limit:
+            return 0.0
+        cost += costs.mark * _added_marks(kept, new, len(costs.spans))
+        if not kept and not self.marked[item.document]:
+            cost += costs.first_mark
+        if cost > limit:
+            return 0.0
+        kept.update(new)
+        self.marked[item.document] = True
+        self._left -= cost
+        return cost
+
+
+class _Heads:
+    """The outline that goes with a span: its definition's, and that of what the definition lies in."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._outlines: dict[int, list[int]] = {}
+        for index, span in enumerate(document.spans):
+            if span.role is Role.OUTLINE and document.units[span.unit].defines:
+                self._outlines.setdefault(span.unit, []).append(index)
+
+    def of(self, spans: Sequence[int]) -> Iterator[int]:
+        """The spans of the heads of some spans of one unit."""
+        unit: int | None = self._document.spans[spans[0]].unit
+        while unit is not None:
+            yield from self._outlines.get(unit, ())
+            unit = self._document.outer[unit]
+
+
+def _added_marks(kept: dict[int, Why], new: dict[int, Why], count: int) -> int:
+    """By how many the runs of missing spans grow when `new` is kept too; before anything is kept there is one run."""
+    added = 0
+    for index in new:
+        if index - 1 not in new:
+            added += index > 0 and index - 1 not in kept
+        if index + 1 not in new:
+            added -= index == count - 1 or index + 1 in kept
+    return added
+
+
+def _missing(kept: dict[int, Why], count: int) -> Iterator[range]:
+    """The runs of spans that are not kept."""
+    start = 0
+    for index in [*sorted(kept), count]:
+        if index > start:
+            yield range(start, index)
+        start = index + 1

@@ -1,0 +1,91 @@
+"""What each unit and span of some documents is worth for a question: words, a model's opinion and claims together."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from laguna_engine.compress.claims import Claims, claims
+from laguna_engine.compress.document import Document
+from laguna_engine.compress.fusion import fuse
+from laguna_engine.compress.lexical import Lexicon
+from laguna_engine.compress.result import Scores, SpanScorer
+
+# How often a unit's own name counts, besides standing in its text.
+_NAME_REPEATS = 2
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What everything is worth.
+
+    units: for each document the fused rank of each unit, 0 to 1. spans: for each document how each span compares with
+    the best span of its unit by words, 0 to 1. notes: what went wrong.
+    """
+
+    units: Sequence[Sequence[float]]
+    spans: Sequence[Sequence[float]]
+    claims: Claims
+    scored: bool
+    notes: tuple[str, ...]
+
+
+def rank(
+    documents: Sequence[Document], query: str, scorer: SpanScorer | None, should_stop: Callable[[], bool]
+) -> Ranking:
+    """The worth of everything in the documents for a question."""
+    starts = [0, *accumulate(len(document.spans) for document in documents)]
+    lexicon = Lexicon(query, [document.text[a:b] for document in documents for a, b, *_ in document.spans])
+    groups = [_groups(document, start) for document, start in zip(documents, starts, strict=False)]
+    flat = [group for own in groups for group in own]
+    for group, name in zip(flat, _names(documents), strict=True):
+        lexicon.name(group, name, _NAME_REPEATS)
+    scores, notes = _asked(documents, query, scorer, should_stop)
+    fused = fuse(lexicon.scores(flat), scores)
+    nearness = lexicon.scores([list(range(a, b)) for a, b in pairwise(starts)])
+    singles = lexicon.scores([[index] for index in range(starts[-1])])
+    units, at = [], 0
+    for own in groups:
+        units.append(fused[at : at + len(own)])
+        at += len(own)
+    spans = [_relative(document, singles[start:]) for document, start in zip(documents, starts, strict=False)]
+    found = claims(documents, query, lexicon, starts, nearness)
+    return Ranking(units, spans, found, scores is not None, notes)
+
+
+def _groups(document: Document, start: int) -> list[list[int]]:
+    """For each unit the numbers of its spans among all documents' spans."""
+    groups: list[list[int]] = [[] for _ in document.units]
+    for index, span in enumerate(document.spans):
+        groups[span.unit].append(start + index)
+    return groups
+
+
+def _names(documents: Sequence[Document]) -> list[str]:
+    return [unit.name for document in documents for unit in document.units]
+
+
+def _relative(document: Document, scores: Sequence[float]) -> list[float]:
+    best = [0.0] * len(document.units)
+    for span, score in zip(document.spans, scores, strict=False):
+        best[span.unit] = max(best[span.unit], score)
+    return [
+        score / best[span.unit] if best[span.unit] else 0.0 for span, score in zip(document.spans, scores, strict=False)
+    ]
+
+
+def _asked(
+    documents: Sequence[Document], query: str, scorer: SpanScorer | None, should_stop: Callable[[], bool]
+) -> tuple[Sequence[Scores] | None, tuple[str, ...]]:
+    """A model's opinion of every unit, if there is a model and nobody says stop."""
+    if scorer is None or should_stop():
+        return None, ()
+    texts = []
+    for document in documents:
+        pieces: list[list[str]] = [[] for _ in document.units]
+        for span in document.spans:
+            pieces[span.unit].append(document.text[span.start : span.stop])
+        texts += ["".join(own) for own in pieces]
+    scores = scorer(texts, query)
+    if len(scores) != len(texts):
+        return None, ("Scoring was stopped; the words alone decided what is kept.",)
+    return scores, ()

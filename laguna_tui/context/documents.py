@@ -1,0 +1,232 @@
+"""A file as a document to compress: each definition a unit, its head the outline, its statements the body.
+
+Spans are whole lines, so that what is kept reads as code and the rest can be read again by line. Only lines that are
+far longer than anybody writes are cut, at blanks, commas and the like.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from laguna_engine.compress.document import Document, Role, Span, Unit
+from laguna_tui.context.mentioned_names import Names, keys_of, refers_of
+from laguna_tui.context.statements import Lines, pieces, read_lines
+from laguna_tui.repo.languages import Kind, language_of
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.structure import Symbol
+from laguna_tui.repo.syntax import analyse
+
+# Longer lines are data or minified; they are cut into pieces of this size.
+LINE_CHARS = 1000
+PIECE_CHARS = 400
+# What lies outside of definitions is ranked in groups of so many lines.
+GROUP_LINES = 40
+# A comment of so many lines before a definition is part of its outline; of a longer one only the first line is.
+_LEAD_LINES = 3
+_IMPORT_LINES = 40
+_IMPORT = re.compile(
+    r"\s*(?:import\b|from\s+\S+\s+import\b|#\s*include\b|use\s+[\w:]|using\s+[\w.:]+;|package\s+\w|require\b"
+    r"|export\s[^\n]*\bfrom\b|(?:const|let|var)\s[^=\n]{1,200}=\s*require\()"
+)
+_LEAD = re.compile(r"\s*(?://|#(?!\[)|/\*|\*|--)")
+_QUOTES = re.compile(r"\s*[rRbBuU]{0,2}(?:\"\"\"|'''|\"|')")
+_BREAK = re.compile(r"[\s,;}\])>]+")
+
+
+class _Owner(NamedTuple):
+    """Whose a line is: a symbol's (its index), or nobody's (-1)."""
+
+    symbol: int
+    role: Role
+
+
+def document(path: str, text: str, *, protected: bool = False) -> Document:
+    """The document of a file's text; `path` as the `read` tool takes it. Any text gives one."""
+    return _Cutter(path, text).document(protected=protected)
+
+
+class _Cutter:
+    """Cuts one text."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path, self._text = path, text
+        self._starts = _line_starts(text)
+        self._lines = [text[a:b] for a, b in zip(self._starts, [*self._starts[1:], len(text)], strict=True)]
+        self._syntax = analyse(path, text)
+        self._names = Names(self._syntax)
+        self._inside_of: dict[int, list[Symbol]] = {}
+        self._units: list[Unit] = []
+        self._spans: list[Span] = []
+
+    def document(self, *, protected: bool) -> Document:
+        owners = self._owners()
+        look = read_lines(self._lines, self._inner())
+        headings = {
+            self._line(unit.spans[0][0]): unit.title
+            for unit in self._syntax.units
+            if unit.symbol is None and unit.title
+        }
+        for symbol in self._syntax.symbols:
+            # Those without lines of their own, such as functions in functions, are found by what they lie in.
+            self._inside_of.setdefault(owners[self._line(symbol.start)].symbol, []).append(symbol)
+        made: dict[int, int] = {}
+        for first, last, owner in _runs(owners):
+            if owner.symbol < 0:
+                self._outside(look, first, last, headings)
+            else:
+                unit = made.get(owner.symbol)
+                if unit is None:
+                    unit = made[owner.symbol] = self._definition(owner.symbol, owners)
+                self._inside(look, first, last, owner.role, unit)
+        return Document(shown(self._path), self._text, tuple(self._spans), tuple(self._units), protected)
+
+    def _line(self, offset: int) -> int:
+        """The line of a character, from 0."""
+        return min(bisect_right(self._starts, offset), len(self._lines)) - 1
+
+    def _inner(self) -> set[int]:
+        """The lines, from 0, that begin inside a string or comment."""
+        language = language_of(self._path)
+        found: set[int] = set()
+        if language is not None and max(map(len, self._lines), default=0) <= LINE_CHARS:
+            for match in language.opaque.finditer(self._text):
+                if "\n" in match.group():
+                    found.update(range(self._line(match.start()) + 1, self._line(match.end() - 1) + 1))
+        return found
+
+    def _owners(self) -> list[_Owner]:
+        """Whose each line is; what lies inside comes after what it lies in, and takes its lines from it."""
+        owners = [_Owner(-1, Role.TEXT)] * len(self._lines)
+        reach = 0
+        for index, symbol in enumerate(self._syntax.symbols):
+            if symbol.start < reach or symbol.stop <= symbol.start:
+                continue
+            if symbol.kind is Kind.FUNCTION:
+                reach = symbol.stop
+            for line, role in self._roles(symbol):
+                owners[line] = _Owner(index, role)
+        return owners
+
+    def _roles(self, symbol: Symbol) -> Iterator[tuple[int, Role]]:
+        """The lines of a definition and what each is: its lead, its head, the first line of its docstring, its body."""
+        first, last = self._line(symbol.start), self._line(symbol.stop - 1)
+        begin = next((n for n in range(first, last + 1) if not _LEAD.match(self._lines[n])), first)
+        if symbol.kind is Kind.VARIABLE:
+            head = begin if last - first > _LEAD_LINES else first - 1
+        else:
+            body = self._line(min(symbol.body, symbol.stop - 1))
+            head = body if body <= begin or self._opens(symbol, body) else body - 1
+        for line in range(first, last + 1):
+            lead = line < begin and begin - first > _LEAD_LINES and line > first
+            yield line, Role.OUTLINE if line <= head and not lead else Role.BODY
+
+    def _opens(self, symbol: Symbol, body: int) -> bool:
+        """Whether the line where the inside begins still belongs to the head: code before it, a brace, a docstring."""
+        before = self._text[self._starts[body] : symbol.body]
+        return bool(before.strip()) or self._text[symbol.body] == "{" or bool(_QUOTES.match(self._lines[body]))
+
+    def _definition(self, index: int, owners: Sequence[_Owner]) -> int:
+        """Begin the unit of a definition; returns its number."""
+        symbol = self._syntax.symbols[index]
+        first, last = self._line(symbol.start), self._line(symbol.stop - 1)
+        own = "".join(self._lines[n] for n in range(first, last + 1) if owners[n].symbol == index)
+        defines = self._names.defined(symbol, self._inside_of.get(index, ()))
+        refers = refers_of(own, self._names, symbol) - defines
+        self._units.append(Unit(symbol.qualified, defines, refers, first + 1, last + 1))
+        return len(self._units) - 1
+
+    def _inside(self, look: Lines, first: int, last: int, role: Role, unit: int) -> None:
+        """The spans of a run of a definition's lines."""
+        cut = pieces(look, first, last + 1) if role is Role.BODY else iter([(first, last + 1)])
+        for start, stop in cut:
+            self._add(start, stop, role, unit)
+
+    def _outside(self, look: Lines, first: int, last: int, headings: dict[int, str]) -> None:
+        """The units and spans of a run of lines that belong to no definition."""
+        at = first
+        for start, stop, imports in self._blocks(first, last + 1, headings):
+            text = "".join(self._lines[start:stop])
+            if not text.strip():
+                continue
+            title = next((headings[n] for n in range(start, at - 1, -1) if n in headings), "")
+            defines = frozenset() if imports else keys_of(text)
+            self._units.append(Unit(title, defines, refers_of(text, self._names, None) - defines, start + 1, stop))
+            if imports:
+                self._add(start, stop, Role.OUTLINE, len(self._units) - 1)
+                continue
+            for a, b in pieces(look, start, stop):
+                self._add(a, b, Role.TEXT, len(self._units) - 1)
+
+    def _blocks(self, start: int, stop: int, headings: dict[int, str]) -> Iterator[tuple[int, int, bool]]:
+        """Lines in groups: imports apart, a heading begins another, and after so many lines too."""
+        begin, imports, until = start, False, start
+        for number in range(start, stop):
+            if number < until:
+                continue
+            line = self._lines[number]
+            is_import = bool(self._syntax.language) and bool(_IMPORT.match(line[:LINE_CHARS]))
+            if is_import:
+                until = self._import_end(number, stop)
+            changes = is_import != imports and bool(line.strip())
+            if number > begin and (changes or number in headings or number - begin >= GROUP_LINES):
+                yield begin, number, imports
+                begin = number
+            if line.strip():
+                imports = is_import
+        if begin < stop:
+            yield begin, stop, imports
+
+    def _import_end(self, number: int, stop: int) -> int:
+        """The line after an import that begins at `number`, its brackets closed."""
+        depth = 0
+        for at in range(number, min(stop, number + _IMPORT_LINES)):
+            line = self._lines[at]
+            depth += line.count("(") + line.count("{") - line.count(")") - line.count("}")
+            if depth <= 0 and not line.rstrip().endswith("\\"):
+                return at + 1
+        return number + 1
+
+    def _add(self, first: int, stop: int, role: Role, unit: int) -> None:
+        """The lines as a span, without blank lines at the end; lines that are too long in pieces."""
+        while stop > first and not self._lines[stop - 1].strip():
+            stop -= 1
+        while first < stop and not self._lines[first].strip():
+            first += 1
+        if first == stop:
+            return
+        start, end = self._starts[first], self._starts[stop - 1] + len(self._lines[stop - 1])
+        if end - start <= max(LINE_CHARS, (stop - first) * LINE_CHARS // 4):
+            self._spans.append(Span(start, end, role, unit))
+            return
+        for a, b in _cut_long(self._text, start, end):
+            self._spans.append(Span(a, b, role, unit))
+
+
+def _runs(owners: Sequence[_Owner]) -> Iterator[tuple[int, int, _Owner]]:
+    """Neighbouring lines of one owner and role: first, last, whose."""
+    first = 0
+    for number in range(1, len(owners) + 1):
+        if number == len(owners) or owners[number] != owners[first]:
+            yield first, number - 1, owners[first]
+            first = number
+
+
+def _cut_long(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Characters in pieces that end at a break near `PIECE_CHARS`, or there when none is near."""
+    while stop - start > 2 * PIECE_CHARS:
+        found = _BREAK.search(text, start + PIECE_CHARS, start + 2 * PIECE_CHARS)
+        end = found.end() if found else start + PIECE_CHARS
+        if text[start:end].strip():
+            yield start, end
+        start = end
+    if text[start:stop].strip():
+        yield start, stop
+
+
+def _line_starts(text: str) -> list[int]:
+    newline = "\n" if "\n" in text else "\r"
+    starts = [0]
+    while (at := text.find(newline, starts[-1])) >= 0 and at + 1 < len(text):
+        starts.append(at + 1)
+    return starts

@@ -1,0 +1,79 @@
+"""Lines of a file cut into pieces that mean something alone: statements, paragraphs, entries of a table.
+
+By indentation and blank lines only, so it holds for languages that nobody here parses. Lines count from 0, `stop`
+excluded. A block's head line is a piece of its own when the block is long, so that a part of it can go.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+# A piece of this many lines is small enough to be kept or left out as one.
+PIECE_LINES = 8
+# Deeper blocks are cut into pieces of so many lines, wherever that is.
+_MAX_DEPTH = 8
+_TAB_COLUMNS = 4
+_CONTINUES = re.compile(r"[)\]}]|(?:else|elif|except|finally|catch|end|then|do|done|fi|esac)\b")
+
+
+class Lines(NamedTuple):
+    """A file's lines as cutting sees them: indentation in columns, None of a blank line; what may begin a piece."""
+
+    indents: Sequence[int | None]
+    begins: Sequence[bool]
+
+
+def read_lines(lines: Sequence[str], inner: Collection[int]) -> Lines:
+    """The look of each line; `inner` are the numbers (from 0) of those that begin inside a string or comment."""
+    indents: list[int | None] = []
+    begins: list[bool] = []
+    for number, line in enumerate(lines):
+        stripped = line.lstrip(" \t")
+        blanks = line[: len(line) - len(stripped)]
+        blank = not stripped.strip()
+        indents.append(None if blank else len(blanks.expandtabs(_TAB_COLUMNS)))
+        begins.append(not blank and number not in inner and not _CONTINUES.match(stripped))
+    return Lines(indents, begins)
+
+
+def pieces(look: Lines, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """The lines `start` to `stop` in pieces, in order and without a gap; small neighbours stay together."""
+    held: tuple[int, int] | None = None
+    for first, last in _cut(look, start, stop, 0):
+        if held is None:
+            held = first, last
+        elif last - held[0] <= PIECE_LINES and not _paragraph_ends(look, held, first):
+            held = held[0], last
+        else:
+            yield held
+            held = first, last
+    if held is not None:
+        yield held
+
+
+def _paragraph_ends(look: Lines, held: tuple[int, int], first: int) -> bool:
+    """Whether a blank line is between a piece of more than one line and the next."""
+    return look.indents[first - 1] is None and held[1] - held[0] > 2
+
+
+def _cut(look: Lines, start: int, stop: int, depth: int) -> Iterator[tuple[int, int]]:
+    """The statements of one level; long ones as their head and the statements inside."""
+    begins = _statements(look, start, stop)
+    for first, last in zip(begins, [*begins[1:], stop], strict=True):
+        if last - first <= PIECE_LINES:
+            yield first, last
+        elif depth < _MAX_DEPTH:
+            yield first, first + 1
+            yield from _cut(look, first + 1, last, depth + 1)
+        else:
+            for at in range(first, last, PIECE_LINES):
+                yield at, min(at + PIECE_LINES, last)
+
+
+def _statements(look: Lines, start: int, stop: int) -> list[int]:
+    """Where the statements of the outermost level begin; the first one at `start`."""
+    level = min((look.indents[n] or 0 for n in range(start, stop) if look.begins[n]), default=None)
+    if level is None:
+        return [start]
+    found = [n for n in range(start + 1, stop) if look.begins[n] and (look.indents[n] or 0) <= level]
+    return [start, *found]
