@@ -4,7 +4,7 @@ llama.cpp is loaded only when the session is opened, so that a screen can be the
 """
 
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,10 +29,14 @@ from laguna_tui.proof import proof_of
 from laguna_tui.settings import NO_DRAFTER, Settings
 
 if TYPE_CHECKING:
+    from laguna_engine.chat.vocabulary import Tokenizer
     from laguna_engine.engine import Engine, EngineOptions
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.retold import Said
     from laguna_tui.agent.tools import Toolbox
+    from laguna_tui.context.attach import Attacher
+    from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
+    from laguna_tui.surroundings import Surroundings
     from laguna_tui.tui.session import ModelChoice, SessionInfo
     from laguna_tui.unplanned import Told
 
@@ -68,6 +72,7 @@ class _Parts:
     toolbox: "Toolbox"
     agent: "Agent"
     how: "_How"
+    around: "Surroundings"
 
 
 @dataclass(slots=True)
@@ -118,12 +123,17 @@ class LocalSession:
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.tools import Toolbox
         from laguna_tui.repo.workspace import Workspace
+        from laguna_tui.surroundings import Surroundings
 
         options = agent_options(self.settings, self.entry)
         engine, how = self._open_engine(self.mode, progress)
-        toolbox = Toolbox(Workspace(self.folder))
+        workspace = Workspace(self.folder)
+        around = Surroundings(workspace, self.settings)
+        toolbox = Toolbox(workspace)
+        attacher = self._attacher(around, engine)
         family = family_of(self.entry, engine.info)
-        self._parts = _Parts(engine, toolbox, Agent(engine, engine.vocab, family, toolbox, options), how)
+        agent = Agent(engine, engine.vocab, family, toolbox, options, attacher=attacher)
+        self._parts = _Parts(engine, toolbox, agent, how, around)
         return self._info(self._parts)
 
     def ask(self, message: str) -> Generator[AgentEvent, None, None]:
@@ -133,6 +143,7 @@ class LocalSession:
         conversation again.
         """
         parts = self._whole_parts()
+        parts.around.start_for(message)
         try:
             yield from parts.agent.run(message)
         except NativeAbort:
@@ -214,12 +225,71 @@ class LocalSession:
             self._lost = True
             raise
 
+    def cost(self, message: str) -> "Cost | None":
+        """What sending this message would cost now; None while no model is open. Any thread."""
+        parts = self._parts
+        if parts is None or self._lost:
+            return None
+        # The engine may be closed for another one meanwhile.
+        with contextlib.suppress(EngineError):
+            return parts.agent.cost(message)
+        return None
+
+    def complete(self, text: str, cursor: int) -> "Sequence[Completion]":
+        """Ways to go on with a mention that the cursor stands in, best first. Any thread."""
+        from laguna_tui.context.complete import completions
+
+        parts = self._parts
+        if parts is None:
+            return ()
+        parts.around.start()
+        return completions(parts.around.codebase, text, cursor)
+
+    def ahead(self, message: str) -> None:
+        """Compute what is certain of a message that is being typed; returns when it is done or was cancelled."""
+        if self._parts is None or self._lost:
+            return
+        try:
+            self._parts.agent.ahead(message)
+        except NativeAbort:
+            self._lost = True
+            raise
+
+    def blocks(self) -> "Sequence[ContextBlock]":
+        """What the prompt consists of now. Any thread."""
+        parts = self._parts
+        with contextlib.suppress(EngineError):
+            return () if parts is None else parts.agent.blocks()
+        return ()
+
+    def block_text(self, number: int) -> "BlockText":
+        """One block's text. Any thread."""
+        return self._open_parts().agent.block_text(number)
+
+    def change_cost(self, places: "Mapping[int, Place]") -> "Cost | None":
+        """What the conversation would cost with these blocks in these places. Any thread."""
+        parts = self._parts
+        with contextlib.suppress(EngineError):
+            return None if parts is None else parts.agent.change_cost(places)
+        return None
+
+    def change(self, places: "Mapping[int, Place]") -> None:
+        """Put these blocks into these places, from the next message on."""
+        self._open_parts().agent.change(places)
+
     def close(self) -> None:
         """Free everything. Idempotent."""
         parts, self._parts = self._parts, None
         if parts is not None:
             self._retire(parts)
             parts.toolbox.close()
+            parts.around.close()
+
+    def _attacher(self, around: "Surroundings", engine: "Engine") -> "Attacher":
+        from laguna_tui.surroundings import BASIC_TOOLS
+
+        vocabulary: Tokenizer = engine.vocab
+        return around.attacher(lambda text: len(vocabulary.tokenize(text, special=False)), engine.n_ctx, BASIC_TOOLS)
 
     def _retire(self, parts: _Parts) -> None:
         """Close the engine, and keep what it learned."""
@@ -292,7 +362,8 @@ class LocalSession:
             options = agent_options(self.settings, self.entry)
             drafting = replace(options.drafting, enabled=self.mode is not Speculation.OFF)
             family = family_of(self.entry, engine.info)
-            parts.agent.use_model(engine, engine.vocab, family, replace(options, drafting=drafting), said)
+            attacher = self._attacher(parts.around, engine)
+            parts.agent.use_model(engine, engine.vocab, family, replace(options, drafting=drafting), said, attacher)
         except BaseException:
             engine.close()
             raise
@@ -301,7 +372,7 @@ class LocalSession:
     def _take(self, engine: "Engine", how: _How) -> None:
         parts = self._open_parts()
         parts.engine, parts.how = engine, how
-        parts.agent.use_engine(engine, engine.vocab)
+        parts.agent.use_engine(engine, engine.vocab, self._attacher(parts.around, engine))
         self._lost = False
 
     def _info(self, parts: _Parts) -> "SessionInfo":

@@ -1,6 +1,6 @@
 """What the screen needs from the rest of the app: a chat to talk to, and a few settings. No textual in here."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Protocol
 
 from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
+from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.events import AgentEvent, Proof, Proving
 
 AUTO_THEME = "auto"
@@ -69,10 +70,10 @@ class TuiSettings:
 
 
 class ChatSession(Protocol):
-    """One conversation with one model. Everything but `cancel` and `models` is called from one thread, which may block.
+    """One conversation with one model. What does not say otherwise is called from one thread, which may block.
 
-    `open`, `ask`, `new_chat`, `speculate`, `switch` and `prove` raise `EngineError` or `UserError` with a sentence for
-    the user.
+    `open`, `ask`, `new_chat`, `speculate`, `switch`, `prove` and `change` raise `EngineError` or `UserError` with a
+    sentence for the user.
     """
 
     @property
@@ -124,6 +125,37 @@ class ChatSession(Protocol):
 
         `cancel` ends it early. UserError when there is no answer yet.
         """
+        ...
+
+    def cost(self, message: str) -> Cost | None:
+        """What sending this message would cost now; None while no model is open. Any thread; may take 100 ms."""
+        ...
+
+    def complete(self, text: str, cursor: int) -> Sequence[Completion]:
+        """Ways to go on with a mention that the cursor stands in, best first. Any thread; milliseconds."""
+        ...
+
+    def ahead(self, message: str) -> None:
+        """Compute what is certain of a message that is being typed, so that its answer begins sooner.
+
+        Returns when that is done, or soon after `cancel`. Harmless: whatever is sent afterwards is answered the same.
+        """
+        ...
+
+    def blocks(self) -> Sequence[ContextBlock]:
+        """What the prompt consists of now, in its order. Any thread."""
+        ...
+
+    def block_text(self, number: int) -> BlockText:
+        """One block's text. Any thread."""
+        ...
+
+    def change_cost(self, places: Mapping[int, Place]) -> Cost | None:
+        """What the next message would cost more if these blocks were changed so; nothing is changed. Any thread."""
+        ...
+
+    def change(self, places: Mapping[int, Place]) -> None:
+        """Put these blocks into these places from the next message on."""
         ...
 
     def close(self) -> None:
