@@ -41,7 +41,7 @@ class Said:
     @property
     def attached(self) -> tuple[Attachment, ...]:
         """The attachments in their places."""
-        if not self.places:
+        if not self.attachments or not self.places:
             return self.attachments
         return tuple(each.at(place) for each, place in zip(self.attachments, self.places, strict=True))
 

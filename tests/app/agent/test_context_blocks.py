@@ -160,6 +160,13 @@ def test_what_is_attached_and_not_dropped_is_present(asks, conversation):
     assert conversation.present == {other.digest}
 
 
+def test_a_dropped_result_is_no_attachment(asks, conversation):
+    asks(conversation, "What is this?", attached())
+    conversation.add_result("one line", "read cart.py")
+    conversation.change({5: Place.DROPPED})
+    assert conversation.present == {attached().digest}
+
+
 def test_another_model_reads_the_same_with_the_same_places(asks, conversation, vocabulary, text):
     asks(conversation, "What is this?", attached())
     conversation.add_result("\n".join("abc" * 20), "read cart.py")
