@@ -39,15 +39,17 @@ _LINES = re.compile(r"(?::|#L)\d+(?:-L?\d*)?$")
 
 
 class _Rank(NamedTuple):
-    """What decides, in this order; less comes first. late: how long ago it was mentioned. other: a file where letters
-    in capitals ask for a definition, a definition where they do not.
+    """What decides, in this order; less comes first.
+
+    late: how long ago it was mentioned. other: a file where capitals ask for a definition, or the other way round.
+    unlike: letters stand in it in another case. length: of the name, or the depth of a path.
     """
 
     fit: int
     late: int
     other: bool
     test: bool
-    case: bool
+    unlike: bool
     length: int
     place: tuple[str, int]
 
@@ -146,8 +148,10 @@ def _place_rank(place: str, fit: int, name: str, capitals: bool, late: dict[str,
     last = bare.rpartition("/")[2]
     if fit == Fit.BEGINS and folded(stem(last)) == folded(name):
         fit = Fit.SAME  # people leave the suffix out
-    # Below a folder that was typed out, what is near comes first; elsewhere, short names.
-    length = bare.count("/") if "/" in name or not name else len(last)
+    if not name or name.endswith("/"):
+        # A folder is looked through: near before deep, folders before files, then by name.
+        return _Rank(fit, late.get(place, _RECENT), capitals, False, place == bare, bare.count("/"), (bare, 0))
+    length = bare.count("/") if "/" in name else len(last)
     return _Rank(fit, late.get(place, _RECENT), capitals, is_test(bare), name not in place, length, (bare, 0))
 
 
