@@ -31,8 +31,9 @@ def package(name: str, version: str) -> Path | None:
 
 
 def _archive(name: str, version: str) -> Path | None:
+    # Archives write a name their own way: "Flask", "prompt_toolkit".
     wanted = f"{name}-{version}.tar.gz"
-    return next((path for path in CACHE.glob("*.tar.gz") if path.name.lower() == wanted), None)
+    return next((path for path in CACHE.glob("*.tar.gz") if path.name.lower().replace("_", "-") == wanted), None)
 
 
 def _downloaded(name: str, version: str) -> Path | None:

@@ -1,0 +1,69 @@
+"""Our compressor as a keeper, whole and in parts."""
+
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+from laguna_engine.compress.compressor import SpanScorer, compress
+from laguna_engine.compress.document import Document
+from laguna_engine.compress.result import Compression, Scores
+from laguna_engine.compress.scorer import Scorer
+from laguna_tui.context.documents import document
+from tests.evals.keepers import Keeper, Ranges, Task, measure
+
+
+@lru_cache(maxsize=4096)
+def _document(path: str, text: str, protected: bool) -> Document:
+    return document(path, text, protected=protected)
+
+
+@cache
+def remembering(path: Path) -> SpanScorer:
+    """A scorer that is asked once for each text and query, however many keepers and shares are tried."""
+    scorer = Scorer.open(path)
+    known: dict[tuple[str, str], Scores] = {}
+
+    def score(texts: Sequence[str], query: str) -> list[Scores]:
+        new = [text for text in dict.fromkeys(texts) if (text, query) not in known]
+        known.update(zip(((text, query) for text in new), scorer.score(new, query), strict=True))
+        return [known[text, query] for text in texts]
+
+    return score
+
+
+def only(scorer: SpanScorer, *, gain: bool = False, attention: bool = False) -> SpanScorer:
+    """The scorer with an opinion of one kind; 0 is no opinion."""
+
+    def score(texts: Sequence[str], query: str) -> list[Scores]:
+        return [Scores(s.attention * attention, s.gain * gain) for s in scorer(texts, query)]
+
+    return score
+
+
+def compressed(
+    files: Sequence[tuple[str, str]], query: str, budget: int, scorer: SpanScorer | None, count: Callable[[str], int]
+) -> str:
+    """What is left of files that were never seen before."""
+    return compress([document(path, text) for path, text in files], query, budget, count, scorer).text
+
+
+def kept_ranges(compression: Compression) -> Ranges:
+    return {part.document.path: [kept.span[:2] for kept in part.kept] for part in compression.parts}
+
+
+def keeper(scorer: SpanScorer | None, **options) -> Keeper:
+    def keep(task: Task, budget: int) -> Ranges:
+        documents = [_document(path, text, path in task.protected) for path, text in task.files]
+        return kept_ranges(compress(documents, task.query, budget, measure, scorer, **options))
+
+    return keep
+
+
+def ours(path: Path | None) -> Keeper:
+    """As it is, with a scorer's file or by words only."""
+    return keeper(remembering(path) if path else None)
+
+
+def ablations(path: Path | None) -> dict[str, Keeper]:
+    """Each feature alone, and all but each."""
+    return {}
