@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laguna_tui.errors import UserError
-from laguna_tui.models.entry import MAIN, Kind, ModelEntry, Source, companions
+from laguna_tui.models.entry import MAIN, Kind, ModelEntry, Source, ToolSet, companions
 from laguna_tui.models.places import user_catalogue
 from laguna_tui.models.rules import IDENTITY, SAMPLING, TEMPLATES, problems
 from laguna_tui.resources import data_root
@@ -179,6 +179,7 @@ def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
         facts=dict(table.get("facts", {})),
         defects=tuple(table.get("defects", ())),
         belongs=tuple(table.get("belongs", ())),
+        tools=ToolSet(table.get("tools", ToolSet.FULL)),
     )
 
 

@@ -25,6 +25,13 @@ class Kind(StrEnum):
     SCORER = "scorer"
 
 
+class ToolSet(StrEnum):
+    """Which tools a model is told of: `basic` are the ones that a small model was trained on, word for word."""
+
+    BASIC = "basic"
+    FULL = "full"
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a model's files lie on the hub.
@@ -71,6 +78,7 @@ class ModelEntry:
     drafter: the file that drafts for it, None without one that is there.
     source: where it can be downloaded. facts: what its header must say, by GGUF key without the architecture's name.
     defects: known faults of the published file, as sentences. belongs: names of the targets it drafts or scores for.
+    tools: what a target is told that it may call.
     """
 
     name: str
@@ -90,6 +98,7 @@ class ModelEntry:
     facts: Mapping[str, int | str] = field(default_factory=dict)
     defects: tuple[str, ...] = ()
     belongs: tuple[str, ...] = ()
+    tools: ToolSet = ToolSet.FULL
 
 
 def companions(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], kind: Kind) -> tuple[ModelEntry, ...]:

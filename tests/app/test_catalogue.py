@@ -72,6 +72,8 @@ GOOD = 'title="T"\nsummary="s"\nmatch=[]\ntemplate="XS_2"\nthinking=true\ncontex
         (("thinking=true", 'thinking="yes"'), "needs thinking = a bool"),
         (('title="T"\n', ""), "needs title = a str"),
         (('title="T"\n', 'title="T"\ndrafter=1\n'), "needs drafter = a str"),
+        (('title="T"\n', 'title="T"\ntools="all"\n'), "tools = 'all': it must be one of basic, full"),
+        (('title="T"\n', 'title="T"\nkind="drafter"\ntools="full"\n'), "tools is for models that answer"),
     ],
 )
 def test_a_wrong_entry_names_itself_and_the_key(tmp_path, change, part):

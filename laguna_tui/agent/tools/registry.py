@@ -1,4 +1,7 @@
-"""All tools together: what the model is told about them, and the one way to run them.
+"""All tools together: what a model is told about them, and the one way to run them.
+
+There are two sets. `basic` is what the bundled model was trained on, byte for byte; `full` searches by symbol and by
+meaning too. Which one a model gets, its entry in the catalogue says.
 
 Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer.
 """
@@ -8,9 +11,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from laguna_engine.chat.messages import ToolSpec
-from laguna_tui.agent.tools import find, read, search
+from laguna_tui.agent.tools import find, modes, read, search
 from laguna_tui.agent.tools.arguments import ArgumentError
 from laguna_tui.agent.tools.result import Answer, ResultStore, ToolResult, failure
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 
@@ -30,17 +35,51 @@ class Tool:
     run: Run
 
 
-_TOOLS = (Tool(find.SPEC, find.run), Tool(search.SPEC, search.run), Tool(read.SPEC, read.run))
-TOOL_SPECS = tuple(tool.spec for tool in _TOOLS)
+_BASIC = (Tool(find.SPEC, find.run), Tool(search.SPEC, search.run), Tool(read.SPEC, read.run))
+_SPECS = {
+    ToolSet.BASIC: tuple(tool.spec for tool in _BASIC),
+    ToolSet.FULL: tuple(modes.SPEC if tool.spec is search.SPEC else tool.spec for tool in _BASIC),
+}
+TOOL_SPECS = _SPECS[ToolSet.BASIC]
+
+
+def tool_specs(name: str) -> tuple[ToolSpec, ...]:
+    """What a model is told about the tools of a set.
+
+    Raises:
+        ValueError: there is no such set.
+    """
+    return _SPECS[ToolSet(name)]
 
 
 class Toolbox:
-    """The tools, for one workspace."""
+    """A set of tools, for one workspace."""
 
-    def __init__(self, workspace: Workspace, store: ResultStore | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        store: ResultStore | None = None,
+        *,
+        codebase: Codebase | None = None,
+        tools: str = ToolSet.BASIC,
+    ) -> None:
+        """Take a workspace.
+
+        Args:
+            store: where long results are kept; None means the cache folder.
+            codebase: the folder's index, which the full set searches; it is started when a search needs it.
+            tools: a `ToolSet`; without a codebase there is only the basic one.
+        """
         self.workspace = workspace
         self._store = store or ResultStore()
-        self._tools = {tool.spec.name: tool for tool in _TOOLS}
+        self._tools = {tool.spec.name: tool for tool in _BASIC}
+        if codebase is not None and ToolSet(tools) is ToolSet.FULL:
+            self._tools[modes.SPEC.name] = Tool(modes.SPEC, modes.Search(codebase))
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is to be told about exactly these tools."""
+        return tuple(tool.spec for tool in self._tools.values())
 
     def run(
         self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False

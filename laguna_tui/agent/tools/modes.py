@@ -1,0 +1,129 @@
+"""`search` with three modes: a regular expression over the lines, definitions by name, code ranked by plain words.
+
+The last two ask the folder's index, which is brought up to date first; their answers have the lines of the first, with
+what speaks for each behind it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tools import search
+from laguna_tui.agent.tools.arguments import ArgumentError, check_names, text
+from laguna_tui.agent.tools.result import Answer
+from laguna_tui.agent.tools.symbol_lines import NO_SYMBOL, symbol_line
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.rank import Found
+from laguna_tui.repo.workspace import Workspace
+
+REGEX, SYMBOL, RANKED = MODES = ("regex", "symbol", "ranked")
+# Of results in one path: so many in the whole folder are looked through for them.
+_LOOKED_THROUGH = 500
+# A person waits for it; a first look at the largest folders takes longer.
+WAIT_S = 20.0
+# How soon a stop by the user is noticed.
+_POLL_S = 0.1
+_QUERY_CHARS = 1000
+STILL_INDEXING = "… the folder is still being indexed, so this is from a part of it; mode regex reads all files"
+# What a factor of the ranking says, in as few words as say it.
+_REASONS = {
+    "definition": "defines it",
+    "stem": "file name",
+    "title": "name",
+    "path": "path",
+    "aside": "test, example or text",
+}
+
+SPEC = ToolSpec(
+    name="search",
+    description=(
+        "Search the code. mode regex: lines that match a regular expression, definitions first. mode symbol: where a"
+        " function, class or method is defined, by its name or a part of it. mode ranked: the code that a few words"
+        " describe, best first."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "description": "regular expression, name, or words"},
+            "mode": {"type": "string", "enum": list(MODES), "description": "regex if not given"},
+            "path": {"type": "string", "description": "file or folder to search in"},
+        },
+        "required": ["pattern"],
+    },
+)
+
+
+class Search:
+    """The tool, for one folder's index."""
+
+    def __init__(self, codebase: Codebase, wait_s: float = WAIT_S) -> None:
+        self._codebase = codebase
+        self._wait_s = wait_s
+
+    def __call__(
+        self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
+    ) -> Answer:
+        """The first results as `symbol path:line: code`.
+
+        Raises:
+            ArgumentError: an argument is missing or wrong.
+            WorkspaceError: the path cannot be used.
+        """
+        check_names(arguments, ("pattern", "mode", "path"))
+        mode = text(arguments, "mode", REGEX).strip().lower() or REGEX
+        if mode not in MODES:
+            raise ArgumentError(f"there is no mode {shown(mode)}; call again with one of {', '.join(MODES)}")
+        if mode == REGEX:
+            return search.run(workspace, {key: value for key, value in arguments.items() if key != "mode"}, should_stop)
+        pattern = text(arguments, "pattern").strip()
+        if len(pattern) > _QUERY_CHARS:
+            raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
+        inside = workspace.locate(text(arguments, "path", ""))
+        known = self._brought_up_to_date(should_stop)
+        lines = (self._symbols if mode == SYMBOL else self._ranked)(pattern, inside)
+        return _answer(lines, _nothing(mode, pattern), [] if known else [STILL_INDEXING])
+
+    def _brought_up_to_date(self, should_stop: Callable[[], bool]) -> bool:
+        """Whether the index says what the folder says now, or there was no time for that."""
+        self._codebase.start()
+        self._codebase.refresh()
+        deadline = time.monotonic() + self._wait_s
+        while not (known := self._codebase.wait(_POLL_S)) and not should_stop() and time.monotonic() < deadline:
+            pass
+        return known
+
+    def _symbols(self, name: str, inside: str) -> list[str]:
+        found = self._codebase.symbols(name, _LOOKED_THROUGH)
+        exact = [definition for definition in found if definition.distance == 0]
+        # A name that exists is what was asked for; names like it would only be in the way.
+        return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in exact or found if _below(d.path, inside)]
+
+    def _ranked(self, words: str, inside: str) -> list[str]:
+        found = self._codebase.search(words, _LOOKED_THROUGH if inside else search.LINES_SHOWN)
+        return [_ranked_line(result) for result in found if _below(result.unit.path, inside)]
+
+
+def _below(path: str, inside: str) -> bool:
+    return not inside or path == inside or path.startswith(f"{inside}/")
+
+
+def _ranked_line(result: Found) -> str:
+    unit = result.unit
+    reasons = ", ".join(words for factor, words in _REASONS.items() if factor in result.factors)
+    line = symbol_line(unit.title.replace(" ", "_") or NO_SYMBOL, unit.path, unit.line, unit.signature)
+    return f"{line} ({reasons})" if reasons else line
+
+
+def _nothing(mode: str, pattern: str) -> str:
+    what = "definition is called" if mode == SYMBOL else "code has the words"
+    return f"no {what} {shown(pattern)}; try mode {RANKED if mode == SYMBOL else REGEX}"
+
+
+def _answer(lines: Sequence[str], nothing: str, notes: Sequence[str]) -> Answer:
+    if not lines:
+        return Answer("\n".join([nothing, *notes]))
+    more = len(lines) - search.LINES_SHOWN
+    counted = [f"… {more} more"] if more > 0 else []
+    whole = "\n".join(lines) if counted else None
+    return Answer("\n".join([*lines[: search.LINES_SHOWN], *counted, *notes]), whole)
