@@ -111,7 +111,9 @@ def _below(path: str, inside: str) -> bool:
 def _ranked_line(result: Found) -> str:
     unit = result.unit
     reasons = ", ".join(words for factor, words in _REASONS.items() if factor in result.factors)
-    line = symbol_line(unit.title.replace(" ", "_") or NO_SYMBOL, unit.path, unit.line, unit.signature)
+    # Text outside of definitions has a heading at best, which is no name.
+    symbol, code = (unit.title, unit.signature) if unit.name else (NO_SYMBOL, unit.title)
+    line = symbol_line(symbol, unit.path, unit.line, code).rstrip()
     return f"{line} ({reasons})" if reasons else line
 
 
