@@ -19,6 +19,7 @@ from laguna_engine.ggml.weights import Weights
 from laguna_engine.gguf import drafter as gguf_drafter
 from laguna_engine.gguf import header
 from laguna_engine.gguf.drafter import TargetFacts
+from laguna_engine.gguf.header import Header
 from laguna_engine.native.library import lib
 
 
@@ -116,11 +117,20 @@ def quantized(file: tiny.GgufFile, kind: Type) -> tiny.GgufFile:
 
 
 def unpacked(path: Path) -> dict[str, drafters.Array]:
-    """The numbers that a file's weights stand for."""
-    file = gguf_drafter.read(path).file
+    """The numbers that a drafter's weights stand for."""
+    return numbers(gguf_drafter.read(path).file)
+
+
+def unpacked_matrices(path: Path) -> dict[str, drafters.Array]:
+    """The numbers that a target's or a scorer's weights stand for."""
+    return numbers(header.check(path))
+
+
+def numbers(file: Header) -> dict[str, drafters.Array]:
+    """Every tensor of a file in float64."""
     tables = {info.name: HostRows(file, info.name) for info in file.tensors if len(info.shape) == 2}
     found = {name: table.rows(range(table.count)).astype(np.float64) for name, table in tables.items()}
     for info in file.tensors:
         if info.name not in found:
-            found[info.name] = np.fromfile(path, np.float32, info.shape[0], offset=info.offset).astype(np.float64)
+            found[info.name] = np.fromfile(file.path, np.float32, info.shape[0], offset=info.offset).astype(np.float64)
     return found

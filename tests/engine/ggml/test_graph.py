@@ -109,6 +109,45 @@ def test_the_likeliest_tokens_are_found_on_the_device(backend: Backend) -> None:
     assert found.tolist() == np.sort(np.argsort(values, axis=1)[:, -5:], axis=1).tolist()
 
 
+def test_each_rows_largest_number_and_any_other_are_picked(backend: Backend) -> None:
+    graph = Graph(backend, 16)
+    x, columns = graph.input("x", Type.F32, 100, 3), graph.input("columns", Type.I32, 3)
+    graph.output("largest", graph.largest(x))
+    graph.output("picked", graph.pick(x, columns))
+    graph.finish()
+    values, wanted = normal(3, 100), np.array([99, 0, 42], np.int32)
+    graph.write("x", values)
+    graph.write("columns", wanted)
+    graph.compute()
+    assert graph.read("largest").tolist() == values.max(1).tolist()
+    assert graph.read("picked").tolist() == values[range(3), wanted].tolist()
+
+
+def test_logarithms_and_shares_agree_with_numpy(backend: Backend) -> None:
+    graph = Graph(backend, 8)
+    graph.output("y", graph.log(graph.soft_max(graph.input("x", Type.F32, 100, 3), None, 1.0)))
+    graph.finish()
+    values = normal(3, 100)
+    graph.write("x", values)
+    graph.compute()
+    np.testing.assert_allclose(graph.read("y"), values - np.log(np.exp(values).sum(1, keepdims=True)), atol=1e-5)
+
+
+def test_clamping_leaves_no_nan_and_its_argument_as_it_was(backend: Backend) -> None:
+    graph = Graph(backend, 8)
+    x = graph.input("x", Type.F32, 5)
+    graph.output("bounded", graph.clamp(x, -2.0, 2.0))
+    graph.output("same", graph.scale(x, 1.0))
+    graph.finish()
+    values = np.array([-9, -1, 0.5, 9, np.nan], np.float32)
+    graph.write("x", values)
+    graph.compute()
+    bounded = graph.read("bounded")
+    assert bounded[:4].tolist() == [-2, -1, 0.5, 2]
+    assert abs(bounded[4]) == 2
+    np.testing.assert_array_equal(graph.read("same"), values)
+
+
 WRONG: dict[str, Callable[[Graph], object]] = {
     "a product of different lengths": lambda g: g.mul_mat(g.input("a", Type.F32, 8, 2), g.input("b", Type.F32, 9, 2)),
     "a transposed matrix": lambda g: g.mul_mat(g.transpose(g.input("a", Type.F32, 8, 4)), g.input("b", Type.F32, 4, 2)),
@@ -132,6 +171,9 @@ WRONG: dict[str, Callable[[Graph], object]] = {
         1.0,
     ),
     "more of the best than there are": lambda g: g.top_k(g.input("a", Type.F32, 8, 2), 9),
+    "a column for other rows": lambda g: g.pick(g.input("a", Type.F32, 8, 2), g.input("c", Type.I32, 3)),
+    "a column that is a float": lambda g: g.pick(g.input("a", Type.F32, 8, 2), g.input("c", Type.F32, 2)),
+    "bounds the wrong way round": lambda g: g.clamp(g.input("a", Type.F32, 8), 1.0, -1.0),
     "the argmax of half floats": lambda g: g.argmax(g.input("a", Type.F16, 8, 2)),
     "a quantized row of half a block": lambda g: g.input("a", Type.Q8_0, 48, 2),
     "too many nodes": lambda g: [g.scale(g.input(f"x{i}", Type.F32, 4), 1.0) for i in range(12)],

@@ -1,0 +1,89 @@
+"""A file that cannot score is refused in a sentence, before any weight is computed with."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import drafters
+import numpy as np
+import pytest
+import scorers
+import tiny
+from scorers import Variant
+from tiny import GgufFile
+
+from laguna_engine.compress.scorer import Scorer
+from laguna_engine.errors import ModelFileError
+
+
+def reshaped(file: GgufFile, name: str, *shape: int) -> GgufFile:
+    file.tensors[name] = np.zeros(shape, file.tensors[name].dtype)
+    return file
+
+
+def added(file: GgufFile, name: str) -> GgufFile:
+    file.tensors[name] = np.zeros(64, np.float32)
+    return file
+
+
+def poisoned(file: GgufFile, name: str) -> GgufFile:
+    file.tensors[name][:] = np.nan
+    return file
+
+
+WRONG: dict[str, tuple[Callable[[GgufFile], object], str]] = {
+    "a missing tensor": (lambda f: f.remove("blk.1.attn_q_norm.weight"), "blk.1.attn_q_norm.weight is missing"),
+    "a missing last norm": (lambda f: f.remove("output_norm.weight"), "output_norm.weight is missing"),
+    "a matrix of another shape": (lambda f: reshaped(f, "blk.0.ffn_up.weight", 95, 64), "expected"),
+    "a head for other tokens": (lambda f: reshaped(f, "output.weight", 500, 64), "output.weight has the shape"),
+    "a tensor nobody knows": (lambda f: added(f, "blk.0.attn_q.bias"), "attn_q.bias, which this scorer does not know"),
+    "a head to rerank": (lambda f: added(f, "cls.output.weight"), "cls.output.weight"),
+    "scaled positions": (lambda f: f.set("qwen3.rope.scaling.type", "yarn"), "scales its positions"),
+    "half of a head rotated": (lambda f: f.set("qwen3.rope.dimension_count", 16), "16 are rotated"),
+    "values of another size": (lambda f: f.set("qwen3.attention.value_length", 16), "16 in values"),
+    "no epsilon": (lambda f: f.remove("qwen3.attention.layer_norm_rms_epsilon"), "epsilon"),
+    "different layers": (lambda f: f.set("qwen3.attention.head_count", [4, 2, 4]), "different numbers of heads"),
+    "a model that embeds": (lambda f: f.set("qwen3.pooling_type", 3), "set up to embed"),
+    "no vocabulary": (lambda f: f.remove("tokenizer.ggml.tokens"), "no list of texts"),
+    "a larger vocabulary than embeddings": (
+        lambda f: f.set("tokenizer.ggml.tokens", [f"t{i}" for i in range(513)]).remove("tokenizer.ggml.token_type"),
+        "token_embd.weight has the shape",
+    ),
+}
+
+
+@pytest.mark.parametrize(("harm", "message"), WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_file_is_refused(harm: Callable[[GgufFile], object], message: str, tmp_path: Path) -> None:
+    file = scorers.make(Variant())
+    harm(file)
+    with pytest.raises(ModelFileError, match=message):
+        Scorer.open(file.write(tmp_path / "wrong.gguf"), threads=1)
+
+
+OTHERS: dict[str, Callable[[], GgufFile]] = {
+    "'laguna', not a scorer": tiny.laguna,
+    "is a drafter": lambda: drafters.make(replace(drafters.Variant(), own_head=True), tokenizer=True),
+}
+
+
+@pytest.mark.parametrize(("message", "make"), OTHERS.items(), ids=["a target", "a drafter"])
+def test_another_kind_of_model_is_refused(message: str, make: Callable[[], GgufFile], tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=message):
+        Scorer.open(make().write(tmp_path / "other.gguf"), threads=1)
+
+
+def test_no_file_and_half_a_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        Scorer.open(tmp_path / "none.gguf")
+    whole = scorers.make(Variant()).to_bytes()
+    half = tmp_path / "half.gguf"
+    half.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelFileError, match="download it again"):
+        Scorer.open(half)
+
+
+@pytest.mark.parametrize("name", ["blk.0.attn_q.weight", "blk.1.ffn_down.weight", "output.weight"])
+def test_weights_that_are_no_numbers_give_an_error_and_no_scores(name: str, tmp_path: Path) -> None:
+    path = poisoned(scorers.make(Variant()), name).write(tmp_path / "poisoned.gguf")
+    with Scorer.open(path, threads=1) as scorer, pytest.raises(ModelFileError, match="give no numbers"):
+        scorer.score(["def add(a, b):"], "where is it?")
