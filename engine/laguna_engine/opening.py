@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from laguna_engine.cache.checkpoints import Checkpoints
 from laguna_engine.errors import ContextError
 from laguna_engine.events import LoadProgress
+from laguna_engine.fit.memory import window_size
+from laguna_engine.fit.shape import ModelShape
 from laguna_engine.gguf.context_length import header_warnings, safe_context
 from laguna_engine.gguf.header import Header
 from laguna_engine.llama.context import Context, ContextOptions
@@ -54,7 +57,8 @@ class Opening:
         capacity, warnings = _usable_context(model.header, self._options.n_ctx)
         self._tell("context", 0.0)
         context = self._context = assembly.context(_context_options(self._options, capacity))
-        target = Target(model, context, capacity, paired=strict)
+        checkpoints = _checkpoints(model, self._options, warnings)
+        target = Target(model, context, capacity, paired=strict, checkpoints=checkpoints)
         speculator = assembly.speculator(target)
         # Asked for now because the answer takes a walk through the whole vocabulary.
         if not model.vocab.eog:
@@ -94,6 +98,25 @@ def _usable_context(header: Header, asked: int) -> tuple[int, list[str]]:
     return min(asked or limit, limit), warnings
 
 
+def _keeps_everything(options: EngineOptions) -> bool:
+    """Whether sliding-window layers keep all positions, so that any cut is possible."""
+    return options.swa_full or options.speculation is Speculation.STRICT
+
+
+def _checkpoints(model: Model, options: EngineOptions, warnings: list[str]) -> Checkpoints | None:
+    """Where to keep copies of the sliding window; None where there is nothing that a cut could lose."""
+    if not model.n_swa or _keeps_everything(options) or not options.checkpoints or not options.checkpoint_bytes:
+        return None
+    size = window_size(ModelShape.of(model.header), options.kv_type)
+    if size > options.checkpoint_bytes:
+        warnings.append(
+            f"a checkpoint of this model takes {size / 1e6:.0f} MB of RAM and {options.checkpoint_bytes / 1e6:.0f} MB "
+            "are allowed, so changing an earlier message reads everything again; allow more"
+        )
+        return None
+    return Checkpoints(options.checkpoints, options.checkpoint_bytes)
+
+
 def _context_options(options: EngineOptions, capacity: int) -> ContextOptions:
     return ContextOptions(
         n_ctx=capacity,
@@ -101,7 +124,7 @@ def _context_options(options: EngineOptions, capacity: int) -> ContextOptions:
         n_ubatch=options.n_ubatch,
         type_k=options.kv_type,
         type_v=options.kv_type,
-        swa_full=options.swa_full or options.speculation is Speculation.STRICT,
+        swa_full=_keeps_everything(options),
         threads=options.threads,
     )
 

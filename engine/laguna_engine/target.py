@@ -1,12 +1,15 @@
 """The target: the model, its one KV cache, and the mirror that says what is in it. Engine thread only.
 
-Everything that changes the KV cache goes through here, so that cache and mirror cannot disagree. Where the sliding
-window leaves a doubt the prompt is computed from scratch: slow, never wrong.
+Everything that changes the KV cache goes through here, so that cache and mirror cannot disagree. A prompt that goes
+back further than the sliding window reaches takes it from a checkpoint; where a doubt is left the prompt is computed
+from scratch: slow, never wrong.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from laguna_engine.cache.checkpoints import Checkpoint, Checkpoints, DrafterState
 from laguna_engine.cache.prefix import PrefixCache, Reuse, can_rewind
 from laguna_engine.cache.preview import PrefillRate
 from laguna_engine.errors import ContextError
@@ -19,17 +22,26 @@ from laguna_engine.llama.sampler import SamplerChain
 class Target:
     """Owns `model` and `context`. `capacity`, `cache` and `rate` may be read from any thread."""
 
-    def __init__(self, model: Model, context: Context, capacity: int, *, paired: bool = False) -> None:
+    def __init__(
+        self,
+        model: Model,
+        context: Context,
+        capacity: int,
+        *,
+        paired: bool = False,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
         """`capacity` is the number of tokens to use; the context, whose size llama.cpp rounds up, may hold more.
 
         paired: never compute one token alone. On the CPU one row takes other kernels than two or more, and rounds
         differently; in pairs an answer is byte for byte the same, however its tokens are batched.
+        checkpoints: where to keep those of a sliding window; nowhere if None.
         """
         self.model = model
         self.context = context
         # The partner of the last token needs a place, if only for a moment.
         self.capacity = min(capacity, context.n_ctx - 1) if paired else capacity
-        self.cache = PrefixCache(model.n_swa)
+        self.cache = PrefixCache(model.n_swa, checkpoints)
         self.rate = PrefillRate()
         self._paired = paired
         self._last_row = -1
@@ -50,11 +62,20 @@ class Target:
         reuse = self.cache.plan(tokens, at_most)
         if reuse.keep == len(self.cache):
             return reuse
-        self.cut(reuse.keep)
-        if len(self.cache) == reuse.keep and can_rewind(reuse.keep, self.context.positions()[0], self.model.n_swa):
+        if self._went_back(reuse):
             return reuse
         self.cut(0)
-        return replace(reuse, keep=0, reprefill=True)
+        return replace(reuse, keep=0, reprefill=True, checkpoint=None)
+
+    def save_checkpoint(self, drafter: DrafterState | None) -> None:
+        """Make a checkpoint behind what is cached, where `drafter` is remembered; nothing if it would be too large."""
+        checkpoints = self.cache.checkpoints
+        self.context.synchronize()
+        began = time.perf_counter()
+        window = self.context.save_window(checkpoints.limit)
+        if window is not None:
+            checkpoints.add(Checkpoint(len(self.cache), window, drafter))
+            checkpoints.seconds = time.perf_counter() - began
 
     def decode(self, tokens: Sequence[int], outputs: Outputs = Outputs.LAST) -> DecodeStatus:
         """Compute `tokens` behind what is there; unless all went well the mirror follows what the KV cache kept."""
@@ -101,6 +122,15 @@ class Target:
         """Forget everything, and overwrite it."""
         self.context.clear()
         self.settle()
+
+    def _went_back(self, reuse: Reuse) -> bool:
+        """Cut the cache as planned, with the window of a checkpoint if need be; whether it answers rightly there."""
+        if reuse.checkpoint is not None:
+            saved = self.cache.checkpoints.at(reuse.checkpoint)
+            if not self.context.load_window(saved.window):
+                return False
+        self.cut(reuse.keep)
+        return len(self.cache) == reuse.keep and can_rewind(reuse.keep, self.context.positions()[0], self.model.n_swa)
 
     def _decode_pair(self, token: int, start: int, outputs: Outputs) -> DecodeStatus:
         """Compute `token` together with a second one that is thrown away."""

@@ -14,7 +14,8 @@ class Preview:
     """The cost of a prompt: `cached` tokens are kept, `new` ones are computed, in about `seconds`.
 
     first_changed: where the prompt departs from what is cached, None if it only extends it. reprefill: a shared prefix
-    has to be computed again, because the sliding-window part of it is gone. seconds: None before anything was measured.
+    has to be computed again, because the sliding-window part of it is gone and no checkpoint has it; where one does,
+    what lies between it and the change counts as new. seconds: None before anything was measured.
     fits: whether the prompt and one more token fit in the context.
     """
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from laguna_engine.cache.checkpoints import DrafterState
+from laguna_engine.draft import dflash_state
 from laguna_engine.draft.dflash_block import Block, Shape
 from laguna_engine.draft.dflash_cache import Graphs, power_of_two
 from laguna_engine.draft.dflash_graph import Memory
@@ -143,6 +145,17 @@ class DFlash:
         """The first position whose features matter after `length` committed positions."""
         return max(0, length - self.window)
 
+    def remember(self, length: int) -> DrafterState | None:
+        """What it looks at behind `length` positions, in host memory; None unless it holds all of that."""
+        return dflash_state.remember(self._memory, self.drafter.sliding, length, self._adapters_context)
+
+    def recall(self, state: DrafterState) -> bool:
+        """Hold what it remembered once; False, and nothing changes, if it was made with another adapter."""
+        if state.adapter != self._adapters_context:
+            return False
+        dflash_state.recall(self._memory, self.drafter.sliding, state)
+        return True
+
     def follow(self, last: int, length: int) -> None:
         """Draft from here: `length` positions are committed, and `last` is the token at position `length`."""
         self._last, self._length = last, length
@@ -201,6 +214,12 @@ class DFlash:
         self._graphs.close()
         self._memory.close()
         self._weights.close()
+
+    @property
+    def _adapters_context(self) -> str | None:
+        """The adapter, if keys and values of committed positions come out differently with it."""
+        name = self._adapter
+        return name if name is not None and self._weights.adapters[name].changes_context else None
 
     def _block(self, count: int) -> Block:
         rows = count if self.drafter.from_anchor else count + 1

@@ -63,6 +63,13 @@ class Ring:
         rest = self._held[: len(wanted) - len(whole)]
         return bool((whole == wanted[: len(whole)]).all() and (rest == wanted[len(whole) :]).all())
 
+    def spans(self, start: int, stop: int) -> list[range]:
+        """The slots of positions [start, stop), at most `capacity`, in their order: one run or two."""
+        first, count = self.header + start % self.capacity, stop - start
+        straight = min(count, self.slots - first)
+        runs = (range(first, first + straight), range(self.header, self.header + count - straight))
+        return [run for run in runs if run]
+
     def keys(self, length: int) -> int:
         """How many slots a block at `length` has to look at: doubled from step to step, so that few graphs do."""
         keys = GRAIN

@@ -111,6 +111,13 @@ def cells(shape: ModelShape, load: Load) -> tuple[int, int]:
     return full, full if load.swa_full else _padded(min(full, shape.window + load.n_ubatch))
 
 
+def window_size(shape: ModelShape, kv: KvType) -> int:
+    """Bytes of keys and values that one position sees in sliding layers: what a checkpoint of them takes."""
+    kind = TENSOR_FORMATS[kv.ggml]
+    width = sum(layer.keys + layer.values for layer in shape.layers if layer.sliding)
+    return shape.window * width // kind.block * kind.size
+
+
 def kv_size(shape: ModelShape, load: Load, layers: Sequence[LayerShape]) -> int:
     """Bytes of keys and values of these layers."""
     full, sliding = cells(shape, load)

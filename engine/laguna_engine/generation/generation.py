@@ -13,6 +13,7 @@ from laguna_engine.generation.cancel import Cancellation
 from laguna_engine.generation.channel import Channel
 from laguna_engine.generation.commit import Committer
 from laguna_engine.generation.outlet import Outlet
+from laguna_engine.generation.places import Places
 from laguna_engine.llama.context import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import SamplerChain
 from laguna_engine.request import Request
@@ -47,6 +48,8 @@ class Generation:
         self._leave = leave
         self._cancellation = Cancellation(target.context)
         self._outlet = Outlet(self.channel)
+        asked = speculator.remember if speculator is not None else _nothing
+        self._places = Places(target, asked)
         self._committer = Committer(target.model.vocab, request, self._outlet.put)
         self._cached = self._read = 0
         self._rounds = self._drafted = self._accepted = 0
@@ -125,17 +128,18 @@ class Generation:
 
     def _rewind(self) -> int:
         """Cut the cache back to what of the prompt it keeps; how many tokens that is."""
-        if self._speculator is None:
-            kept = self._target.rewind(self._prompt).keep
-            if self._aside is not None:
-                self._aside.stand_aside(kept)
-            return kept
         self._target.settle()
-        keep = self._target.cache.plan(self._prompt).keep
-        judge = Judge(self._target.context, self._sampling)
-        keep = self._speculator.begin(self._prompt, keep, self._drafting, judge)
+        plan = self._target.cache.plan(self._prompt)
+        keep, remembered = plan.keep, self._target.cache.checkpoints.drafter_at(plan.checkpoint)
+        if self._speculator is not None:
+            judge = Judge(self._target.context, self._sampling)
+            keep = self._speculator.begin(self._prompt, keep, self._drafting, judge, remembered)
         kept = self._target.rewind(self._prompt, keep).keep
-        self._speculator.rewound(kept)
+        if self._speculator is not None:
+            self._speculator.rewound(kept)
+        elif self._aside is not None:
+            self._aside.stand_aside(kept, remembered)
+        self._places.begin(plan, kept, len(self._prompt))
         return kept
 
     def _read_part(self) -> DecodeStatus:
@@ -143,12 +147,14 @@ class Generation:
         size, every_row = self._target.context.n_ubatch, False
         if self._speculator is not None:
             size, every_row = self._speculator.part(self._read, size)
+        size = self._places.part(self._read, size)
         part = self._prompt[self._read : self._read + size]
         is_picked_from = self._read + len(part) == len(self._prompt) and self._limit != 0
         outputs = Outputs.ALL if every_row else Outputs.LAST if is_picked_from else Outputs.NONE
         status = (self._speculator or self._target).decode(part, outputs)
         if status is DecodeStatus.OK:
             self._read += len(part)
+            self._places.read(self._read)
         return status
 
     def _decode(self, chain: SamplerChain) -> FinishReason:
@@ -223,6 +229,10 @@ class Generation:
             accepted=self._accepted,
             seed=self._sampling.seed,
         )
+
+
+def _nothing() -> None:
+    """What the drafter knows where there is none."""
 
 
 Leave = Callable[[Generation], None]

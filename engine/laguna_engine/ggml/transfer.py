@@ -73,6 +73,15 @@ def read_into(tensor: Tensor, values: NDArray[Any]) -> None:
     lib.ggml_backend_tensor_get(tensor.handle, ctypes.c_void_p(values.ctypes.data), 0, values.nbytes)
 
 
+def read_rows(tensor: Tensor, start: int, values: NDArray[Any]) -> None:
+    """Fill `values` [count, row length] (contiguous, of the tensor's format) with a matrix's rows from `start` on."""
+    _check(tensor, values)
+    row = tensor.type.row_bytes(tensor.shape[0])
+    if not 0 <= start * row <= tensor.nbytes - values.nbytes or values.nbytes != len(values) * row:
+        raise GraphError(f"{tensor} has no {len(values)} rows from row {start} on")
+    lib.ggml_backend_tensor_get(tensor.handle, ctypes.c_void_p(values.ctypes.data), start * row, values.nbytes)
+
+
 def _check(tensor: Tensor, values: NDArray[Any]) -> None:
     if values.dtype != tensor.type.numpy or not values.flags.c_contiguous:
         raise GraphError(f"{tensor} cannot be read into {values.dtype} values; give a contiguous array of its format")

@@ -12,6 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from laguna_engine.errors import ContextError, EngineClosed, RequestError
+from laguna_engine.llama import state
 from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.creation import create
 from laguna_engine.llama.model import Model
@@ -19,6 +20,7 @@ from laguna_engine.llama.options import ContextOptions, DecodeStatus, KvType, Ou
 from laguna_engine.llama.picks import BestPicks, CandidatePicks, read_picks
 from laguna_engine.llama.readout import LOGITS, Readout
 from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.llama.state import WindowState
 from laguna_engine.llama.taps import Taps
 from laguna_engine.native.library import lib, recent_log
 from laguna_engine.native.stop import StopFlag
@@ -156,6 +158,23 @@ class Context:
         lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end)
         # The last batch's logits stay as they are, and may still be sampled from.
         self._next = self.positions()[1] + 1
+
+    def save_window(self, most: int) -> WindowState | None:
+        """The sliding-window part of the cache, in host memory; None if there is none or it takes over `most` bytes."""
+        self._live_memory()
+        return state.save(self._handle, _SEQUENCE, most)
+
+    def load_window(self, saved: WindowState) -> bool:
+        """Let the sliding-window part of the cache be `saved`; whether it is.
+
+        The rest of the cache must hold at least as many positions, and then has to be cut to what both hold (`remove`).
+        If it fails, the sliding-window part may be lost: cut the cache to nothing.
+        """
+        self._live_memory()
+        try:
+            return state.load(self._handle, _SEQUENCE, saved)
+        finally:
+            self._changed()
 
     def clear(self) -> None:
         """Empty the cache."""

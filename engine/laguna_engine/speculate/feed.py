@@ -8,6 +8,8 @@ were committed are ever taken in.
 from collections.abc import Callable
 from typing import Protocol
 
+from laguna_engine.cache.checkpoints import DrafterState
+
 
 class FeatureReader(Protocol):
     """The part of a drafter that lives on features; `DFlash` is one."""
@@ -26,6 +28,14 @@ class FeatureReader(Protocol):
 
     def wanted_from(self, length: int) -> int:
         """The first position that matters for drafting behind `length` positions."""
+        ...
+
+    def remember(self, length: int) -> DrafterState | None:
+        """What matters for drafting behind `length` positions; None unless it holds all of that."""
+        ...
+
+    def recall(self, state: DrafterState) -> bool:
+        """Hold what it remembered once; False, and nothing changes, if that is of no use to it now."""
         ...
 
 
@@ -47,19 +57,44 @@ class FeatureFeed:
         self._taken = 0
         self._computed = 0
         self._from = 0
+        self._rows_from = 0
 
-    def begin(self, keep: int, length: int) -> int:
+    def begin(self, keep: int, length: int, remembered: DrafterState | None = None) -> int:
         """A prompt of `length` tokens comes, of which `keep` are in the KV cache: how many should be kept.
 
-        Less than `keep` when features that matter are gone: those positions are to be computed once more.
+        remembered: what the reader knew at a checkpoint there, if there is one. Less than `keep` when features that
+        matter are gone: those positions are to be computed once more.
         """
-        self.committed(keep)
-        wanted = self._reader.wanted_from(length)
-        if self._computed < keep or not self._covered(keep):
+        wanted = self._wanted_from(length)
+        if not self.go_back(keep, remembered):
             keep = min(keep, wanted)
             self.committed(keep)
-        self._from = max(self._computed, wanted)
+        self._from = wanted
         return keep
+
+    def go_back(self, keep: int, remembered: DrafterState | None = None) -> bool:
+        """The KV cache keeps `keep` positions: whether the reader has all that matters there, recalled if need be."""
+        self.committed(keep)
+        self.flush()
+        if self._computed == keep and self._reader.covered(keep):
+            return True
+        if remembered is None or remembered.length < keep or not self._reader.recall(remembered):
+            return False
+        # What was recalled has no rows.
+        self._taken = self._computed = self._rows_from = remembered.length
+        self.committed(keep)
+        return self._reader.covered(keep)
+
+    def remember(self, length: int) -> DrafterState | None:
+        """What matters for drafting behind `length` positions, if the reader knows or can be told all of it."""
+        if self._computed != length:
+            return None
+        self.flush()
+        if self._outputs is None and not self._reader.covered(length):
+            # It was spared what the prompt's end will not look back at, but some of that may still lie in its rows.
+            self._wait()
+            self._reader.inject(max(self._rows_from, self._wanted_from(length)), length)
+        return self._reader.remember(length)
 
     def part(self, position: int, size: int) -> tuple[int, bool]:
         """Of a prompt, how many tokens from `position` on to compute at once, at most `size`, and whether all of them
@@ -79,12 +114,14 @@ class FeatureFeed:
         """The features of `count` positions from `start` on lie in their rows."""
         if start > self._computed:
             # There is a gap that nobody asked for; what is before it does not help what comes.
-            self._taken = start
+            self._taken = self._rows_from = start
         self._computed = start + count
+        self._rows_from = max(self._rows_from, self._computed - self._rows)
 
     def committed(self, length: int) -> None:
         """What was computed beyond `length` positions does not stand."""
         self._computed = min(self._computed, length)
+        self._rows_from = min(self._rows_from, length)
         if self._taken > length:
             self._reader.truncate(length)
             self._taken = length
@@ -101,6 +138,7 @@ class FeatureFeed:
         """The KV cache was emptied, or its features are not to be trusted."""
         self.committed(0)
 
-    def _covered(self, length: int) -> bool:
-        self.flush()
-        return self._reader.covered(length)
+    def _wanted_from(self, length: int) -> int:
+        """The first position that matters behind `length` positions or one less: a prompt that comes again as it was is
+        cut back by its last token."""
+        return self._reader.wanted_from(max(0, length - 1))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from laguna_engine.cache.checkpoints import DrafterState
 from laguna_engine.cache.prefix import common_prefix
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.drafter import Draft, Drafter, Offer
@@ -90,10 +91,18 @@ class Speculator:
         # A draft is verified in one micro-batch, together with the token before it.
         self._longest = min(MAX_DRAFT, target.context.n_ubatch - 1)
 
-    def begin(self, prompt: list[int], keep: int, drafting: Drafting, judge: Judge) -> int:
+    def begin(
+        self,
+        prompt: list[int],
+        keep: int,
+        drafting: Drafting,
+        judge: Judge,
+        remembered: DrafterState | None = None,
+    ) -> int:
         """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
 
-        Less than all of them when the drafter has lost what it needs to draft well behind the prompt.
+        remembered: what the drafter knew at the checkpoint that they come from, if there is one. Less than all of them
+        when the drafter has lost what it needs to draft well behind the prompt.
         """
         self._drafting = drafting
         self._judge = judge
@@ -109,13 +118,16 @@ class Speculator:
             self._prepare(self._drafters.reader)
         elif drafting.adapter is not None:
             raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
-        return self._feed.begin(keep, len(prompt)) if self._feed else keep
+        return self._feed.begin(keep, len(prompt), remembered) if self._feed else keep
 
-    def stand_aside(self, keep: int) -> None:
-        """A request comes that is decoded plainly, and keeps `keep` tokens of the KV cache."""
+    def stand_aside(self, keep: int, remembered: DrafterState | None = None) -> None:
+        """A request comes that is decoded plainly, and keeps `keep` tokens of the KV cache, as for `begin`."""
         if self._feed:
-            self._feed.committed(keep)
-            self._feed.flush()
+            self._feed.go_back(keep, remembered)
+
+    def remember(self) -> DrafterState | None:
+        """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
+        return self._feed.remember(len(self._target.cache)) if self._feed else None
 
     def rewound(self, keep: int) -> None:
         """The KV cache was cut back to `keep` tokens."""

@@ -16,6 +16,7 @@ from runs import gather
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError
 from laguna_engine.events import Finished, FinishReason, Prefill, Source, Token
+from laguna_engine.generation import places
 from laguna_engine.ggml import transfer
 from laguna_engine.llama.features import Features
 from laguna_engine.request import PLAIN
@@ -27,6 +28,8 @@ ALIKE = 0.05
 """Right states differ by 0.01 at most; features of the wrong position differ by 1."""
 
 DRAFTED = Drafting(sources=frozenset({Source.DFLASH}), length=4)
+COPIED = Drafting(sources=frozenset({Source.SUFFIX}))
+FAR = [50 + (13 * index) % 390 for index in range(700)]
 VARIANTS = {
     "sliding": drafters.Variant(window=64, causal=True, gate=True, tap_norm=True, context_norm=True),
     "full": drafters.Variant(),
@@ -40,7 +43,16 @@ def options(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("pair")
     model = tiny.laguna().write(folder / "target.gguf")
     drafter = drafters.make(request.param).write(folder / "drafter.gguf")
-    return EngineOptions(model, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter)
+    # A reach that is short for the drafter without a window, so that its ring forgets too.
+    return EngineOptions(model, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter, draft_context=256, checkpoints=99)
+
+
+@pytest.fixture(autouse=True)
+def at_any_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models this small are read faster than copied; how fast the machine is shall not decide what is tested."""
+    monkeypatch.setattr(places, "_SHARE", float("inf"))
+    monkeypatch.setattr(places, "_LEAST", 1)
+    monkeypatch.setattr(places, "STEP", 64)
 
 
 @pytest.fixture
@@ -111,7 +123,7 @@ HISTORIES: dict[str, Callable[[Engine], object]] = {
     "a much longer prompt": lambda e: generate(e, [*PROMPT, *OTHER, *OTHER], 10),
     "a plain answer": lambda e: generate(e, PROMPT, 100, PLAIN),
     "a plain answer to a prefix": lambda e: generate(e, PROMPT[:200], 20, PLAIN),
-    "drafts by others": lambda e: generate(e, PROMPT, 40, Drafting(sources=frozenset({Source.SUFFIX}))),
+    "drafts by others": lambda e: generate(e, PROMPT, 40, COPIED),
     "a cleared cache": lambda e: (generate(e, PROMPT, 30), e.clear()),
     "a cancelled answer": cancelled_in_the_middle,
     "the prompt read ahead": lambda e: generate(e, PROMPT, 0),
@@ -130,6 +142,65 @@ def test_the_drafter_knows_what_a_fresh_one_would_after(
 ) -> None:
     history(engine)
     alike(known(engine), fresh)
+
+
+def far(engine: Engine, prefix: list[int], drafting: Drafting = DRAFTED) -> None:
+    """Go on behind `prefix` until neither the window's cells nor the drafter's rings reach back to it."""
+    generate(engine, [*prefix, *FAR], 5, drafting)
+
+
+def read_in_steps(engine: Engine) -> None:
+    """A checkpoint in the middle of a prompt, whose end alone matters to the drafter."""
+    generate(engine, [*PROMPT[:192], *FAR], 0)
+
+
+def far_and_cancelled(engine: Engine) -> None:
+    generate(engine, PROMPT, 0)
+    for event in engine.generate(Request([*PROMPT, *FAR], drafting=DRAFTED)):
+        if isinstance(event, Prefill) and event.done > 800:
+            engine.cancel()
+
+
+def back_and_far_again(engine: Engine) -> None:
+    generate(engine, PROMPT, 10)
+    for tail in ([71], [72, 73]):
+        far(engine, PROMPT)
+        generate(engine, [*PROMPT, *tail], 10)
+    far(engine, PROMPT)
+
+
+RETURNS: dict[str, tuple[int, Callable[[Engine], object]]] = {
+    "the prompt was read ahead": (230, lambda e: (generate(e, PROMPT, 0), far(e, PROMPT))),
+    "the prompt was answered": (230, lambda e: (generate(e, PROMPT, 20), far(e, PROMPT))),
+    "a part of the prompt was answered": (200, lambda e: (generate(e, PROMPT[:200], 20), far(e, PROMPT[:200]))),
+    "it was answered plainly": (230, lambda e: (generate(e, PROMPT, 20, PLAIN), far(e, PROMPT, PLAIN))),
+    "what followed was plain": (230, lambda e: (generate(e, PROMPT, 20), far(e, PROMPT, PLAIN))),
+    "plain answers came back to it": (
+        230,
+        lambda e: (generate(e, PROMPT, 20), far(e, PROMPT), generate(e, PROMPT, 5, PLAIN), far(e, PROMPT)),
+    ),
+    "others drafted": (230, lambda e: (generate(e, PROMPT, 20), far(e, PROMPT, COPIED))),
+    "what followed was cancelled": (230, far_and_cancelled),
+    "it was read as a part of more": (192, read_in_steps),
+    "it had come back twice": (230, back_and_far_again),
+}
+
+
+@pytest.mark.parametrize(("place", "history"), RETURNS.values(), ids=RETURNS.keys())
+def test_back_at_a_checkpoint_the_drafter_knows_what_a_fresh_one_would_after(
+    engine: Engine, fresh: np.ndarray, place: int, history: Callable[[Engine], object]
+) -> None:
+    history(engine)
+    assert engine._target.cache.plan(PROMPT).checkpoint == place
+    alike(known(engine), fresh)
+
+
+@pytest.mark.parametrize("place", [200, 230])
+def test_back_at_a_checkpoint_nothing_is_read_again_for_the_drafters_sake(engine: Engine, place: int) -> None:
+    generate(engine, PROMPT[:place], 10)
+    far(engine, PROMPT[:place])
+    run = gather(engine.generate(Request(PROMPT, max_tokens=3, drafting=DRAFTED)))
+    assert run.stats.cached_tokens == min(place, len(PROMPT) - 1)
 
 
 def test_the_callback_serves_where_the_hook_is_refused(

@@ -1,0 +1,118 @@
+"""Checkpoints of what a cut cannot bring back, each at a length of the transcript: how many, how large, which to keep.
+
+A checkpoint holds the newest sliding-window cells as they were after `length` tokens, and what a drafter remembered
+there. It is good as long as those tokens stand: whatever cuts the transcript shorter forgets it. This file deals in
+lengths and bytes; it never touches native code.
+"""
+
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+from numpy.typing import NDArray
+
+from laguna_engine.llama.state import WindowState
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrafterState:
+    """What a drafter remembers of `length` positions: pieces of its keys and values, in an order only it knows.
+
+    adapter: the one that its keys and values were made with, if that makes a difference to them.
+    """
+
+    length: int
+    adapter: str | None
+    pieces: tuple[NDArray[Any], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in host memory."""
+        return sum(piece.nbytes for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """The sliding window behind `length` tokens, and what the drafter knew, if it knew all that matters."""
+
+    length: int
+    window: WindowState
+    drafter: DrafterState | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in host memory."""
+        return self.window.nbytes + (0 if self.drafter is None else self.drafter.nbytes)
+
+
+class Checkpoints:
+    """At most `most` checkpoints of one transcript, of at most `limit` bytes together.
+
+    Changed on the engine thread. `lengths`, in ascending order, may be read from any. seconds: what the last one took
+    to copy.
+    """
+
+    def __init__(self, most: int, limit: int) -> None:
+        self.lengths: tuple[int, ...] = ()
+        self.seconds = 0.0
+        self._most = most
+        self._limit = limit
+        self._kept: dict[int, Checkpoint] = {}
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is any use in making one."""
+        return self._most > 0 and self._limit > 0
+
+    @property
+    def limit(self) -> int:
+        """Bytes that all of them may take."""
+        return self._limit
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all of them take."""
+        return sum(checkpoint.nbytes for checkpoint in self._kept.values())
+
+    def at(self, length: int) -> Checkpoint:
+        """The one at `length`, which is in `lengths`."""
+        return self._kept[length]
+
+    def drafter_at(self, length: int | None) -> DrafterState | None:
+        """What the drafter knew at the one at `length`, if it knew enough; None for None."""
+        return None if length is None else self._kept[length].drafter
+
+    def before(self, length: int) -> int:
+        """The last length with a checkpoint up to `length`; 0, where none is needed, if there is none."""
+        return max((kept for kept in self.lengths if kept <= length), default=0)
+
+    def add(self, checkpoint: Checkpoint) -> None:
+        """Keep `checkpoint`, in the place of others if need be; not if it is too large by itself."""
+        if not self.wanted or checkpoint.nbytes > self._limit:
+            return
+        self._kept[checkpoint.length] = checkpoint
+        while len(self._kept) > self._most or self.nbytes > self._limit:
+            del self._kept[self._least_missed(keep=checkpoint.length)]
+        self.lengths = tuple(sorted(self._kept))
+
+    def cut(self, length: int) -> None:
+        """The tokens from `length` on no longer stand."""
+        if self.lengths and self.lengths[-1] > length:
+            self.lengths = tuple(kept for kept in self.lengths if kept <= length)
+            self._kept = {kept: self._kept[kept] for kept in self.lengths}
+
+    def _least_missed(self, keep: int) -> int:
+        """The one, other than `keep`, without which the fewest tokens are read again.
+
+        A change is taken to be as likely 10 to 20 tokens before the end as 1,000 to 2,000, so old checkpoints come to
+        lie further apart. It then goes back to the checkpoint before the one that is missing.
+        """
+        lengths = sorted(self._kept)
+        end = lengths[-1] + 1
+
+        def missed(index: int) -> float:
+            here, following = lengths[index], (*lengths, end)[index + 1]
+            again = here - (lengths[index - 1] if index else 0)
+            return again * log((end + 1 - here) / (end + 1 - following))
+
+        return lengths[min((index for index in range(len(lengths)) if lengths[index] != keep), key=missed)]

@@ -1,0 +1,58 @@
+"""Where checkpoints are made while a prompt is read: where one is likely to be gone back to, and only if it pays.
+
+Three kinds of places: where the prompt departs from what was cached (the next change is likely to be there again),
+every so many tokens of a long stretch, and the prompt's end (where the answer begins, which is told again, or retold
+without its thoughts). None while an answer is decoded.
+"""
+
+from collections.abc import Callable
+
+from laguna_engine.cache.checkpoints import DrafterState
+from laguna_engine.cache.prefix import Reuse
+from laguna_engine.target import Target
+
+STEP = 2048
+"""Tokens of a long stretch between two checkpoints: what is read again at most, on average half of it."""
+
+_LEAST = 128
+"""Fewer tokens are read again about as fast as one micro-batch; a checkpoint would not be noticed."""
+
+_SHARE = 0.05
+"""What copying may cost of the time that reading takes."""
+
+
+class Places:
+    """Makes the checkpoints of one request. Engine thread only."""
+
+    def __init__(self, target: Target, remember: Callable[[], DrafterState | None]) -> None:
+        """remember: what the drafter knows of what is cached, to be kept along."""
+        self._target = target
+        self._remember = remember
+        self._boundary = self._end = 0
+
+    def begin(self, reuse: Reuse, kept: int, length: int) -> None:
+        """A prompt of `length` tokens is about to be read; `reuse` was planned, and the cache holds `kept` of them."""
+        self._boundary = reuse.keep if reuse.first_changed is None else reuse.first_changed
+        self._end = length
+        if kept == self._boundary:
+            self._make(kept, apart=_LEAST)
+
+    def part(self, position: int, size: int) -> int:
+        """How many tokens to read from `position` on, at most `size`: not across a place for a checkpoint."""
+        return self._boundary - position if position < self._boundary < position + size else size
+
+    def read(self, position: int) -> None:
+        """So many positions are cached now."""
+        special = position in (self._boundary, self._end)
+        self._make(position, apart=_LEAST if special else STEP)
+
+    def _make(self, position: int, apart: int) -> None:
+        """Make a checkpoint unless another one is less than `apart` tokens, or than pays, before it."""
+        checkpoints = self._target.cache.checkpoints
+        if not checkpoints.wanted:
+            return
+        again = position - checkpoints.before(position)
+        seconds = self._target.rate.seconds_for(again)
+        pays = seconds is None or checkpoints.seconds <= _SHARE * seconds
+        if again >= apart and pays:
+            self._target.save_checkpoint(self._remember())
