@@ -1,47 +1,69 @@
-"""From the user's words to what goes into the prompt with them: mentioned files, the folder's instructions, the pack.
+"""From the user's words to what goes into the prompt with them: instructions, map, mentioned files, the best code.
 
 Deals in attachments; renders no turn and knows no model but through `count`. Deterministic: the same words about the
-same files, with the same room, bring the same bytes along.
+same files, with the same room, bring the same bytes along. What depends on the words of the question comes last, so
+that as much as possible can be computed while they are still being typed.
 """
 
-from collections.abc import Callable, Collection
+import threading
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from laguna_engine.compress.compressor import SpanScorer
 from laguna_tui.context.attachment import Attachment, Gathered
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.context.gathering import Gathering
+from laguna_tui.context.instructions import UNTRUSTED, instructions
+from laguna_tui.context.pack import MAP_SHARE, best_spans, folder_map
+from laguna_tui.context.shortened import Shortening
+from laguna_tui.context.sources import Sources
+from laguna_tui.context.tokens import Counter
+from laguna_tui.context.trust import Trust
+from laguna_tui.context.wanted import wanted
 from laguna_tui.repo.workspace import Workspace
 
-if TYPE_CHECKING:
-    from laguna_tui.context.codebase import Codebase
-
 __all__ = ["AttachOptions", "Attacher", "Attachment", "Gathered"]
+
+NOT_READY = "the folder is still being indexed, so the conversation begins without a map of it"
+# The room shrinks with every word that is typed; in steps, so that what is shortened to it stays the same meanwhile.
+_ROOM_STEP = 128
+# A map and a few functions must not take the room of what the user asked for.
+_PACK_MOST = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class AttachOptions:
-    """pack: tokens for the map and the best code at the beginning of a conversation, 0 for none. pack_wait_s: so long
-    a first question waits for the index. instructions: whether AGENTS.md is looked for at all.
+    """How much is attached unasked.
+
+    pack: tokens for the map and the best code at the beginning of a conversation, 0 for none. wait_s: so long a
+    message that is sent waits for the index. trust: whose AGENTS.md is used; None is nobody's, and never looked for.
+    scorer: a model's opinion of what to keep of files that do not fit; without one their words decide.
     """
 
     pack: int = 0
-    pack_wait_s: float = 2.0
-    instructions: bool = True
+    wait_s: float = 2.0
+    trust: Trust | None = None
+    scorer: SpanScorer | None = None
 
 
 class Attacher:
-    """Gathers for one folder. Any thread, one call at a time or several."""
+    """Gathers for one folder and one model's tokens. Any thread, several at a time."""
 
     def __init__(
         self,
         workspace: Workspace,
-        codebase: "Codebase",
+        codebase: Codebase,
         count: Callable[[str], int],
         options: AttachOptions = AttachOptions(),
     ) -> None:
         self._workspace = workspace
         self._codebase = codebase
-        self._count = count
+        self._count = Counter(count)
         self._options = options
+        self._sources = Sources(workspace)
+        self._map: tuple[tuple[int, int], Attachment | None] | None = None
+        self._map_lock = threading.Lock()
+        self._told = False
 
     def gather(
         self,
@@ -61,11 +83,71 @@ class Attacher:
             should_stop: asked now and then; once true, what is ready by then is returned.
             first: whether the conversation begins with this message: instructions and pack are attached only then.
         """
-        return Gathered()
+        how = Shortening(message, self._count, self._options.scorer, should_stop)
+        gathered = self._gathered(message, room, present, how, first=first, wait_s=self._options.wait_s)
+        return Gathered(gathered.attachments, self._not_twice(gathered.notes))
 
     def preview(self, message: str, room: int, present: Collection[str] = (), *, first: bool = False) -> Gathered:
-        """What `gather` would bring, for a message that is being typed: quick, with no scorer, from what is known.
+        """What `gather` would bring, for a message that is being typed: at once, from what is known.
 
-        The attachments that are `certain` are those that `gather` brings; of the others, the size is about right.
+        The attachments that are `certain` are those that `gather` brings; of the others the size is about right.
         """
-        return Gathered()
+        gathered = self._gathered(message, room, present, Shortening("", self._count), first=first, wait_s=0.0)
+        return Gathered(gathered.attachments, tuple(note for note in gathered.notes if note != UNTRUSTED))
+
+    def _gathered(
+        self, message: str, room: int, present: Collection[str], how: Shortening, *, first: bool, wait_s: float
+    ) -> Gathered:
+        room = room - room % _ROOM_STEP if room > _ROOM_STEP else room
+        opening = self._opening(room, wait_s) if first else Gathered()
+        room -= self._size(opening.attachments)
+        asked = wanted(message, self._codebase, self._workspace, wait_s)
+        gathering = Gathering(self._sources, self._codebase, self._count, how, frozenset(present))
+        mentioned = gathering.mentioned(asked, room)
+        room -= self._size(mentioned.attachments)
+        best = self._best(message, room, opening.attachments + mentioned.attachments) if first else ()
+        certain = (each for each in mentioned.attachments if each.certain)
+        rest = (each for each in mentioned.attachments if not each.certain)
+        notes = dict.fromkeys((*opening.notes, *asked.notes, *mentioned.notes))
+        return Gathered((*opening.attachments, *certain, *best, *rest), tuple(notes))
+
+    def _opening(self, room: int, wait_s: float) -> Gathered:
+        """What every conversation begins with, whatever is asked."""
+        trust = self._options.trust
+        told = Gathered() if trust is None else instructions(self._workspace.root, trust, self._count, room)
+        found, notes = self._folder_map(self._pack(room), wait_s)
+        return Gathered((*told.attachments, *found), (*told.notes, *notes))
+
+    def _pack(self, room: int) -> int:
+        return min(self._options.pack, int(room * _PACK_MOST))
+
+    def _folder_map(self, pack: int, wait_s: float) -> tuple[Sequence[Attachment], Sequence[str]]:
+        """The map, made once for what the index has; nothing when that is not ready in time."""
+        if pack <= 0:
+            return (), ()
+        self._codebase.start()
+        if not self._codebase.ready and not (wait_s and self._codebase.wait(wait_s)):
+            return (), (NOT_READY,)
+        budget = int(pack * MAP_SHARE)
+        with self._map_lock:
+            state = budget, self._codebase.changes
+            if self._map is None or self._map[0] != state:
+                self._map = state, folder_map(self._codebase, budget, self._count)
+            found = self._map[1]
+        return ((found,) if found else ()), ()
+
+    def _best(self, message: str, room: int, attached: Sequence[Attachment]) -> Sequence[Attachment]:
+        """What the index finds for the first question, in what the pack has left."""
+        budget = min(self._options.pack - int(self._options.pack * MAP_SHARE), self._pack(room))
+        if budget <= 0 or not self._codebase.ready:
+            return ()
+        paths = {each.path for each in attached}
+        return best_spans(self._codebase, self._sources, message, budget, self._count, paths)
+
+    def _size(self, attachments: Sequence[Attachment]) -> int:
+        return sum(self._count(each.text) for each in attachments)
+
+    def _not_twice(self, notes: Sequence[str]) -> tuple[str, ...]:
+        """The notes, but that the folder is not trusted only the first time."""
+        told, self._told = self._told, self._told or UNTRUSTED in notes
+        return tuple(note for note in notes if not (told and note == UNTRUSTED))

@@ -48,6 +48,7 @@ class Codebase:
     Attributes:
         root: the folder, without links in its path.
         progress: files read and files to read in the look that is under way.
+        changes: grows whenever a look found something new; while it stays, the same question has the same answer.
     """
 
     def __init__(self, root: Path, folder: Path | None = None) -> None:
@@ -58,6 +59,7 @@ class Codebase:
         """
         self.root = root.resolve()
         self.progress = (0, 0)
+        self.changes = 0
         self._folder = folder
         self._readers = Readers(index_path(self.root, folder))
         self._paths: tuple[str, ...] = ()
@@ -248,10 +250,12 @@ class Codebase:
                 # Another process writes. When it is done, the folder may be another one than was just listed.
                 self._notes = tuple(index.notes)
                 update = index.refresh(self._count, self._stopping)
+                self.changes += 1
             self._tell(index, update)
         self._publish(listing)
         if update is not None and (update.read or update.dropped):
             self._spell()
+            self.changes += 1
 
     def _spell(self) -> None:
         self._spellings = self._answer(lambda source: symbols(source.connection), self._spellings)

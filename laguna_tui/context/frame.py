@@ -1,6 +1,6 @@
 """How a file stands in a user's message: one line that says what it is, then its text between two fences.
 
-    src/cart.py (lines 9-12 of 30, in ShoppingCart)
+    src/cart.py (lines 9-12 of 30: ShoppingCart.total_price)
     ```
         def total_price(self):
     ```
@@ -12,6 +12,7 @@ business of this file: the safe encoder sees to that.
 """
 
 import re
+from collections.abc import Sequence
 
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.text_files import split_lines
@@ -29,11 +30,16 @@ def framed(path: str, text: str, facts: str) -> str:
     Args:
         path: relative to the folder, any name that a file can have.
         text: its newlines are "\\n".
-        facts: how much of the file this is, from `whole`, `lines` or `shortened`.
+        facts: how much of the file this is, from `whole`, `lines`, `stretches` or `shortened`.
     """
+    return headed(f"{shown(path)} ({facts})", text)
+
+
+def headed(head: str, text: str) -> str:
+    """A text under a line of our own that says what it is; ends in a newline."""
     fence = fence_for(text)
     line_end = "" if text.endswith("\n") or not text else "\n"
-    return f"{shown(path)} ({facts})\n{fence}\n{text}{line_end}{fence}\n"
+    return f"{head}\n{fence}\n{text}{line_end}{fence}\n"
 
 
 def fence_for(text: str) -> str:
@@ -49,11 +55,17 @@ def whole(count: int) -> str:
     return "empty" if count == 0 else f"{count} line{'s' * (count != 1)}"
 
 
-def lines(first: int, last: int, count: int, inside: str = "") -> str:
-    """Some lines of a file that has `count`, and the definition they belong to, if there is one to name."""
-    place = f", in {one_line(inside)}" if inside else ""
+def lines(first: int, last: int, count: int, what: str = "") -> str:
+    """Some lines of a file that has `count`; `what` names the definition that they are."""
     numbers = f"line {first}" if first == last else f"lines {first}-{last}"
-    return f"{numbers} of {count}{place}"
+    return f"{numbers} of {count}: {one_line(what)}" if what else f"{numbers} of {count}"
+
+
+def stretches(ranges: Sequence[tuple[int, int]], count: int) -> str:
+    """Several stretches of lines of a file that has `count`."""
+    if len(ranges) == 1:
+        return lines(*ranges[0], count)
+    return f"lines {', '.join(f'{first}-{last}' for first, last in ranges)} of {count}"
 
 
 def shortened(kept: int, count: int) -> str:

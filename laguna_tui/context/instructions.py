@@ -12,11 +12,11 @@ from pathlib import Path
 from laguna_tui.context import frame
 from laguna_tui.context.attachment import Attachment, Gathered
 from laguna_tui.context.blocks import BlockKind, Place
-from laguna_tui.context.frame import framed, plain
+from laguna_tui.context.frame import framed
+from laguna_tui.context.sources import Source, read_source
 from laguna_tui.context.tokens import Counter, largest
 from laguna_tui.context.trust import Trust, project_root
 from laguna_tui.repo.names import shown
-from laguna_tui.repo.text_files import decode, is_binary, split_lines
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 NAME = "AGENTS.md"
@@ -61,13 +61,16 @@ def _read(root: Path, folder: Path, places: list[Path], count: Counter, room: in
     for place in places:
         path = os.path.relpath(place / NAME, folder)
         try:
-            text = _text(workspace, (place / NAME).relative_to(root).as_posix(), path, notes)
+            inside = workspace.locate((place / NAME).relative_to(root).as_posix())
+            source = read_source(workspace, inside, LIMIT_BYTES)
         except WorkspaceError as error:
             notes.append(UNREADABLE.format(path=shown(path), reason=error))
             continue
-        if not text.strip():
+        if not source.text.strip():
             continue
-        attachment = _fitted(path, text, count, room)
+        if not source.complete:
+            notes.append(TOO_LARGE.format(path=shown(path), limit=LIMIT_BYTES, size=source.size))
+        attachment = _fitted(path, source, count, room)
         if attachment is None:
             notes.append(NO_ROOM.format(path=shown(path)))
             continue
@@ -78,30 +81,17 @@ def _read(root: Path, folder: Path, places: list[Path], count: Counter, room: in
     return Gathered(tuple(reversed(found)), tuple(notes))
 
 
-def _text(workspace: Workspace, inside: str, path: str, notes: list[str]) -> str:
-    """A file's text, its beginning if it is too large; WorkspaceError says why there is none."""
-    data, size = workspace.read_beginning(workspace.locate(inside), LIMIT_BYTES)
-    if is_binary(data):
-        raise WorkspaceError("it is a binary file")
-    text = plain(decode(data).text)
-    if size > LIMIT_BYTES:
-        notes.append(TOO_LARGE.format(path=shown(path), limit=LIMIT_BYTES, size=size))
-        # The last line may be torn.
-        text = text[: text[:-1].rfind("\n") + 1] or text
-    return text
-
-
-def _fitted(path: str, text: str, count: Counter, room: int) -> Attachment | None:
+def _fitted(path: str, source: Source, count: Counter, room: int) -> Attachment | None:
     """The file as it is put into the prompt: whole, or as many of its first lines as fit."""
-    lines = [f"{line}\n" for line in split_lines(text)]
-    whole = framed(path, text, f"{frame.whole(len(lines))}; {_WHOSE}")
+    lines = source.lines
+    whole = framed(path, source.text, f"{frame.whole(len(lines))}; {_WHOSE}")
     if count.within(whole, room) is not None:
         return Attachment(BlockKind.INSTRUCTIONS, path, path, whole, whole, Place.KEPT, "the folder is trusted")
 
     def cut(kept: int) -> str:
         mark = _CUT.format(first=kept + 1, last=len(lines))
         facts = f"{frame.shortened(kept, len(lines))}; {_WHOSE}"
-        return framed(path, "".join(lines[:kept]) + mark, facts)
+        return framed(path, "\n".join([*lines[:kept], mark]), facts)
 
     kept = largest(len(lines) - 1, lambda number: count(cut(number)) <= room)
     if not kept:

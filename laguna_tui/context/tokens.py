@@ -8,7 +8,7 @@ from collections.abc import Callable
 # Texts whose count is remembered: a folder's files and every piece that a shortening tries, a few times over.
 _REMEMBERED = 20_000
 # Code has three or four characters a token, indented JSON seven. What has more is blanks: not worth counting.
-_MOST_CHARS_A_TOKEN = 12
+MOST_CHARS_A_TOKEN = 12
 
 
 class Counter:
@@ -36,7 +36,7 @@ class Counter:
 
     def within(self, text: str, limit: int) -> int | None:
         """A text's tokens when there are at most `limit`, else None; of a text that is far too long, at no cost."""
-        if len(text) > limit * _MOST_CHARS_A_TOKEN:
+        if len(text) > limit * MOST_CHARS_A_TOKEN:
             return None
         tokens = self(text)
         return tokens if tokens <= limit else None

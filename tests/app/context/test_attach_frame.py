@@ -85,7 +85,7 @@ def test_a_fence_costs_no_more_than_the_rarer_mark():
 def test_the_facts_are_in_words():
     assert [frame.whole(count) for count in (0, 1, 2)] == ["empty", "1 line", "2 lines"]
     assert frame.lines(10, 20, 193) == "lines 10-20 of 193"
-    assert frame.lines(7, 7, 193, "ShoppingCart.total") == "line 7 of 193, in ShoppingCart.total"
+    assert frame.lines(7, 7, 193, "ShoppingCart.total") == "line 7 of 193: ShoppingCart.total"
     assert frame.shortened(120, 840) == "120 of 840 lines"
 
 

@@ -1,0 +1,173 @@
+"""What the mentions of one message bring along: exact lines, whole files while they fit, the rest shortened together.
+
+Made for one message and thrown away. Lines and definitions that were named take their room before files do. A folder is
+one thing: it is attached whole, or its files are shortened together, those first that fit the question best.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from laguna_tui.context import frame
+from laguna_tui.context.attachment import Attachment, Gathered, digest_of
+from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.context.frame import framed
+from laguna_tui.context.room import whole
+from laguna_tui.context.shortened import Shortening, framed_whole
+from laguna_tui.context.sources import Source, Sources
+from laguna_tui.context.tokens import Counter
+from laguna_tui.context.wanted import Exact, Group, Wanted, ranked
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.workspace import READ_LIMIT_BYTES, WorkspaceError
+
+# Less than this of a file is not worth its frame and the marks in it.
+_TOKENS_A_FILE = 64
+# Of so many characters for each token of room, nearly everything would be thrown away, and ranking them would take
+# longer than reading what is left.
+_CHARS_A_TOKEN = 128
+
+PRESENT = "{title} is in the conversation already"
+NO_ROOM = "{title} does not fit in the context that is left; mention less, or some of its lines"
+TOO_LARGE = "{title} is too large to be attached; mention some of its lines"
+SHORTENED = "{title} is shortened: {why}"
+SOME_OF = "{kept} of the {count} files in {folder} are attached, shortened to what fits the question best"
+
+
+@dataclass(slots=True)
+class _Files:
+    """A group that was read. size: tokens of all of it, None when it cannot be whole."""
+
+    group: Group
+    sources: list[Source]
+    size: int | None = None
+
+
+@dataclass(slots=True)
+class Gathering:
+    """One message's. present: digests of what the conversation holds."""
+
+    sources: Sources
+    codebase: Codebase
+    count: Counter
+    how: Shortening
+    present: frozenset[str]
+    _notes: list[str] = field(default_factory=list)
+
+    def mentioned(self, asked: Wanted, room: int) -> Gathered:
+        """Everything that is asked for, within so many tokens; what is shortened comes last."""
+        exact, large = self._that_fit(asked.exact, room)
+        room -= sum(self.count(each.text) for each in exact)
+        read = [self._read(group, room) for group in (*asked.groups, *large)]
+        files = [each for each in read if each.sources]
+        chosen = whole([each.size for each in files], room)
+        kept = [self.how.whole(source) for index in sorted(chosen) for source in _by_path(files[index])]
+        room -= sum(files[index].size or 0 for index in chosen)
+        shortened = self._shortened([each for index, each in enumerate(files) if index not in chosen], room)
+        covered = {each.path for each in kept}
+        exact = [each for each in exact if each.path not in covered]
+        return Gathered((*exact, *kept, *shortened), tuple(self._notes))
+
+    def _that_fit(self, asked: Sequence[Exact], room: int) -> tuple[list[Attachment], list[Group]]:
+        """The lines that fit, and the files of definitions that do not: those can be shortened."""
+        fit: list[Attachment] = []
+        large: list[Group] = []
+        for each in asked:
+            attachment = self._exact(each)
+            if attachment is None:
+                continue
+            size = self.count.within(attachment.text, room)
+            if size is not None:
+                room -= size
+                fit.append(attachment)
+            elif each.symbol:
+                large.append(Group((each.path,)))
+            else:
+                self._notes.append(NO_ROOM.format(title=attachment.title))
+        return fit, large
+
+    def _exact(self, asked: Exact) -> Attachment | None:
+        """Lines as they stand; None when they are gone, or in the conversation already."""
+        source = self._source(asked.path, READ_LIMIT_BYTES)
+        if source is None:
+            return None
+        count = len(source.lines)
+        last = min(asked.last, count)
+        body = "".join(f"{line}\n" for line in source.lines[asked.first - 1 : last])
+        text = framed(asked.path, body, frame.lines(asked.first, last, count, asked.symbol))
+        place = f"{shown(asked.path)}:{asked.first}" + f"-{last}" * (last > asked.first)
+        title = f"{frame.one_line(asked.symbol)} ({place})" if asked.symbol else place
+        if self._is_present(title, asked.path, text):
+            return None
+        return Attachment(BlockKind.FILE, title, asked.path, text, text, Place.KEPT, "you named these lines")
+
+    def _read(self, group: Group, room: int) -> _Files:
+        """A group's files that are not in the conversation yet, as far as they can matter."""
+        read = _Files(group, [])
+        chars = 0
+        for path in self._ordered(group):
+            if self.how.should_stop() or chars > room * _CHARS_A_TOKEN or len(read.sources) * _TOKENS_A_FILE > room:
+                return read
+            source = self._source(path)
+            if source is not None and not self._is_present(shown(path), path, framed_whole(source)):
+                read.sources.append(source)
+                chars += len(source.text)
+        read.size = self._size(read.sources, room)
+        return read
+
+    def _ordered(self, group: Group) -> Sequence[str]:
+        """A folder's files that fit the question first; without a question as they are."""
+        if group.folder is None or not self.how.question:
+            return group.paths
+        return ranked(group.paths, self.how.question, self.codebase)
+
+    def _source(self, path: str, limit: int | None = None) -> Source | None:
+        try:
+            source = self.sources.read(path) if limit is None else self.sources.read(path, limit)
+        except WorkspaceError as error:
+            self._notes.append(str(error))
+            return None
+        if not source.complete:
+            self._notes.append(TOO_LARGE.format(title=shown(path)))
+            return None
+        return source
+
+    def _size(self, sources: Sequence[Source], room: int) -> int | None:
+        """The tokens of whole files, None when they are more than there is room."""
+        total = 0
+        for source in sources:
+            size = self.count.within(framed_whole(source), room - total)
+            if size is None:
+                return None
+            total += size
+        return total
+
+    def _shortened(self, files: Sequence[_Files], room: int) -> list[Attachment]:
+        made = self.how.attachments([source for each in files for source in each.sources], room)
+        by_path = {each.path: each for each in made}
+        for each in files:
+            self._notes += _told(each, by_path)
+        return [each for each in made if not self._is_present(each.title, each.path, each.text)]
+
+    def _is_present(self, title: str, path: str, text: str) -> bool:
+        """Whether the conversation holds exactly this; says so."""
+        found = digest_of(path, text) in self.present
+        if found:
+            self._notes.append(PRESENT.format(title=title))
+        return found
+
+
+def _by_path(files: _Files) -> list[Source]:
+    return sorted(files.sources, key=lambda source: source.path)
+
+
+def _told(files: _Files, made: dict[str, Attachment]) -> Iterator[str]:
+    """What became of a group that did not fit."""
+    kept = [made[source.path] for source in files.sources if source.path in made]
+    folder = files.group.folder
+    title = shown(files.group.paths[0] if folder is None else f"{folder}/" if folder else "this folder")
+    if not kept:
+        yield NO_ROOM.format(title=title)
+    elif folder is not None:
+        yield SOME_OF.format(kept=len(kept), count=len(files.group.paths), folder=title)
+    elif kept[0].place is Place.SHORTENED:
+        yield SHORTENED.format(title=title, why=kept[0].why)

@@ -1,0 +1,108 @@
+"""What a conversation begins with when nothing was read yet: a map of the folder, and the code that fits the question.
+
+Frozen: the same question about the same files gives the same bytes, and nothing in it moves by itself (no time, no
+git state). The map does not depend on the question, so it stands before everything that does. Both come from the index
+as it is; who waits for that, and how long, is decided elsewhere.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from laguna_tui.context.attachment import Attachment
+from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.context.frame import framed, headed, stretches
+from laguna_tui.context.sources import Source, Sources
+from laguna_tui.context.tokens import Counter
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.workspace import WorkspaceError
+
+# A map says where things are; code that answers the question says more, so it gets the larger part.
+MAP_SHARE = 0.4
+# Fewer tokens than this hold no map worth its head.
+MIN_TOKENS = 64
+# The first few places are right nearly always; far down the list the words only happen to be the same.
+_SPANS = 12
+_WORTH = 0.25
+_BETWEEN = "…\n"
+_MAP_TITLE = "map of the folder"
+_MAP_HEAD = "Map of the folder: its {shown} most important of {known} definitions, each with its line"
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some lines of one file that the index found, best first; `ranges` are sorted and apart."""
+
+    source: Source
+    ranges: tuple[tuple[int, int], ...]
+
+    def framed(self) -> str:
+        lines = self.source.lines
+        parts = ("".join(f"{line}\n" for line in lines[first - 1 : last]) for first, last in self.ranges)
+        return framed(self.source.path, _BETWEEN.join(parts), stretches(self.ranges, len(lines)))
+
+
+def folder_map(codebase: Codebase, budget: int, count: Counter) -> Attachment | None:
+    """The map of the folder within so many tokens, framing included; None when there is nothing to show."""
+    head = count(headed(_MAP_HEAD.format(shown=10**4, known=10**6), ""))
+    if budget < head + MIN_TOKENS:
+        return None
+    room = budget - head
+    found = codebase.map(room, lambda text: room + 1 if (tokens := count.within(text, room)) is None else tokens)
+    if not found.text:
+        return None
+    text = headed(_MAP_HEAD.format(shown=found.shown, known=found.known), found.text)
+    why = f"the {found.shown} definitions that others use most"
+    return Attachment(BlockKind.MAP, _MAP_TITLE, "", text, text, Place.KEPT, why)
+
+
+def best_spans(
+    codebase: Codebase, sources: Sources, question: str, budget: int, count: Counter, without: Collection[str] = ()
+) -> tuple[Attachment, ...]:
+    """The code that the index ranks best for the question, within so many tokens, one attachment a file.
+
+    Args:
+        without: paths that are attached anyway.
+    """
+    pieces: dict[str, _Piece] = {}
+    costs: dict[str, int] = {}
+    found = codebase.search(question, _SPANS)
+    for result in found:
+        unit = result.unit
+        if unit.path in without or result.score < found[0].score * _WORTH:
+            continue
+        piece = _with(pieces.get(unit.path), sources, unit.path, unit.line, unit.end)
+        cost = None if piece is None else count.within(piece.framed(), budget)
+        if piece is None or cost is None or sum({**costs, unit.path: cost}.values()) > budget:
+            continue
+        pieces[unit.path], costs[unit.path] = piece, cost
+    return tuple(map(_attached, pieces.values()))
+
+
+def _with(piece: _Piece | None, sources: Sources, path: str, first: int, last: int) -> _Piece | None:
+    """The piece with some more lines; None when the file cannot be read or no longer has them."""
+    if piece is None:
+        try:
+            piece = _Piece(sources.read(path), ())
+        except WorkspaceError:
+            return None
+    last = min(last, len(piece.source.lines))
+    return replace(piece, ranges=_joined([*piece.ranges, (first, last)])) if first <= last else None
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The ranges sorted, those that touch as one."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(joined[-1][1], last)
+        else:
+            joined.append((first, last))
+    return tuple(joined)
+
+
+def _attached(piece: _Piece) -> Attachment:
+    path, text = piece.source.path, piece.framed()
+    numbers = ", ".join(f"{first}-{last}" for first, last in piece.ranges)
+    title = f"{shown(path)}:{numbers}"
+    return Attachment(BlockKind.FILE, title, path, text, text, Place.KEPT, "fits the question best", certain=False)

@@ -1,0 +1,97 @@
+"""Files that do not fit, shortened together to the room there is, each in its frame."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from laguna_engine.compress.compressor import Compression, Part, SpanScorer, compress
+from laguna_tui.context import frame
+from laguna_tui.context.attachment import Attachment
+from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.documents import document
+from laguna_tui.context.frame import framed
+from laguna_tui.context.sources import Source
+from laguna_tui.context.tokens import Counter
+from laguna_tui.repo.names import shown
+
+# A file that the user shortens keeps so much: callees of a call that is asked about are still there nearly always.
+KEEP = 0.3
+# Two texts can have a token more together than apart.
+_SEAM = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shortening:
+    """How files are shortened: for which question, by what, and until when. measure: the tokens of a text."""
+
+    question: str
+    measure: Counter
+    scorer: SpanScorer | None = None
+    should_stop: Callable[[], bool] = lambda: False
+
+    def attachments(self, sources: Sequence[Source], room: int) -> list[Attachment]:
+        """As much of the files as fits; files of which nothing would be left are not among them."""
+        heads = [self._head(source) for source in sources]
+        while heads and sum(heads) >= room:
+            heads.pop()
+        chosen = sources[: len(heads)]
+        if not chosen:
+            return []
+        found = self._compressed(chosen, room - sum(heads))
+        parts = [(source, part) for source, part in zip(chosen, found.parts, strict=True) if part.kept]
+        made = [self._attachment(source, part, found.scored_by) for source, part in parts]
+        # Only what must not be touched can be too much; the files that matter least go first.
+        while made and sum(self.measure(each.text) for each in made) > room:
+            made.pop()
+        return made
+
+    def whole(self, source: Source) -> Attachment:
+        """A file with nothing left out, which the user may have shortened."""
+
+        @cache
+        def shorter() -> str:
+            budget = max(1, int(self.measure(source.text) * KEEP))
+            plain = Shortening(self.question, self.measure)
+            return framed_part(source, plain._compressed([source], budget).parts[0])
+
+        text = framed_whole(source)
+        return Attachment(
+            BlockKind.FILE, shown(source.path), source.path, text, text, Place.KEPT, "it fits", shorter=shorter
+        )
+
+    def _compressed(self, sources: Sequence[Source], budget: int) -> Compression:
+        documents = [document(shown(source.path), source.text) for source in sources]
+        return compress(documents, self.question, budget, self.measure, self.scorer, self.should_stop)
+
+    def _head(self, source: Source) -> int:
+        count = len(source.lines)
+        return self.measure(framed(source.path, "", frame.shortened(count, count))) + _SEAM
+
+    def _attachment(self, source: Source, part: Part, scored_by: str) -> Attachment:
+        text, everything = framed_part(source, part), framed_whole(source)
+        if not part.dropped:
+            return self.whole(source)
+        why = f"{_kept_lines(part)} of {len(source.lines)} lines fit, chosen by {scored_by}"
+        return Attachment(
+            BlockKind.FILE, shown(source.path), source.path, text, everything, Place.SHORTENED, why,
+            shorter=lambda: text, certain=False,
+        )  # fmt: skip
+
+
+def framed_whole(source: Source) -> str:
+    """A file's frame with all of it in it."""
+    return framed(source.path, source.text, frame.whole(len(source.lines)))
+
+
+def framed_part(source: Source, part: Part) -> str:
+    """A file's frame with what is left of it."""
+    return framed(source.path, part.text, frame.shortened(_kept_lines(part), len(source.lines)))
+
+
+def _kept_lines(part: Part) -> int:
+    """How many of the file's lines stand in the text."""
+    lines: set[int] = set()
+    for _, start, length in part.copies:
+        first, last = part.document.lines(start, start + length)
+        lines.update(range(first, last + 1))
+    return len(lines)

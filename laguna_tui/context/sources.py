@@ -1,0 +1,110 @@
+"""The folder's files as text: read safely, only as far as is needed, and not twice while they stay as they are."""
+
+import os
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from laguna_tui.context.frame import plain
+from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.text_files import TextFile, decode, is_binary
+from laguna_tui.repo.workspace import UnreadableError, Workspace
+
+# A few files as large as they may be, or a folder with thousands.
+_REMEMBERED_CHARS = 32 * 1024 * 1024
+# The longest character, in bytes, of what UTF-8, UTF-16 and UTF-32 write.
+_CHARACTER_BYTES = 4
+
+_Stamp = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file. text: its lines, each ending in a newline. size: its bytes. read: so many of them made the text."""
+
+    path: str
+    text: str = field(repr=False)
+    size: int
+    read: int
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of `text`, without their newlines."""
+        return self.text.split("\n")[:-1]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole file was read."""
+        return self.read >= self.size
+
+
+class Sources:
+    """The files of a workspace. Any thread."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._known: OrderedDict[tuple[str, int], tuple[_Stamp, Source]] = OrderedDict()
+        self._chars = 0
+        self._lock = threading.Lock()
+
+    def read(self, path: str, limit: int = SEARCH_LIMIT_BYTES) -> Source:
+        """A file's text, or that of its first `limit` bytes.
+
+        Args:
+            path: as the workspace locates it.
+
+        Raises:
+            WorkspaceError: it cannot be read, or is no text; the message is a sentence.
+        """
+        stamp = self._stamp(path)
+        with self._lock:
+            known = self._known.get((path, limit))
+            if known is not None and stamp is not None and known[0] == stamp:
+                self._known.move_to_end((path, limit))
+                return known[1]
+        source = read_source(self._workspace, path, limit)
+        if stamp is not None:
+            self._remember(path, limit, stamp, source)
+        return source
+
+    def _stamp(self, path: str) -> _Stamp | None:
+        """What changes when a file does."""
+        try:
+            status = os.lstat(self._workspace.root / path)
+        except (OSError, ValueError):
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+    def _remember(self, path: str, limit: int, stamp: _Stamp, source: Source) -> None:
+        with self._lock:
+            before = self._known.pop((path, limit), None)
+            self._known[path, limit] = stamp, source
+            self._chars += len(source.text) - (len(before[1].text) if before else 0)
+            while self._chars > _REMEMBERED_CHARS:
+                self._chars -= len(self._known.popitem(last=False)[1][1].text)
+
+
+def read_source(workspace: Workspace, path: str, limit: int) -> Source:
+    """A file's text as it is now, or that of its first `limit` bytes without a torn line at the end.
+
+    Raises:
+        WorkspaceError: it cannot be read, or is no text; the message is a sentence.
+    """
+    data, size = workspace.read_beginning(path, limit)
+    if is_binary(data):
+        raise UnreadableError(f"{shown(path)} is a binary file; try another file")
+    if len(data) >= size:
+        return Source(path, plain(decode(data).text), size, size)
+    text = plain(_untorn(data).text)
+    return Source(path, text[: text.rfind("\n", 0, -1) + 1] or text, size, len(data))
+
+
+def _untorn(data: bytes) -> TextFile:
+    """The text of a file's first bytes, whose last character may be torn: that must not make it another encoding."""
+    for cut in range(_CHARACTER_BYTES):
+        found = decode(data[: len(data) - cut])
+        if found.encoding.startswith("utf"):
+            return found
+    return decode(data)

@@ -1,0 +1,84 @@
+"""What a message's mentions ask for: exact lines, and groups of files. Resolves; counts nothing and cuts nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.context.mentions import mentions
+from laguna_tui.context.resolve import MentionKind, Resolved, Unresolved, resolve
+from laguna_tui.repo.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Some lines of one file, never shortened. symbol: the definition that they are, "" for lines that were named."""
+
+    path: str
+    first: int
+    last: int
+    symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The files of one mention; `folder` is None when it is a file."""
+
+    paths: tuple[str, ...]
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Everything that a message asks for, in its order, each file in one group only."""
+
+    exact: tuple[Exact, ...]
+    groups: tuple[Group, ...]
+    notes: tuple[str, ...]
+
+
+def wanted(message: str, codebase: Codebase, workspace: Workspace, wait_s: float = 0.0) -> Wanted:
+    """What the mentions of a message ask for.
+
+    Args:
+        wait_s: seconds to wait for the index where a name can only be looked up there.
+    """
+    exact: dict[Exact, None] = {}
+    files: dict[str, None] = {}
+    folders: dict[str, tuple[str, ...]] = {}
+    notes: dict[str, None] = {}
+    for mention in mentions(message):
+        found = resolve(mention, codebase, workspace, wait_s)
+        match found:
+            case Unresolved(sentence=sentence):
+                notes[sentence] = None
+            case Resolved(first=int(first), last=int(last)):
+                exact[Exact(found.path, first, last, found.symbol)] = None
+            case Resolved(kind=MentionKind.FOLDER):
+                folders[found.path] = found.paths
+            case _:
+                files[found.path] = None
+    return Wanted(tuple(exact), tuple(_groups(files, folders)), tuple(notes))
+
+
+def ranked(paths: Sequence[str], question: str, codebase: Codebase) -> list[str]:
+    """A folder's files, those that the index finds for the question first, the others by their paths."""
+    inside = set(paths)
+    found = (result.unit.path for result in codebase.search(question, _SEARCHED))
+    best = dict.fromkeys(path for path in found if path in inside)
+    return [*best, *(path for path in paths if path not in best)]
+
+
+# More places than this no folder's ranking needs: what comes later has next to nothing in common with the question.
+_SEARCHED = 200
+
+
+def _groups(files: dict[str, None], folders: dict[str, tuple[str, ...]]) -> list[Group]:
+    """Single files first; a file of two folders belongs to the one that was named first."""
+    taken = set(files)
+    groups = [Group((path,)) for path in files]
+    for folder, paths in folders.items():
+        left = tuple(path for path in paths if path not in taken)
+        taken.update(left)
+        if left:
+            groups.append(Group(left, folder))
+    return groups
