@@ -18,8 +18,10 @@ from laguna_tui.repo import git
 
 # Larger files are data or logs; searching them would cost seconds and fill the context with noise.
 SEARCH_LIMIT_BYTES = 4 * 1024 * 1024
-# The largest repositories have about this many; a home folder has more, and looking through it would take minutes.
-MAX_FILES = 100_000
+# The largest repositories have half as many. Each takes a quarter of a kilobyte here, and a millionth of a minute.
+MAX_FILES = 1_000_000
+# Between two looks at whether the user stopped.
+_STRIDE = 1_000
 # Without git, these are never source.
 _DEFAULT_IGNORES = """
     .hg .svn .jj __pycache__ .mypy_cache .ruff_cache .pytest_cache .hypothesis .tox .nox .venv venv
@@ -51,11 +53,19 @@ class Listing:
 
 def walk(root: Path, should_stop: Callable[[], bool] = lambda: False) -> Listing:
     """The folder's files: as git lists them, else by walking with the `.gitignore` files, near ones first."""
-    listed = git.list_files(root) if git.is_repository(root) else None
+    listed = git.list_files(root, should_stop) if git.is_repository(root) else None
     # A folder that its own repository ignores has no files in git's eyes; the user still wants to look at it.
     found = sorted(set(listed)) if listed else _walked(root, should_stop)
     paths = iter(found)
-    entries = [entry for path in islice(paths, MAX_FILES) if (entry := _entry(root, path))]
+    entries: list[Entry] = []
+    looked_at = 0
+    while (
+        looked_at < MAX_FILES
+        and not should_stop()
+        and (some := list(islice(paths, min(_STRIDE, MAX_FILES - looked_at))))
+    ):
+        entries += filter(None, (_entry(root, path) for path in some))
+        looked_at += len(some)
     complete = next(paths, None) is None and not should_stop()
     return Listing(tuple(sorted(entries, key=lambda entry: entry.path)), complete)
 

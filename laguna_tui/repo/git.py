@@ -8,12 +8,17 @@ every function returns None when git is missing, slow or unwilling.
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 # A status that takes longer than this is not worth waiting for before the first answer.
 GIT_TIMEOUT_S = 5.0
+# Without git's list every folder is walked and every ignore file obeyed here, which takes longer still.
+LIST_TIMEOUT_S = 60.0
+# How soon a stop by the user is noticed.
+_POLL_S = 0.05
 
 _GUARDS = {
     "core.fsmonitor": "false",
@@ -52,9 +57,10 @@ def is_repository(folder: Path) -> bool:
     return any((place / ".git").exists() for place in (folder, *folder.parents))
 
 
-def list_files(folder: Path) -> list[str] | None:
+def list_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
     """Paths below the folder that are tracked, or new and not ignored; relative to it, in git's order."""
-    listed = _git(folder, ("ls-files", "-co", "--exclude-standard", "-z"))
+    command = ("ls-files", "-co", "--exclude-standard", "-z")
+    listed = _git(folder, command, timeout_s=LIST_TIMEOUT_S, should_stop=should_stop)
     return None if listed is None else [os.fsdecode(path) for path in listed.split(b"\0") if path]
 
 
@@ -86,25 +92,44 @@ def _without_filters(folder: Path) -> dict[str, str]:
     }
 
 
-def _git(folder: Path, command: Sequence[str], settings: Mapping[str, str] | None = None) -> bytes | None:
-    """What git prints, or None when it is missing, fails or takes too long."""
+def _git(
+    folder: Path,
+    command: Sequence[str],
+    settings: Mapping[str, str] | None = None,
+    timeout_s: float = GIT_TIMEOUT_S,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> bytes | None:
+    """What git prints, or None when it is missing, fails, takes too long or was stopped."""
     program = shutil.which("git")
     if program is None:
         return None
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [program, "--no-pager", *command],
             cwd=folder,
             env=_environment({**_GUARDS, **(settings or {})}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=GIT_TIMEOUT_S,
-            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return None
-    return done.stdout if done.returncode == 0 else None
+    with process:
+        try:
+            printed = _printed(process, time.monotonic() + timeout_s, should_stop)
+        finally:
+            process.kill()  # does nothing to one that has ended
+        return printed if process.wait() == 0 else None
+
+
+def _printed(process: subprocess.Popen[bytes], deadline: float, should_stop: Callable[[], bool]) -> bytes | None:
+    """All that a process prints until it ends; None when there is no time for that."""
+    while time.monotonic() < deadline and not should_stop():
+        try:
+            return process.communicate(timeout=_POLL_S)[0]
+        except subprocess.TimeoutExpired:
+            continue
+    return None
 
 
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:

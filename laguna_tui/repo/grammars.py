@@ -5,7 +5,10 @@ A grammar that is missing or does not fit the installed tree-sitter is no error:
 
 import importlib
 import time
+from collections.abc import Mapping
 from functools import cache
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, QueryError, Tree
@@ -54,6 +57,27 @@ def language_name(path: str) -> str | None:
     if dot <= path.rfind("/"):
         return None
     return LANGUAGE_OF.get(path[dot:].lower())
+
+
+@cache
+def fingerprints() -> Mapping[str, str]:
+    """What each language's files are parsed with, by the language's name: another value gives other results.
+
+    Reads the installed packages' versions; loads none of them.
+    """
+    core = _version("tree_sitter")
+    return {
+        name: blake2b(repr((core, _version(tags.module), *tags)).encode(), digest_size=8).hexdigest()
+        for name, (tags, _) in TAGS.items()
+    }
+
+
+def _version(module: str) -> str:
+    """The version of the package that a module comes from; packages are named like their modules."""
+    try:
+        return version(module)
+    except PackageNotFoundError:
+        return ""
 
 
 @cache

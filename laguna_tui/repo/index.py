@@ -5,6 +5,7 @@ index is begun again, and where none can be written it lives in memory.
 """
 
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,9 +25,10 @@ from laguna_tui.repo.update import Progress, Update, update
 IN_MEMORY = "the index is kept in memory only and made again each time, because {path} cannot be written: {reason}"
 BEGUN_AGAIN = "the index was begun again: {reason}"
 BUSY = "another laguna-tui is indexing this folder; the answer is from what it has until now"
-# The graph changes little with a few files, and making it reads all references.
+# Making the graph reads all references. So long nobody waits for; where it takes longer, the graph of a folder changes
+# little with a few of its files.
+_GRAPH_AT_ONCE_S = 0.2
 _GRAPH_SHARE = 0.01
-_GRAPH_FILES = 20
 # The user may press Ctrl-C meanwhile.
 _LOCK_POLL_S = 0.1
 
@@ -133,16 +135,25 @@ class Index:
         return done
 
     def _count_changes(self, changes: int) -> None:
-        """Make the graph anew when enough has changed since it was made."""
-        row = self.connection.execute("select value from meta where key = 'changes'").fetchone()
-        total = changes + (row[0] if row else 0)
+        """Make the graph anew when that takes no time worth speaking of, or when enough has changed since it was made.
+
+        The rule: with any change where making it took at most `_GRAPH_AT_ONCE_S` the last time; else when the changed
+        files are more than `_GRAPH_SHARE` of all.
+        """
+        made = self._get("graph_seconds")
         files = self.connection.execute("select count(*) from files").fetchone()[0]
-        made = self.connection.execute("select 1 from meta where key = 'graph'").fetchone() is not None
-        if not made or total > max(_GRAPH_FILES, files * _GRAPH_SHARE):
+        total = changes + (self._get("changes") or 0)
+        if made is None or (total and (made <= _GRAPH_AT_ONCE_S or total > files * _GRAPH_SHARE)):
+            began = time.monotonic()
             self._set("graph", save_graph(build_graph(self.connection)))
+            self._set("graph_seconds", time.monotonic() - began)
             total = 0
-        if changes or not made:
+        if changes or made is None:
             self._set("changes", total)
+
+    def _get(self, key: str) -> float | None:
+        row = self.connection.execute("select value from meta where key = ?", (key,)).fetchone()
+        return row[0] if row else None
 
     def _set(self, key: str, value: object) -> None:
         self.connection.execute("insert or replace into meta (key, value) values (?, ?)", (key, value))

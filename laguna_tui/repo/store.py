@@ -14,8 +14,9 @@ import platformdirs
 _APP = "laguna-tui"
 FOLDER_VARIABLE = "LAGUNA_TUI_INDEX"
 """An environment variable that moves the folder of the indexes."""
-VERSION = 2
-"""Of the tables and of what is put into them; another one is begun again."""
+VERSION = 3
+"""Of the tables and of what is put into them; another one is begun again. Grammars and their queries have versions of
+their own (`grammars.fingerprints`): where one changes, its files are parsed again."""
 _APPLICATION_ID = 0x4C61_6758
 # An index is about as large as the source it covers.
 MAX_BYTES = 2 * 1024**3

@@ -5,9 +5,10 @@ from itertools import islice
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.arguments import check_names, text
+from laguna_tui.agent.tools.matching import BUDGET_S, Clock
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
-from laguna_tui.agent.tools.symbol_lines import INCOMPLETE, symbol_line
+from laguna_tui.agent.tools.symbol_lines import incomplete, symbol_line
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.globs import is_glob, matches
 from laguna_tui.repo.names import shown
@@ -39,8 +40,8 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     """
     check_names(arguments, ("pattern",))
     pattern = text(arguments, "pattern").strip()
-    listing = workspace.files(should_stop)
-    notes = [] if listing.complete else [INCOMPLETE]
+    listing = workspace.files(Clock(should_stop, BUDGET_S).is_over)
+    notes = [] if listing.complete else [incomplete(len(listing.entries))]
     paths = _matching(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
     if not paths:
         return Answer("\n".join([f"no files match {pattern}", *notes]))

@@ -54,8 +54,12 @@ class Clock:
         Raises:
             OutOfTime: there is none left.
         """
-        if self._should_stop() or time.monotonic() > self._deadline:
+        if self.is_over():
             raise OutOfTime
+
+    def is_over(self) -> bool:
+        """Whether there is no time left."""
+        return self._should_stop() or time.monotonic() > self._deadline
 
 
 class Matcher(Protocol):

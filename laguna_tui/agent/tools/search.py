@@ -9,7 +9,7 @@ from laguna_tui.agent.tools.matching import BUDGET_S, Clock, Match, Matcher, Out
 from laguna_tui.agent.tools.patterns import PATTERN_LIMIT_CHARS, SearchPattern, prepare
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
-from laguna_tui.agent.tools.symbol_lines import INCOMPLETE, symbol_at, symbol_line
+from laguna_tui.agent.tools.symbol_lines import incomplete, symbol_at, symbol_line
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, Entry, Listing
 from laguna_tui.repo.languages import language_of
 from laguna_tui.repo.names import shown
@@ -57,9 +57,10 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     pattern = text(arguments, "pattern")
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
-    listing = _listing(workspace, text(arguments, "path", ""), should_stop)
-    hits, notes = _collect(workspace, listing.entries, prepare(pattern), Clock(should_stop, BUDGET_S))
-    notes += [] if listing.complete else [INCOMPLETE]
+    clock = Clock(should_stop, BUDGET_S)
+    listing = _listing(workspace, text(arguments, "path", ""), clock.is_over)
+    hits, notes = _collect(workspace, listing.entries, prepare(pattern), clock)
+    notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
         return Answer("\n".join([f"no matches for {pattern}", *notes]))
     hits.sort(key=lambda hit: not hit.defines)  # stable: both groups stay in path order

@@ -3,15 +3,17 @@
 A model picks the right line far more often when the name stands before the path than after it.
 """
 
-from laguna_tui.repo.files import MAX_FILES
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.outline import Outline
 
 # Enough for any signature's first line.
 CODE_CHARS = 120
 NO_SYMBOL = "-"
-INCOMPLETE = f"… only {MAX_FILES:,} files were looked at; start in a smaller folder"
-"""The last line when the folder has more files than are looked at."""
+
+
+def incomplete(count: int) -> str:
+    """The last line when the folder has more files than could be looked at in time."""
+    return f"… only the first {count:,} files were looked at; start in a smaller folder"
 
 
 def symbol_line(symbol: str, path: str, line: int, code: str) -> str:

@@ -9,12 +9,12 @@ import sys
 import pytest
 from filelock import FileLock
 
+from laguna_tui.repo import grammars, parsing, store, tags
 from laguna_tui.repo import index as index_module
-from laguna_tui.repo import parsing, store
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.pool import parse_all
 from laguna_tui.repo.writer import pack_spans, unpack_spans
-from tests.app.repo.conftest import write
+from tests.app.repo.conftest import FILES, write
 
 OLD_NS = 1_600_000_000_000_000_000
 
@@ -80,8 +80,8 @@ def test_a_file_that_only_looks_changed_is_not_parsed_again(shop, index):
 def test_a_stop_keeps_what_was_read_and_the_next_refresh_goes_on(shop, cache, monkeypatch):
     monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
     with Index.open(shop, cache) as index:
-        asked = iter(range(100))
-        done = index.refresh(should_stop=lambda: next(asked) > 4, workers=0)
+        seen = []
+        done = index.refresh(lambda *_: seen.append(_), should_stop=lambda: len(seen) > 1, workers=0)
         assert not done.complete
         assert 0 < done.read < 6
         assert index.refresh(workers=0).files == 6
@@ -173,14 +173,94 @@ def test_a_file_that_is_too_large_is_known_by_name_only(shop, index):
     assert index.refresh(workers=0).read <= 1
 
 
-def test_an_index_that_is_full_says_so_and_keeps_what_it_has(shop, cache, monkeypatch):
+@pytest.fixture
+def full(shop, cache, monkeypatch):
+    """An index with room for some of twenty files."""
     monkeypatch.setattr(store, "MAX_BYTES", 60 * 8192)
     monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
-    write(shop, {f"many/m{number}.py": "".join(f"w{number}x{i} = {i}\n" for i in range(3000)) for number in range(12)})
+    monkeypatch.setattr("laguna_tui.repo.update._FULL_SHARE", 0.5)
+    write(shop, {f"many/m{number}.py": "".join(f"w{number}x{i} = {i}\n" for i in range(300)) for number in range(20)})
+    write(shop, {"aaa.md": "# Prose\n"})
     with Index.open(shop, cache) as index:
-        done = index.refresh(workers=0)
-        assert done.full
-        assert index.connection.execute("select count(*) from files").fetchone()[0] > 0
+        yield index
+
+
+def known(index):
+    return {os.fsdecode(path) for (path,) in index.connection.execute("select path from files")}
+
+
+def test_an_index_that_is_full_says_what_is_missing_and_keeps_code_rather_than_prose(full):
+    done = full.refresh(workers=0)
+    assert done.full
+    assert 0 < len(known(full)) == done.files - done.left_out
+    assert done.notes == (
+        f"the index is full: {done.left_out} of {done.files} files are not in it; index a smaller folder",
+    )
+    assert not {"aaa.md", "README.md"} & known(full)
+
+
+def test_a_full_index_does_not_try_again_until_something_leaves_it(full, shop):
+    left_out = full.refresh(workers=0).left_out
+    again = full.refresh(workers=0)
+    assert (again.read, again.left_out) == (0, left_out)
+    for path in known(full):
+        (shop / path).unlink()
+    assert full.refresh(workers=0).read > 0
+
+
+def test_with_another_grammar_only_its_files_are_parsed_again(shop, index, monkeypatch):
+    age(shop)
+    index.refresh(workers=0)
+    upgraded = {**grammars.fingerprints(), "typescript": "of a later version"}
+    monkeypatch.setattr("laguna_tui.repo.update.fingerprints", lambda: upgraded)
+    index.connection.execute("delete from symbols where qualified = 'CartView'")
+    assert index.refresh(workers=0).read == 1
+    assert "CartView" in symbols(index)
+    assert index.refresh(workers=0).read == 0
+
+
+def test_a_grammar_is_known_by_its_package_and_its_queries(monkeypatch):
+    before = grammars.fingerprints()
+    assert before.keys() == tags.TAGS.keys()
+    python, suffixes = tags.TAGS["python"]
+    monkeypatch.setitem(grammars.TAGS, "python", (python._replace(references="(call) @reference"), suffixes))
+    grammars.fingerprints.cache_clear()
+    changed = {name for name, value in grammars.fingerprints().items() if value != before[name]}
+    grammars.fingerprints.cache_clear()
+    assert changed == {"python"}
+
+
+def rank_of(index, path):
+    (file,) = index.connection.execute("select id from files where path = ?", (os.fsencode(path),)).fetchone()
+    return index.graph().values(index.graph().rank, [file])[file]
+
+
+def test_in_a_small_folder_one_changed_file_changes_the_graph(shop, index):
+    before = rank_of(index, "web/cart.ts")
+    write(shop, {"web/page.ts": "import { CartView } from './cart';\nexport const page = new CartView();\n"})
+    index.refresh(workers=0)
+    assert rank_of(index, "web/cart.ts") > before
+
+
+def test_in_a_large_folder_the_graph_waits_for_a_hundredth_of_the_files(shop, index, monkeypatch):
+    monkeypatch.setattr(index_module, "_GRAPH_AT_ONCE_S", -1.0)
+    monkeypatch.setattr(index_module, "_GRAPH_SHARE", 0.33)
+    for number, nodes in ((1, 6), (2, 6), (3, 9)):
+        write(shop, {f"web/page{number}.ts": f"export const page{number} = {number};\n"})
+        index.refresh(workers=0)
+        assert len(index.graph().files) == nodes
+
+
+def test_names_that_are_no_text_are_compared_like_all_others(shop, index):
+    age(shop)
+    odd = [os.fsdecode(name) for name in (b"\xff.py", b"\xee\x80\x80.py", b"\xf0\x9f\x98\x80.py", b"z\x80a.py")]
+    write(shop, dict.fromkeys(odd, "x = 1\n"))
+    age(shop)
+    assert index.refresh(workers=0).read == 4
+    (shop / odd[1]).unlink()
+    done = index.refresh(workers=0)
+    assert (done.read, done.dropped) == (0, 1)
+    assert known(index) == {*(name for name in odd if name != odd[1]), *FILES}
 
 
 def test_old_indexes_make_room(tmp_path, monkeypatch):
