@@ -70,9 +70,13 @@ class Target:
     def save_checkpoint(self, drafter: DrafterState | None) -> None:
         """Make a checkpoint behind what is cached, where `drafter` is remembered; nothing if it would be too large."""
         checkpoints = self.cache.checkpoints
+        nbytes = self.context.window_bytes() + (0 if drafter is None else drafter.nbytes)
+        if not checkpoints.fits(nbytes):
+            return
         self.context.synchronize()
         began = time.perf_counter()
-        window = self.context.save_window(checkpoints.limit)
+        gone = checkpoints.make_room(len(self.cache), nbytes)
+        window = self.context.save_window(None if gone is None else gone.window)
         if window is not None:
             checkpoints.add(Checkpoint(len(self.cache), window, drafter))
             checkpoints.seconds = time.perf_counter() - began

@@ -162,11 +162,21 @@ def test_a_damaged_or_refused_checkpoint_has_everything_read_again(opened, damag
     assert_fresh(target, tokens, opened())
 
 
+def test_the_memory_of_a_checkpoint_that_had_to_go_serves_the_next_one(opened):
+    target = opened(checkpoints=Checkpoints(1, 1 << 30))
+    read(target, PROMPT)
+    before = target.cache.checkpoints.at(len(PROMPT)).window.words
+    read(target, [*PROMPT, *FURTHER])
+    after = target.cache.checkpoints.at(len(PROMPT) + len(FURTHER)).window
+    assert after.words is before
+    assert after.whole
+
+
 def test_a_checkpoint_of_another_kv_type_is_refused_by_llama_cpp(opened):
     target, other = opened(KvType.F16), opened(KvType.Q8_0)
     read(target, PROMPT)
     read(other, PROMPT)
-    saved = other.context.save_window(1 << 30)
+    saved = other.context.save_window()
     assert saved is not None
     assert not target.context.load_window(saved)
 
@@ -175,7 +185,7 @@ def test_a_checkpoint_takes_about_the_window_and_none_is_made_that_is_too_large(
     target = opened(checkpoints=Checkpoints(8, 10_000))
     read(target, PROMPT)
     assert target.cache.checkpoints.lengths == ()
-    saved = target.context.save_window(1 << 30)
+    saved = target.context.save_window()
     numbers = 3 * WINDOW * 2 * 2 * 32
     assert saved is not None
     assert 2 * numbers < saved.nbytes < 2 * numbers + 2000

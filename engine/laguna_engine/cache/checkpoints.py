@@ -65,11 +65,6 @@ class Checkpoints:
         return self._most > 0 and self._limit > 0
 
     @property
-    def limit(self) -> int:
-        """Bytes that all of them may take."""
-        return self._limit
-
-    @property
     def nbytes(self) -> int:
         """Bytes that all of them take."""
         return sum(checkpoint.nbytes for checkpoint in self._kept.values())
@@ -86,13 +81,21 @@ class Checkpoints:
         """The last length with a checkpoint up to `length`; 0, where none is needed, if there is none."""
         return max((kept for kept in self.lengths if kept <= length), default=0)
 
+    def fits(self, nbytes: int) -> bool:
+        """Whether one of `nbytes` may be kept at all."""
+        return self.wanted and nbytes <= self._limit
+
+    def make_room(self, length: int, nbytes: int) -> Checkpoint | None:
+        """Forget as many as it takes for one of `nbytes`, which fits, at `length`. Returns the last one forgotten."""
+        gone = self._kept.pop(length, None)
+        while self._kept and (len(self._kept) >= self._most or self.nbytes + nbytes > self._limit):
+            gone = self._kept.pop(self._least_missed(length))
+        self.lengths = tuple(sorted(self._kept))
+        return gone
+
     def add(self, checkpoint: Checkpoint) -> None:
-        """Keep `checkpoint`, in the place of others if need be; not if it is too large by itself."""
-        if not self.wanted or checkpoint.nbytes > self._limit:
-            return
+        """Keep `checkpoint`, for which room was made."""
         self._kept[checkpoint.length] = checkpoint
-        while len(self._kept) > self._most or self.nbytes > self._limit:
-            del self._kept[self._least_missed(keep=checkpoint.length)]
         self.lengths = tuple(sorted(self._kept))
 
     def cut(self, length: int) -> None:
@@ -101,13 +104,13 @@ class Checkpoints:
             self.lengths = tuple(kept for kept in self.lengths if kept <= length)
             self._kept = {kept: self._kept[kept] for kept in self.lengths}
 
-    def _least_missed(self, keep: int) -> int:
-        """The one, other than `keep`, without which the fewest tokens are read again.
+    def _least_missed(self, coming: int) -> int:
+        """The one without which the fewest tokens are read again, once there is one at `coming`.
 
         A change is taken to be as likely 10 to 20 tokens before the end as 1,000 to 2,000, so old checkpoints come to
         lie further apart. It then goes back to the checkpoint before the one that is missing.
         """
-        lengths = sorted(self._kept)
+        lengths = sorted({*self._kept, coming})
         end = lengths[-1] + 1
 
         def missed(index: int) -> float:
@@ -115,4 +118,4 @@ class Checkpoints:
             again = here - (lengths[index - 1] if index else 0)
             return again * log((end + 1 - here) / (end + 1 - following))
 
-        return lengths[min((index for index in range(len(lengths)) if lengths[index] != keep), key=missed)]
+        return lengths[min((index for index in range(len(lengths)) if lengths[index] != coming), key=missed)]

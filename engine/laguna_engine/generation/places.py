@@ -6,6 +6,7 @@ without its thoughts). None while an answer is decoded.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from laguna_engine.cache.checkpoints import DrafterState
 from laguna_engine.cache.prefix import Reuse
@@ -14,8 +15,8 @@ from laguna_engine.target import Target
 STEP = 2048
 """Tokens of a long stretch between two checkpoints: what is read again at most, on average half of it."""
 
-_LEAST = 128
-"""Fewer tokens are read again about as fast as one micro-batch; a checkpoint would not be noticed."""
+_LEAST = 32
+"""Fewer tokens are read again before anybody notices, and the memory is better spent elsewhere."""
 
 _SHARE = 0.05
 """What copying may cost of the time that reading takes."""
@@ -55,4 +56,6 @@ class Places:
         seconds = self._target.rate.seconds_for(again)
         pays = seconds is None or checkpoints.seconds <= _SHARE * seconds
         if again >= apart and pays:
-            self._target.save_checkpoint(self._remember())
+            # Only a request to come would be quicker for it, so this one shall not fail over it.
+            with suppress(MemoryError):
+                self._target.save_checkpoint(self._remember())

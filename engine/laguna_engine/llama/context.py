@@ -159,10 +159,15 @@ class Context:
         # The last batch's logits stay as they are, and may still be sampled from.
         self._next = self.positions()[1] + 1
 
-    def save_window(self, most: int) -> WindowState | None:
-        """The sliding-window part of the cache, in host memory; None if there is none or it takes over `most` bytes."""
+    def window_bytes(self) -> int:
+        """What `save_window` would take now."""
         self._live_memory()
-        return state.save(self._handle, _SEQUENCE, most)
+        return state.size(self._handle, _SEQUENCE)
+
+    def save_window(self, into: WindowState | None = None) -> WindowState | None:
+        """The sliding-window part of the cache, in host memory, if it can be had; in that of `into`, if that fits."""
+        self._live_memory()
+        return state.save(self._handle, _SEQUENCE, into)
 
     def load_window(self, saved: WindowState) -> bool:
         """Let the sliding-window part of the cache be `saved`; whether it is.

@@ -37,18 +37,27 @@ class WindowState:
         return self.words.nbytes >= self.nbytes and _total(self.words) == self.total
 
 
-def save(context: ContextHandle, sequence: int, most: int) -> WindowState | None:
-    """The state of `sequence` now; None if there is none, if it is larger than `most` bytes, or on llama.cpp's refusal.
+def size(context: ContextHandle, sequence: int) -> int:
+    """Bytes of the state of `sequence` now; 0 if there is none."""
+    nbytes: int = lib.llama_state_seq_get_size_ext(context, sequence, _PARTIAL_ONLY)
+    return nbytes
 
-    Waits for the device.
+
+def save(context: ContextHandle, sequence: int, into: WindowState | None = None) -> WindowState | None:
+    """The state of `sequence` now; None if there is none or llama.cpp refuses. Waits for the device.
+
+    into: one that is not needed any more. Its memory is used if it is as large: a process fills what it has touched
+    before several times as fast as what is new to it.
     """
-    size: int = lib.llama_state_seq_get_size_ext(context, sequence, _PARTIAL_ONLY)
-    if not 0 < size <= most:
+    nbytes = size(context, sequence)
+    if not nbytes:
         return None
-    words = np.empty(-(-size // _WORD), np.uint64)
+    words = np.empty(-(-nbytes // _WORD), np.uint64)
+    if into is not None and into.words.size == words.size:
+        words = into.words
     words[-1] = 0
-    written: int = lib.llama_state_seq_get_data_ext(context, words.ctypes.data, size, sequence, _PARTIAL_ONLY)
-    return WindowState(words, size, _total(words)) if written == size else None
+    written: int = lib.llama_state_seq_get_data_ext(context, words.ctypes.data, nbytes, sequence, _PARTIAL_ONLY)
+    return WindowState(words, nbytes, _total(words)) if written == nbytes else None
 
 
 def load(context: ContextHandle, sequence: int, state: WindowState) -> bool:
@@ -58,9 +67,9 @@ def load(context: ContextHandle, sequence: int, state: WindowState) -> bool:
     """
     if not state.whole:
         return False
-    address, size = state.words.ctypes.data, state.nbytes
-    read: int = lib.llama_state_seq_set_data_ext(context, address, size, sequence, _PARTIAL_ONLY)
-    return read == size
+    address, nbytes = state.words.ctypes.data, state.nbytes
+    read: int = lib.llama_state_seq_set_data_ext(context, address, nbytes, sequence, _PARTIAL_ONLY)
+    return read == nbytes
 
 
 def _total(words: NDArray[np.uint64]) -> int:

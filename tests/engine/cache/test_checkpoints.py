@@ -20,15 +20,21 @@ def checkpoint(length: int, nbytes: int = 8, drafter: DrafterState | None = None
 def kept(lengths: list[int], most: int, limit: int = PLENTY, nbytes: int = 8) -> Checkpoints:
     checkpoints = Checkpoints(most, limit)
     for length in lengths:
-        checkpoints.add(checkpoint(length, nbytes))
+        put(checkpoints, checkpoint(length, nbytes))
     return checkpoints
+
+
+def put(checkpoints: Checkpoints, new: Checkpoint) -> None:
+    if checkpoints.fits(new.nbytes):
+        checkpoints.make_room(new.length, new.nbytes)
+        checkpoints.add(new)
 
 
 @given(LENGTHS, st.integers(1, 8), st.integers(1, 400))
 def test_count_and_bytes_stay_within_their_bounds_and_the_newest_is_kept(lengths, most, limit):
     checkpoints = Checkpoints(most, limit)
     for length in lengths:
-        checkpoints.add(checkpoint(length, nbytes=40))
+        put(checkpoints, checkpoint(length, nbytes=40))
         assert len(checkpoints.lengths) <= most
         assert checkpoints.nbytes <= limit
         assert list(checkpoints.lengths) == sorted(set(checkpoints.lengths))
@@ -39,15 +45,22 @@ def test_what_the_drafter_remembers_counts_too():
     drafter = DrafterState(10, None, (np.zeros((3, 4), np.float16),))
     one = checkpoint(10, 16, drafter)
     assert one.nbytes == 16 + 24
-    checkpoints = Checkpoints(4, 39)
-    checkpoints.add(one)
-    assert checkpoints.lengths == ()
+    assert Checkpoints(4, 40).fits(one.nbytes)
+    assert not Checkpoints(4, 39).fits(one.nbytes)
 
 
 def test_nothing_is_kept_where_none_are_wanted():
     assert not Checkpoints(0, PLENTY).wanted
     assert not Checkpoints(4, 0).wanted
-    assert kept([5], most=0).lengths == ()
+    assert not Checkpoints(0, PLENTY).fits(8)
+
+
+def test_room_is_made_before_anything_is_copied_so_the_bytes_are_never_exceeded():
+    checkpoints = kept([100, 200, 300], most=9, limit=120, nbytes=40)
+    gone = checkpoints.make_room(400, 40)
+    assert gone is not None
+    assert gone.length not in checkpoints.lengths
+    assert checkpoints.nbytes == 80
 
 
 def test_old_checkpoints_come_to_lie_further_apart():
