@@ -243,7 +243,7 @@ class Codebase:
             self._spell()  # of an earlier session, until the index says something newer
         with self._opened() as index:
             if self._damaged:
-                index.rebuild()
+                index.rebuild(self._stopping)
                 self._damaged = False
             update = index.refresh(self._count, self._stopping, wait=False, listing=listing)
             if update is None:

@@ -119,6 +119,13 @@ def save_graph(graph: Graph) -> bytes:
     return head + body
 
 
+def store_graph(connection: sqlite3.Connection, graph: Graph) -> None:
+    """Put the graph into an index's `meta` table, its name last: who sees the new name finds the new graph."""
+    packed = save_graph(graph)
+    for key, value in (("graph", packed), ("graph_name", packed[:_HEAD_BYTES])):
+        connection.execute("insert or replace into meta (key, value) values (?, ?)", (key, value))
+
+
 class StoredGraph:
     """The graph in an index's `meta` table, loaded again only when it is another one. Any thread may ask."""
 
@@ -127,13 +134,17 @@ class StoredGraph:
 
     def of(self, connection: sqlite3.Connection) -> Graph:
         """The graph that was stored last; an empty one when there is none."""
-        row = connection.execute("select value from meta where key = 'graph'").fetchone()
-        packed = bytes(row[0]) if row else b""
+        name = _stored(connection, "graph_name")
         loaded = self._loaded
-        if loaded is None or loaded[0] != packed[:_HEAD_BYTES]:
+        if loaded is None or loaded[0] != name:
             # Two threads may both load it; each then has a whole one.
-            self._loaded = loaded = packed[:_HEAD_BYTES], load_graph(packed)
+            self._loaded = loaded = name, load_graph(_stored(connection, "graph"))
         return loaded[1]
+
+
+def _stored(connection: sqlite3.Connection, key: str) -> bytes:
+    row = connection.execute("select value from meta where key = ?", (key,)).fetchone()
+    return bytes(row[0]) if row else b""
 
 
 def load_graph(packed: bytes) -> Graph:

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from laguna_tui.errors import UserError
 from laguna_tui.repo import store
 from laguna_tui.repo.files import Listing
-from laguna_tui.repo.graph import Graph, StoredGraph, build_graph, save_graph
+from laguna_tui.repo.graph import Graph, StoredGraph, build_graph, store_graph
 from laguna_tui.repo.update import Progress, Update, update
 
 # Sentences that the user sees.
@@ -103,9 +103,13 @@ class Index:
             self.notes.append(BUSY)
             return None
 
-    def rebuild(self) -> None:
-        """Forget everything that is in the index."""
-        with _lock(self.path):
+    def rebuild(self, should_stop: Callable[[], bool] = lambda: False) -> None:
+        """Forget everything that is in the index.
+
+        Raises:
+            Timeout: another process writes it, and it is not to be waited for any longer.
+        """
+        with _lock(self.path, should_stop):
             self._begin_again()
 
     def graph(self) -> Graph:
@@ -145,7 +149,7 @@ class Index:
         total = changes + (self._get("changes") or 0)
         if made is None or (total and (made <= _GRAPH_AT_ONCE_S or total > files * _GRAPH_SHARE)):
             began = time.monotonic()
-            self._set("graph", save_graph(build_graph(self.connection)))
+            store_graph(self.connection, build_graph(self.connection))
             self._set("graph_seconds", time.monotonic() - began)
             total = 0
         if changes or made is None:
