@@ -8,11 +8,12 @@ that as much as possible can be computed while they are still being typed.
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from laguna_engine.compress.compressor import SpanScorer
 from laguna_tui.context.attachment import Attachment, Gathered
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.context.gathering import Gathering
+from laguna_tui.context.gathering import Gathering, Shorten
 from laguna_tui.context.instructions import UNTRUSTED, instructions
 from laguna_tui.context.pack import MAP_SHARE, best_spans, folder_map
 from laguna_tui.context.shortened import Shortening
@@ -29,6 +30,8 @@ NOT_READY = "the folder is still being indexed, so the conversation begins witho
 _ROOM_STEP = 128
 # A map and a few functions must not take the room of what the user asked for.
 _PACK_MOST = 0.25
+# A message that is typed is shortened in one way; a few more while its mentions change.
+_RECENT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,9 @@ class Attacher:
         self._count = Counter(count)
         self._options = options
         self._sources = Sources(workspace)
+        self._quick = Shortening("", self._count)
+        # Between two keys nothing of it changes.
+        self._shortened = lru_cache(_RECENT)(self._quick.attachments)
         self._map: tuple[tuple[int, int], Attachment | None] | None = None
         self._map_lock = threading.Lock()
         self._told = False
@@ -84,7 +90,8 @@ class Attacher:
             first: whether the conversation begins with this message: instructions and pack are attached only then.
         """
         how = Shortening(message, self._count, self._options.scorer, should_stop)
-        gathered = self._gathered(message, room, present, how, first=first, wait_s=self._options.wait_s)
+        gathering = self._gathering(present, how, how.attachments)
+        gathered = self._gathered(message, room, gathering, first=first, wait_s=self._options.wait_s)
         return Gathered(gathered.attachments, self._not_twice(gathered.notes))
 
     def preview(self, message: str, room: int, present: Collection[str] = (), *, first: bool = False) -> Gathered:
@@ -92,24 +99,23 @@ class Attacher:
 
         The attachments that are `certain` are those that `gather` brings; of the others the size is about right.
         """
-        gathered = self._gathered(message, room, present, Shortening("", self._count), first=first, wait_s=0.0)
+        gathering = self._gathering(present, self._quick, self._shortened)
+        gathered = self._gathered(message, room, gathering, first=first, wait_s=0.0)
         return Gathered(gathered.attachments, tuple(note for note in gathered.notes if note != UNTRUSTED))
 
-    def _gathered(
-        self, message: str, room: int, present: Collection[str], how: Shortening, *, first: bool, wait_s: float
-    ) -> Gathered:
+    def _gathering(self, present: Collection[str], how: Shortening, shorten: Shorten) -> Gathering:
+        return Gathering(self._sources, self._codebase, self._count, how, shorten, frozenset(present))
+
+    def _gathered(self, message: str, room: int, gathering: Gathering, *, first: bool, wait_s: float) -> Gathered:
         room = room - room % _ROOM_STEP if room > _ROOM_STEP else room
         opening = self._opening(room, wait_s) if first else Gathered()
-        room -= self._size(opening.attachments)
+        room -= sum(self._count(each.text) for each in opening.attachments)
         asked = wanted(message, self._codebase, self._workspace, wait_s)
-        gathering = Gathering(self._sources, self._codebase, self._count, how, frozenset(present))
         mentioned = gathering.mentioned(asked, room)
-        room -= self._size(mentioned.attachments)
-        best = self._best(message, room, opening.attachments + mentioned.attachments) if first else ()
-        certain = (each for each in mentioned.attachments if each.certain)
-        rest = (each for each in mentioned.attachments if not each.certain)
+        # Who names what the question is about needs no guesses.
+        found = mentioned.attachments if mentioned.attachments or not first else self._best(message, room)
         notes = dict.fromkeys((*opening.notes, *asked.notes, *mentioned.notes))
-        return Gathered((*opening.attachments, *certain, *best, *rest), tuple(notes))
+        return Gathered((*opening.attachments, *found), tuple(notes))
 
     def _opening(self, room: int, wait_s: float) -> Gathered:
         """What every conversation begins with, whatever is asked."""
@@ -119,7 +125,11 @@ class Attacher:
         return Gathered((*told.attachments, *found), (*told.notes, *notes))
 
     def _pack(self, room: int) -> int:
-        return min(self._options.pack, int(room * _PACK_MOST))
+        """Tokens for map and code. Halved until they fit, so that a room which shrinks a little changes nothing."""
+        pack = self._options.pack
+        while pack > room * _PACK_MOST:
+            pack //= 2
+        return pack
 
     def _folder_map(self, pack: int, wait_s: float) -> tuple[Sequence[Attachment], Sequence[str]]:
         """The map, made once for what the index has; nothing when that is not ready in time."""
@@ -136,16 +146,12 @@ class Attacher:
             found = self._map[1]
         return ((found,) if found else ()), ()
 
-    def _best(self, message: str, room: int, attached: Sequence[Attachment]) -> Sequence[Attachment]:
-        """What the index finds for the first question, in what the pack has left."""
-        budget = min(self._options.pack - int(self._options.pack * MAP_SHARE), self._pack(room))
+    def _best(self, message: str, room: int) -> Sequence[Attachment]:
+        """What the index finds for the first question, in what the map leaves of the pack."""
+        budget = int(self._pack(room) * (1 - MAP_SHARE))
         if budget <= 0 or not self._codebase.ready:
             return ()
-        paths = {each.path for each in attached}
-        return best_spans(self._codebase, self._sources, message, budget, self._count, paths)
-
-    def _size(self, attachments: Sequence[Attachment]) -> int:
-        return sum(self._count(each.text) for each in attachments)
+        return best_spans(self._codebase, self._sources, message, budget, self._count)
 
     def _not_twice(self, notes: Sequence[str]) -> tuple[str, ...]:
         """The notes, but that the folder is not trusted only the first time."""

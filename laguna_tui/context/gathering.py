@@ -4,7 +4,7 @@ Made for one message and thrown away. Lines and definitions that were named take
 one thing: it is attached whole, or its files are shortened together, those first that fit the question best.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from laguna_tui.context import frame
@@ -32,6 +32,9 @@ TOO_LARGE = "{title} is too large to be attached; mention some of its lines"
 SHORTENED = "{title} is shortened: {why}"
 SOME_OF = "{kept} of the {count} files in {folder} are attached, shortened to what fits the question best"
 
+Shorten = Callable[[tuple[Source, ...], int], Sequence[Attachment]]
+"""Files that do not fit, best first, and tokens for all of them, to what is left of them."""
+
 
 @dataclass(slots=True)
 class _Files:
@@ -44,12 +47,13 @@ class _Files:
 
 @dataclass(slots=True)
 class Gathering:
-    """One message's. present: digests of what the conversation holds."""
+    """One message's. shorten: what `how` does, or did before. present: digests of what the conversation holds."""
 
     sources: Sources
     codebase: Codebase
     count: Counter
     how: Shortening
+    shorten: Shorten
     present: frozenset[str]
     _notes: list[str] = field(default_factory=list)
 
@@ -142,7 +146,7 @@ class Gathering:
         return total
 
     def _shortened(self, files: Sequence[_Files], room: int) -> list[Attachment]:
-        made = self.how.attachments([source for each in files for source in each.sources], room)
+        made = self.shorten(tuple(source for each in files for source in each.sources), room)
         by_path = {each.path: each for each in made}
         for each in files:
             self._notes += _told(each, by_path)

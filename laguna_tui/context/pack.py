@@ -5,7 +5,7 @@ git state). The map does not depend on the question, so it stands before everyth
 as it is; who waits for that, and how long, is decided elsewhere.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from laguna_tui.context.attachment import Attachment
@@ -57,20 +57,16 @@ def folder_map(codebase: Codebase, budget: int, count: Counter) -> Attachment | 
 
 
 def best_spans(
-    codebase: Codebase, sources: Sources, question: str, budget: int, count: Counter, without: Collection[str] = ()
+    codebase: Codebase, sources: Sources, question: str, budget: int, count: Counter
 ) -> tuple[Attachment, ...]:
-    """The code that the index ranks best for the question, within so many tokens, one attachment a file.
-
-    Args:
-        without: paths that are attached anyway.
-    """
+    """The code that the index ranks best for the question, within so many tokens, one attachment a file."""
     pieces: dict[str, _Piece] = {}
     costs: dict[str, int] = {}
     found = codebase.search(question, _SPANS)
     for result in found:
         unit = result.unit
-        if unit.path in without or result.score < found[0].score * _WORTH:
-            continue
+        if result.score < found[0].score * _WORTH:
+            break
         piece = _with(pieces.get(unit.path), sources, unit.path, unit.line, unit.end)
         cost = None if piece is None else count.within(piece.framed(), budget)
         if piece is None or cost is None or sum({**costs, unit.path: cost}.values()) > budget:

@@ -1,7 +1,7 @@
 """Files that do not fit, shortened together to the room there is, each in its frame."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from laguna_engine.compress.compressor import Compression, Part, SpanScorer, compress
@@ -29,7 +29,7 @@ class Shortening:
     scorer: SpanScorer | None = None
     should_stop: Callable[[], bool] = lambda: False
 
-    def attachments(self, sources: Sequence[Source], room: int) -> list[Attachment]:
+    def attachments(self, sources: tuple[Source, ...], room: int) -> list[Attachment]:
         """As much of the files as fits; files of which nothing would be left are not among them."""
         heads = [self._head(source) for source in sources]
         while heads and sum(heads) >= room:
@@ -70,7 +70,8 @@ class Shortening:
     def _attachment(self, source: Source, part: Part, scored_by: str) -> Attachment:
         text, everything = framed_part(source, part), framed_whole(source)
         if not part.dropped:
-            return self.whole(source)
+            # Another question would have left more room to another file.
+            return replace(self.whole(source), certain=False)
         why = f"{_kept_lines(part)} of {len(source.lines)} lines fit, chosen by {scored_by}"
         return Attachment(
             BlockKind.FILE, shown(source.path), source.path, text, everything, Place.SHORTENED, why,

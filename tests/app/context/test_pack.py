@@ -86,10 +86,9 @@ def test_the_best_code_keeps_to_its_tokens(codebase, sources, count, budget):
     assert sum(count(each.text) for each in found) <= budget
 
 
-def test_what_is_attached_anyway_is_not_repeated(codebase, sources, count):
-    found = best_spans(codebase, sources, QUESTION, 500, count, {"shop/prices.py"})
-    assert found
-    assert "shop/prices.py" not in {each.path for each in found}
+def test_who_names_what_the_question_is_about_gets_no_guesses(shop, codebase):  # noqa: F811
+    titles = [each.title for each in packed(shop, codebase, f"{QUESTION} @shop/report.py").attachments]
+    assert titles == ["map of the folder", "shop/report.py"]
 
 
 def test_a_question_that_the_folder_knows_nothing_of_brings_only_the_map(shop, codebase):  # noqa: F811
