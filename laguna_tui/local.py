@@ -128,8 +128,8 @@ class LocalSession:
         options = agent_options(self.settings, self.entry)
         engine, how = self._open_engine(self.mode, progress)
         workspace = Workspace(self.folder)
-        around = Surroundings(workspace, self.settings)
-        toolbox = Toolbox(workspace)
+        around = Surroundings(workspace, self.settings, self.state)
+        toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools)
         attacher = self._attacher(around, engine)
         family = family_of(self.entry, engine.info)
         agent = Agent(engine, engine.vocab, family, toolbox, options, attacher=attacher)
@@ -286,10 +286,10 @@ class LocalSession:
             parts.around.close()
 
     def _attacher(self, around: "Surroundings", engine: "Engine") -> "Attacher":
-        from laguna_tui.surroundings import BASIC_TOOLS
-
         vocabulary: Tokenizer = engine.vocab
-        return around.attacher(lambda text: len(vocabulary.tokenize(text, special=False)), engine.n_ctx, BASIC_TOOLS)
+        return around.attacher(
+            lambda text: len(vocabulary.tokenize(text, special=False)), engine.n_ctx, self.entry.tools
+        )
 
     def _retire(self, parts: _Parts) -> None:
         """Close the engine, and keep what it learned."""
@@ -362,12 +362,14 @@ class LocalSession:
             options = agent_options(self.settings, self.entry)
             drafting = replace(options.drafting, enabled=self.mode is not Speculation.OFF)
             family = family_of(self.entry, engine.info)
+            options = replace(options, drafting=drafting)
+            toolbox = parts.toolbox.with_tools(self.entry.tools)
             attacher = self._attacher(parts.around, engine)
-            parts.agent.use_model(engine, engine.vocab, family, replace(options, drafting=drafting), said, attacher)
+            parts.agent.use_model(engine, engine.vocab, family, options, said, toolbox, attacher)
         except BaseException:
             engine.close()
             raise
-        parts.engine, parts.how, self._lost = engine, how, False
+        parts.engine, parts.toolbox, parts.how, self._lost = engine, toolbox, how, False
 
     def _take(self, engine: "Engine", how: _How) -> None:
         parts = self._open_parts()

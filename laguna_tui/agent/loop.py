@@ -16,7 +16,7 @@ from laguna_tui.agent.outlook import Outlook
 from laguna_tui.agent.ports import Engine
 from laguna_tui.agent.prompt import facts_now, system_prompt
 from laguna_tui.agent.retold import Said
-from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
+from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.turn import AgentOptions, Generated, Parts, Turn
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.attachment import Attachment
@@ -98,21 +98,23 @@ class Agent:
         family: Family,
         options: AgentOptions,
         said: Sequence[Said],
+        toolbox: Toolbox,
         attacher: Attacher | None = None,
     ) -> None:
-        """Go on with another model, which reads what was `said` in its own format; all or nothing.
+        """Go on with another model and its tools, which reads what was `said` in its own format; all or nothing.
 
         Raises:
             EngineError: the model cannot chat; everything is as it was.
         """
         conversation = Conversation(
-            vocabulary, family, thinking=options.thinking, prompt=system_prompt(), tools=TOOL_SPECS
+            vocabulary, family, thinking=options.thinking, prompt=system_prompt(), tools=toolbox.specs
         )
         conversation.retell(said)
         for text in self.conversation.files.texts:
             conversation.files.add(text, vocabulary.tokenize(text, special=False))
         self._engine, self._vocabulary, self._family, self._options = engine, vocabulary, family, options
-        self.conversation, self._last, self._read, self._attacher = conversation, None, 0, attacher
+        self._toolbox, self._attacher = toolbox, attacher
+        self.conversation, self._last, self._read = conversation, None, 0
 
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""
@@ -214,9 +216,8 @@ class Agent:
             self._last = generated
 
     def _new_conversation(self) -> Conversation:
-        return Conversation(
-            self._vocabulary, self._family, thinking=self._options.thinking, prompt=system_prompt(), tools=TOOL_SPECS
-        )
+        thinking, tools = self._options.thinking, self._toolbox.specs
+        return Conversation(self._vocabulary, self._family, thinking=thinking, prompt=system_prompt(), tools=tools)
 
 
 def _titled(attachment: Attachment) -> str:

@@ -71,10 +71,15 @@ class Toolbox:
             tools: a `ToolSet`; without a codebase there is only the basic one.
         """
         self.workspace = workspace
+        self._codebase = codebase
         self._store = store or ResultStore()
         self._tools = {tool.spec.name: tool for tool in _BASIC}
         if codebase is not None and ToolSet(tools) is ToolSet.FULL:
             self._tools[modes.SPEC.name] = Tool(modes.SPEC, modes.Search(codebase))
+
+    def with_tools(self, tools: str) -> "Toolbox":
+        """Another set over the same workspace, for another model; both keep their results in one place."""
+        return Toolbox(self.workspace, self._store, codebase=self._codebase, tools=tools)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:

@@ -1,0 +1,147 @@
+"""A session on a real engine: what a message would cost, reading ahead, and the prompt's blocks changed by the user."""
+
+import threading
+
+import pytest
+
+from laguna_tui.compose import LocalSession
+from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.events import Attached, Prefill, TextDelta, TurnStarted
+from laguna_tui.settings import Settings
+
+CODE = "def total(items):\n    return sum(items)\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "cart.py").write_text(CODE * 4)
+    (root / "notes.md").write_text("# Notes\n\nNothing yet.\n")
+    return root
+
+
+@pytest.fixture
+def session(tiny_model_path, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=6, temperature=0.0)
+    session = LocalSession.prepare(settings, folder)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def opened(session):
+    session.open(lambda progress: None)
+    return session
+
+
+def text(events):
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def started(events):
+    return next(event for event in events if isinstance(event, TurnStarted))
+
+
+def test_nothing_is_known_before_a_model_is_open(session):
+    assert session.cost("hello") is None
+    assert session.blocks() == ()
+    assert session.complete("@ca", 3) == ()
+    assert session.change_cost({}) is None
+    session.ahead("hello")
+
+
+def test_the_cost_is_what_sending_then_computes(opened):
+    opened.ahead("")
+    cost = opened.cost("Where is total?")
+    events = list(opened.ask("Where is total?"))
+    begun = started(events)
+    assert (cost.cached, cost.new) == (begun.cached, begun.prompt_tokens - begun.cached)
+    assert cost.fits
+    assert cost.lost == 0
+    assert cost.seconds > 0
+
+
+def test_reading_ahead_leaves_only_the_words_to_compute(opened):
+    before = opened.cost("Where is total?")
+    opened.ahead("Where is tot")
+    after = opened.cost("Where is total?")
+    assert before.cached == 0
+    assert after.new == before.new - opened.blocks()[0].tokens
+
+
+def test_a_mentioned_file_is_read_ahead_of_the_words(opened):
+    message = "What does @cart.py do?"
+    opened.ahead(message)
+    begun = started(list(opened.ask(message)))
+    words = next(block for block in opened.blocks() if block.title == message)
+    assert begun.prompt_tokens - begun.cached <= words.tokens + 10
+
+
+def test_the_answer_is_the_same_whether_it_was_read_ahead_or_not(opened):
+    plain = text(opened.ask("What does @cart.py do?"))
+    opened.new_chat()
+    opened.ahead("What does @cart.py do, and")
+    opened.ahead("Something else with @notes.md")
+    assert text(opened.ask("What does @cart.py do?")) == plain
+
+
+def test_reading_ahead_can_be_cancelled_and_harms_nothing(opened):
+    threading.Timer(0.05, opened.cancel).start()
+    opened.ahead("What does @cart.py do?")
+    assert started(list(opened.ask("What does @cart.py do?"))).prompt_tokens > 0
+
+
+def test_what_is_attached_is_told_and_is_a_block_of_its_own(opened):
+    events = list(opened.ask("What does @cart.py do?"))
+    assert next(event for event in events if isinstance(event, Attached)).titles == ("cart.py",)
+    file = next(block for block in opened.blocks() if block.kind is BlockKind.FILE)
+    assert (file.title, file.place, file.tokens) == ("cart.py", Place.KEPT, file.whole)
+    assert CODE in opened.block_text(file.number).before
+
+
+def test_a_mention_of_nothing_is_said_before_and_after_sending(opened):
+    assert any("@nosuch" in note for note in opened.cost("What is @nosuch?").notes)
+    events = list(opened.ask("What is @nosuch?"))
+    assert any("@nosuch" in note for event in events if isinstance(event, Attached) for note in event.notes)
+
+
+def test_the_same_file_is_not_attached_twice(opened):
+    list(opened.ask("What does @cart.py do?"))
+    list(opened.ask("And what else does @cart.py do?"))
+    assert [block.title for block in opened.blocks() if block.kind is BlockKind.FILE] == ["cart.py"]
+
+
+def test_dropping_a_block_is_priced_before_it_is_done(opened):
+    list(opened.ask("What does @cart.py do?"))
+    file = next(block for block in opened.blocks() if block.kind is BlockKind.FILE)
+    priced = opened.change_cost({file.number: Place.DROPPED})
+    assert priced.lost > 0
+    assert opened.cost("Go on.").lost == 0
+    opened.change({file.number: Place.DROPPED})
+    assert opened.cost("Go on.").lost == pytest.approx(priced.lost, abs=2)
+    events = list(opened.ask("Go on."))
+    prefill = [event for event in events if isinstance(event, Prefill)]
+    assert prefill[0].cached <= priced.cached + 1
+    assert opened.cost("Go on.").lost == 0
+    assert CODE not in opened.block_text(file.number).after
+
+
+def test_a_block_that_is_taken_back_in_stands_as_it_stood(opened):
+    list(opened.ask("What does @cart.py do?"))
+    before = list(opened.blocks())
+    file = next(block for block in before if block.kind is BlockKind.FILE)
+    opened.change({file.number: Place.DROPPED})
+    opened.change({file.number: Place.KEPT})
+    assert [(block.title, block.tokens) for block in opened.blocks()] == [(b.title, b.tokens) for b in before]
+
+
+def test_mentions_are_completed_from_the_folder(opened):
+    opened.complete("look at @ca", 11)
+    for _ in range(100):
+        found = opened.complete("look at @ca", 11)
+        if found:
+            break
+        threading.Event().wait(0.05)
+    assert found[0].insert.startswith("@cart.py")
