@@ -19,11 +19,12 @@ _NODES, _NODES_A_LAYER = 32, 64
 
 
 class Body:
-    """The graph for windows of `rows` rows through the first `layers` layers."""
+    """The graph for windows of `rows` rows through the first `layers` layers, with at most `asked` rows asked for."""
 
     def __init__(
         self,
         rows: int,
+        asked: int,
         layers: int,
         model: ScorerFile,
         weights: Weights,
@@ -31,9 +32,10 @@ class Body:
         hidden: Tensor | None,
         backend: Backend,
     ) -> None:
-        """hidden: F32 [n_embd, rows or more], where the last layer's normed output goes; None leaves it out."""
+        """hidden: F32 [n_embd, asked or more], where the normed output of rows asked for goes; None leaves it out."""
         self._model, self._weights, self._embedding = model, weights, embedding
-        self._rows, self._layers, self._slots = rows, layers, slots(rows)
+        self._rows, self._asked, self._layers, self._slots = rows, asked, layers, slots(rows)
+        self._whole = hidden is not None
         self._graph = Graph(backend, _NODES + _NODES_A_LAYER * layers)
         try:
             self._build(hidden)
@@ -45,13 +47,18 @@ class Body:
         self._looks = [self._graph.port(_name(layer), np.zeros(count, np.float32)) for layer in range(layers)]
 
     def run(self, window: Window) -> NDArray[np.float32]:
-        """The largest score q·k / sqrt(head) of each block's tail over its text, [layers, heads, blocks]."""
+        """The largest score q·k / sqrt(head) of each block's tail over its text, [layers, heads, blocks].
+
+        Leaves the hidden states of `window.asked`, flat, in the first rows of `hidden`.
+        """
         graph = self._graph
         graph.write("embeddings", self._embedding.rows(window.tokens.tolist()))
         graph.write("positions", window.positions)
         graph.write("mask", window.mask)
         graph.write("tails", window.tails)
         graph.write("own", window.own)
+        if self._whole:
+            graph.write("asked", window.asked.ravel())
         graph.compute()
         for look in self._looks:
             look.pull()
@@ -78,17 +85,20 @@ class Body:
         tails = graph.input("tails", Type.I32, self._slots * TAIL)
         own = graph.input("own", Type.F32, rows, self._slots * TAIL)
         for layer in range(self._layers):
+            last = layer == self._layers - 1
             normed = self._norm(x, f"blk.{layer}.attn_norm.weight")
             queries = self._heads(layer, "q", normed, positions, self._model.heads)
             keys = self._by_head(self._heads(layer, "k", normed, positions, self._model.kv_heads))
             graph.output(_name(layer), self._look(queries, keys, tails, own))
-            if hidden is None and layer == self._layers - 1:
+            if last and hidden is None:
                 # Whoever wants no hidden states needs nothing that comes after the last scores.
                 return
             x = graph.add(x, self._attended(layer, normed, queries, keys, mask))
+            if last:
+                x = graph.get_rows(x, graph.input("asked", Type.I32, self._asked))
             x = graph.add(x, self._fed_forward(layer, x))
         assert hidden is not None, "without it the last layer ends the graph"
-        kept = graph.view(hidden, (self._model.n_embd, rows))
+        kept = graph.view(hidden, (self._model.n_embd, self._asked))
         graph.keep(graph.copy(self._norm(x, LAST_NORM), kept))
 
     def _norm(self, x: Tensor, name: str) -> Tensor:

@@ -38,13 +38,12 @@ class Head:
             self._graph.port(name, np.zeros(ROWS, np.float32)) for name in ("largest", "found")
         )
 
-    def run(self, rows: NDArray[np.int32], targets: NDArray[np.int32]) -> NDArray[np.float32]:
-        """log p(target) after each of the hidden `rows`; both of one shape, which the result has too."""
-        found = np.empty(rows.size, np.float32)
-        for start in range(0, rows.size, ROWS):
-            part = slice(start, start + ROWS)
-            found[part] = self._run(rows.ravel()[part], targets.ravel()[part])
-        return found.reshape(rows.shape)
+    def run(self, targets: NDArray[np.int32]) -> NDArray[np.float32]:
+        """log p of the targets, of any shape: the first hidden row gives the first one's, and so on."""
+        found = np.empty(targets.size, np.float32)
+        for start in range(0, targets.size, ROWS):
+            found[start : start + ROWS] = self._run(start, targets.ravel()[start : start + ROWS])
+        return found.reshape(targets.shape)
 
     @property
     def nbytes(self) -> int:
@@ -55,9 +54,9 @@ class Head:
         """Free the graph; harmless when repeated."""
         self._graph.close()
 
-    def _run(self, rows: NDArray[np.int32], targets: NDArray[np.int32]) -> NDArray[np.float32]:
-        count = len(rows)
-        self._rows.values[:count], self._targets.values[:count] = rows, targets
+    def _run(self, start: int, targets: NDArray[np.int32]) -> NDArray[np.float32]:
+        count = len(targets)
+        self._rows.values[:count], self._targets.values[:count] = np.arange(start, start + count), targets
         self._rows.push()
         self._targets.push()
         self._graph.compute()

@@ -9,7 +9,7 @@ from laguna_engine.compress import scorer_file
 from laguna_engine.compress.scorer_body import Body
 from laguna_engine.compress.scorer_file import EMBEDDINGS, HEAD, LAST_NORM, ScorerFile
 from laguna_engine.compress.scorer_head import Head
-from laguna_engine.compress.scorer_windows import Window
+from laguna_engine.compress.scorer_windows import Window, capacity, sizes
 from laguna_engine.errors import RequestError
 from laguna_engine.ggml.device import Backend, Device
 from laguna_engine.ggml.rows import HostRows
@@ -33,11 +33,11 @@ class ScorerModel:
         self._weights: Weights | None = None
         self._hidden: Store | None = None
         self._head: Head | None = None
-        self._bodies: dict[int, Body] = {}
+        self._bodies: dict[tuple[int, int], Body] = {}
         try:
             self._load()
             # What the device cannot do shall show now, not when somebody waits for scores.
-            self._body(min(window, 256))
+            self._body(sizes(window)[0], 0)
         except BaseException:
             self.close()
             raise
@@ -72,8 +72,8 @@ class ScorerModel:
 
     def run(self, window: Window) -> tuple[Looks, NDArray[np.float32] | None]:
         """How the query looks at each text, and log p of its tokens after each, [blocks, query]."""
-        looks = self._body(window.rows).run(window)
-        return looks, None if self._head is None else self._head.run(window.asked, window.targets)
+        looks = self._body(window.rows, window.asked.size if self.whole else 0).run(window)
+        return looks, None if self._head is None else self._head.run(window.targets)
 
     def close(self) -> None:
         """Free everything; harmless when repeated."""
@@ -98,12 +98,13 @@ class ScorerModel:
         """Whether a tensor belongs to one of the layers that are run."""
         return int(name.split(".")[1]) < self.layers
 
-    def _body(self, rows: int) -> Body:
-        found = self._bodies.get(rows)
+    def _body(self, rows: int, asked: int) -> Body:
+        key = rows, capacity(rows, asked)
+        found = self._bodies.get(key)
         if found is None:
             assert self._weights is not None, "they are loaded first"
             hidden = None if self._hidden is None else self._hidden["hidden"]
-            found = self._bodies[rows] = Body(
-                rows, self.layers, self.file, self._weights, self._embedding, hidden, self._backend
+            found = self._bodies[key] = Body(
+                *key, self.layers, self.file, self._weights, self._embedding, hidden, self._backend
             )
         return found

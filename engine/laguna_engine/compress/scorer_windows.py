@@ -45,6 +45,11 @@ def slots(rows: int) -> int:
     return max(1, min(rows // _ROWS_A_SLOT, _MAX_SLOTS))
 
 
+def capacity(rows: int, asked: int) -> int:
+    """For how many rows asked for a graph is built that serves so many: a quarter, half or all of the window."""
+    return next(size for size in (rows // 4, rows // 2, rows) if size >= asked)
+
+
 def pack(lengths: Sequence[int], window: int) -> list[tuple[int, list[int]]]:
     """Blocks of these lengths, none above `window`, into as few rows as first comes: (rows, blocks) of each window.
 
