@@ -94,10 +94,9 @@ class Search:
         return known
 
     def _symbols(self, name: str, inside: str) -> list[str]:
-        found = self._codebase.symbols(name, _LOOKED_THROUGH)
-        exact = [definition for definition in found if definition.distance == 0]
         # A name that exists is what was asked for; names like it would only be in the way.
-        return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in exact or found if _below(d.path, inside)]
+        found = self._codebase.definitions(name) or self._codebase.symbols(name, _LOOKED_THROUGH)
+        return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in found if _below(d.path, inside)]
 
     def _ranked(self, words: str, inside: str) -> list[str]:
         found = self._codebase.search(words, _LOOKED_THROUGH if inside else search.LINES_SHOWN)

@@ -48,6 +48,15 @@ def test_a_symbol_is_found_where_it_is_defined(search):
     )
 
 
+def test_scopes_say_which_definition_is_meant(search, root):
+    write(root, {"runs.py": "class One:\n    def run(self): pass\n\nclass Two:\n    def run(self): pass\n"})
+    assert search("Two.run", mode="symbol") == "Two.run runs.py:5: def run(self)"
+    assert search("run", mode="symbol").splitlines() == [
+        "One.run runs.py:2: def run(self)",
+        "Two.run runs.py:5: def run(self)",
+    ]
+
+
 def test_a_part_of_a_name_finds_the_names_it_could_be(search):
     assert search("price", mode="symbol").splitlines()[:2] == [
         "PriceList shop/prices.py:4: class PriceList",
