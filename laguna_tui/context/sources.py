@@ -9,7 +9,7 @@ from functools import cached_property
 from laguna_tui.context.frame import plain
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.names import shown
-from laguna_tui.repo.text_files import TextFile, decode, is_binary
+from laguna_tui.repo.text_files import TextFile, decode, has_wide_bom, is_binary
 from laguna_tui.repo.workspace import UnreadableError, Workspace
 
 # A few files as large as they may be, or a folder with thousands.
@@ -103,7 +103,9 @@ def read_source(workspace: Workspace, path: str, limit: int) -> Source:
 
 def _untorn(data: bytes) -> TextFile:
     """The text of a file's first bytes, whose last character may be torn: that must not make it another encoding."""
-    for cut in range(_CHARACTER_BYTES):
+    rest = len(data) % _CHARACTER_BYTES
+    # UTF-32 that is cut elsewhere would pass for UTF-16; UTF-16 has pairs of two bytes each.
+    for cut in (rest, rest + 2) if has_wide_bom(data) else range(_CHARACTER_BYTES):
         found = decode(data[: len(data) - cut])
         if found.encoding.startswith("utf"):
             return found

@@ -4,7 +4,7 @@ order."""
 import os
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from laguna_tui.context.attach import Attacher, AttachOptions
@@ -15,7 +15,7 @@ from laguna_tui.context.room import whole
 from laguna_tui.context.trust import Trust
 from laguna_tui.repo.map import estimated_tokens
 from laguna_tui.repo.workspace import Workspace
-from tests.app.repo.conftest import cache, shop, write  # noqa: F401  (fixtures)
+from tests.app.repo.conftest import FILES, cache, shop, write  # noqa: F401  (fixtures)
 
 ROOM = 8000
 STEP = """def step_{number}(order):
@@ -320,3 +320,36 @@ def test_the_room_is_never_exceeded(folder, codebase, tmp_path, room, first):
     gathered = attacher.gather(message, room, first=first)
     assert size(gathered) <= room
     assert len({each.digest for each in gathered.attachments}) == len(gathered.attachments)
+
+
+HOSTILE = st.lists(
+    st.sampled_from(
+        [
+            "@",
+            "@shop/",
+            "@shop/cart.py",
+            ":1-9",
+            ":0",
+            "@ShoppingCart",
+            '@"',
+            '"',
+            "`",
+            "```\n",
+            "../",
+            "/etc/passwd",
+            "\0",
+        ]
+    )
+    | st.text(max_size=4)
+).map("".join)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(message=HOSTILE)
+@example(message="@.git/config @.git/ @./")
+@example(message='@"shop/cart.py":999999999-999999999')
+def test_no_message_can_break_it_or_reach_outside(attacher, message):
+    gathered = attacher.gather(message, 500)
+    assert size(gathered) <= 500
+    assert {each.path for each in gathered.attachments} <= {*FILES, "shop/long.py", "docs/a b.md", "AGENTS.md"}
+    assert all(isinstance(note, str) and "\n" not in note for note in gathered.notes)
