@@ -2,7 +2,8 @@
 
 A synthetic repository of Python, TypeScript and Go files (30,000 by default) under git. Cold: everything is read. Warm:
 nothing changed, in a process of its own. One change: one file was written. Questions: p50 and p95 of 300 different
-ones. Nothing is asserted; the machine's load is printed with the numbers.
+ones. A session's codebase: when its paths are known, when it is ready, how long a completion takes for each key of
+many mentions, how soon it stops while it indexes. Nothing is asserted; the machine's load is printed with the numbers.
 """
 
 import os
@@ -14,12 +15,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.context.complete import completions
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.map import repository_map
 from laguna_tui.repo.rank import search
 
 FILES = 30_000
 QUESTIONS = 300
+WAIT_S = 600.0
 _SYLLABLES = "ba ce di fo gu ka le mi no pu ra se ti vo zu cha she plo gra tre".split()
 _COMMON = "load save parse read write open close find list update delete create get set run check".split()
 
@@ -160,6 +164,36 @@ def measure(root: Path, cache: Path) -> list[tuple[str, str]]:
     return rows
 
 
+def measure_codebase(root: Path, cache: Path) -> list[tuple[str, str]]:
+    """What a session waits for; `cache` has the index already."""
+    began = time.perf_counter()
+    codebase = Codebase(root, cache)
+    codebase.start()
+    codebase.paths(WAIT_S)
+    listed = time.perf_counter() - began
+    codebase.wait(WAIT_S)
+    ready = time.perf_counter() - began
+    times = sorted(timed(lambda text=text: completions(codebase, text, len(text)))[0] for text in typed(codebase))
+    codebase.close()
+    fresh = Codebase(root, cache / "fresh")
+    fresh.start()
+    while fresh.progress[0] == 0:
+        time.sleep(0.01)
+    return [
+        ("codebase: paths known / ready", f"{listed:.2f} s / {ready:.2f} s"),
+        *((f"completion, p{share}", f"{times[len(times) * share // 100] * 1e3:.1f} ms") for share in (50, 95, 99)),
+        ("stopped while indexing", f"{timed(fresh.close)[0]:.2f} s"),
+    ]
+
+
+def typed(codebase: Codebase) -> list[str]:
+    """Every beginning of mentions of the folder's own files, folders and definitions."""
+    rng = random.Random(5)
+    mentioned = [rng.choice(codebase.paths()) for _ in range(30)]
+    mentioned += [path.rpartition("/")[2] for path in mentioned] + rng.sample(codebase.spellings.names, 60)
+    return [f"@{name[:count]}" for name in mentioned for count in range(len(name) + 1)]
+
+
 def main() -> None:
     files = int(sys.argv[1]) if len(sys.argv) > 1 else FILES
     with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +201,8 @@ def main() -> None:
         root.mkdir()
         make_tree(root, files)
         before = os.getloadavg()[0]
-        rows = measure(root, Path(folder) / "cache")
+        cache = Path(folder) / "cache"
+        rows = measure(root, cache) + measure_codebase(root, cache)
     print(f"{files:,} files, {os.cpu_count()} cores, load {before:.1f} before and {os.getloadavg()[0]:.1f} after\n")
     print("| what | measured |\n|---|---|")
     for what, value in rows:

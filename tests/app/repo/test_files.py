@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from laguna_tui.repo import git
-from laguna_tui.repo.files import walk
+from laguna_tui.repo.files import Entry, walk
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]
 
@@ -85,10 +85,6 @@ def test_more_files_than_can_be_looked_at_are_said_to_be_more(project, monkeypat
     assert len(listing.entries) == 3
 
 
-def test_a_walk_can_be_stopped(project):
-    assert not walk(project, lambda: True).complete
-
-
 @pytest.mark.timeout(10)
 def test_a_hostile_ignore_file_takes_no_time(project):
     (project / ".gitignore").write_text("*a" * 60 + "b\n" + "**/a/" * 60 + "b\n" + "*.log\n")
@@ -165,3 +161,36 @@ def test_settings_from_outside_do_not_redirect_git(project, tmp_path, monkeypatc
     run_git(project, "init")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     assert paths(project) == EXPECTED
+
+
+@pytest.mark.parametrize("with_git", [False, True])
+def test_a_walk_that_the_user_stops_says_that_it_is_not_complete(project, with_git):
+    if with_git:
+        run_git(project, "init")
+    listing = walk(project, lambda: True)
+    assert (listing.entries, listing.complete) == ((), False)
+
+
+@pytest.mark.parametrize("with_git", [False, True])
+def test_a_stop_in_the_middle_keeps_what_was_found(project, monkeypatch, with_git):
+    monkeypatch.setattr("laguna_tui.repo.files._STRIDE", 1)
+    if with_git:
+        run_git(project, "init")
+    found = []
+    monkeypatch.setattr("laguna_tui.repo.files._entry", lambda root, path: found.append(path) or Entry(path, 1))
+    listing = walk(project, lambda: len(found) == 2)
+    assert [entry.path for entry in listing.entries] == EXPECTED[:2]
+    assert not listing.complete
+
+
+def test_git_that_takes_too_long_is_ended_and_the_folder_walked(project, monkeypatch, tmp_path):
+    slow = tmp_path / "bin/git"
+    slow.parent.mkdir()
+    slow.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    slow.chmod(0o755)
+    run_git(project, "init")
+    monkeypatch.setenv("PATH", str(slow.parent), prepend=os.pathsep)
+    monkeypatch.setattr(git, "LIST_TIMEOUT_S", 0.5)
+    assert paths(project) == EXPECTED
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
