@@ -100,7 +100,7 @@ def _from_store(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], store: "
 def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
     path = Path(wanted).expanduser()
     if not path.exists():
-        names = ", ".join(name for name, entry in catalogue.items() if entry.path is not None)
+        names = ", ".join(name for name, entry in catalogue.items() if entry.path and entry.kind is Kind.TARGET)
         raise UserError(f"--model {wanted}: no such file, and no bundled model of that name (there is: {names})")
     known = match_entry(path.name, catalogue)
     base = known or catalogue[FALLBACK]
