@@ -9,6 +9,7 @@ the query's tokens and 2.
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Self
@@ -46,6 +47,8 @@ class Scorer:
         """What `open` has made; both belong to it from now on."""
         self.tokens, self.rate = 0, 0.0
         self._thread, self._model = thread, model
+        self._lock = threading.Lock()
+        self._current: threading.Event | None = None
 
     @classmethod
     def open(
@@ -95,20 +98,37 @@ class Scorer:
         0 to 1. Both are called on the scorer's thread. RequestError for an empty query, EngineClosed after `close`.
         """
         abandoned = threading.Event()
-
-        def stopping() -> bool:
-            return abandoned.is_set() or should_stop()
-
+        job = partial(self._job, abandoned, texts, query, should_stop, progress)
         try:
-            return self._thread.call(lambda: self._score(texts, query, stopping, progress))
+            return self._thread.call(job)
         except BaseException:
-            # Ctrl-C ends the waiting, not the work.
-            abandoned.set()
+            # Ctrl-C ends the waiting; the work shall end too, and soon.
+            with self._lock:
+                abandoned.set()
+                if self._current is abandoned:
+                    self._model.stop.set()
             raise
 
     def close(self) -> None:
         """Wait for what is running, then free everything; harmless when repeated."""
         self._thread.stop(self._model.close)
+
+    def _job(
+        self,
+        abandoned: threading.Event,
+        texts: Sequence[str],
+        query: str,
+        should_stop: Callable[[], bool],
+        progress: Callable[[float], None],
+    ) -> list[Scores]:
+        with self._lock:
+            self._current = abandoned
+            self._model.stop.clear()
+        try:
+            return self._score(texts, query, lambda: abandoned.is_set() or should_stop(), progress)
+        finally:
+            with self._lock:
+                self._current = None
 
     def _score(
         self, texts: Sequence[str], query: str, should_stop: Callable[[], bool], progress: Callable[[float], None]

@@ -18,18 +18,24 @@ from laguna_engine.ggml.types import Type
 from laguna_engine.ggml.weights import Weights
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.options import physical_cores
+from laguna_engine.native.stop import StopFlag
 
 Looks = NDArray[np.float32]
 """[layers, heads, blocks]."""
 
 
 class ScorerModel:
-    """An open scorer. vocab: of its file. layers: how many are run. window: the most rows at once."""
+    """An open scorer. vocab: of its file. layers: how many are run. window: the most rows at once.
+
+    stop: set from any thread, it ends a computation on the CPU at once; `run` raises `Stopped` then.
+    """
 
     def __init__(self, vocabulary: Model, file: ScorerFile, layers: int, window: int, backend: Backend) -> None:
         """`vocabulary` and `backend` belong to it from now on, whatever happens."""
         self.vocab, self.file, self.layers, self.window = vocabulary.vocab, file, layers, window
         self._vocabulary, self._backend = vocabulary, backend
+        self.stop = StopFlag()
+        backend.heed(self.stop)
         self._weights: Weights | None = None
         self._hidden: Store | None = None
         self._head: Head | None = None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from laguna_engine.errors import GraphError
 from laguna_engine.native.library import lib
+from laguna_engine.native.stop import StopFlag
 from laguna_engine.native.structs import BackendHandle, BufferTypeHandle, DeviceHandle
 
 _CPU = 0
@@ -14,6 +15,7 @@ _KINDS = ("cpu", "gpu", "igpu", "accel")
 """`ggml_backend_dev_type`, by number; what comes after them only combines others."""
 
 _SetThreads = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
+_SetAbort = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _ExtraBuffers = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)
 
 
@@ -70,6 +72,7 @@ class Backend:
         if not handle:
             raise GraphError(f"{device.name} cannot be opened to compute on; free its memory, or use the CPU")
         self._handle = handle
+        self._heeded: StopFlag | None = None
         if threads and device.is_cpu:
             self._set_threads(threads)
 
@@ -95,6 +98,13 @@ class Backend:
         """The device's ordinary memory."""
         handle: BufferTypeHandle = lib.ggml_backend_get_default_buffer_type(self.handle)
         return handle
+
+    def heed(self, flag: StopFlag) -> None:
+        """Leave a computation early once `flag` is set, which then ends in `Stopped`; only the CPU can."""
+        address = self.device.function("ggml_backend_set_abort_callback")
+        if address is not None:
+            self._heeded = flag
+            _SetAbort(address)(self.handle.value, flag.callback, flag.data)
 
     def extra_buffer_types(self) -> Iterator[BufferTypeHandle]:
         """Memory in which the device keeps weights in an order of its own (CPU repacking), best first."""

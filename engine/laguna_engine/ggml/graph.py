@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from laguna_engine.errors import GraphError
+from laguna_engine.errors import GraphError, Stopped
 from laguna_engine.ggml import transfer
 from laguna_engine.ggml.arena import Arena
 from laguna_engine.ggml.device import Backend
@@ -20,6 +20,9 @@ from laguna_engine.native.library import lib
 from laguna_engine.native.structs import AllocatorHandle, GraphHandle, TensorHandle
 
 _MAX_INPUTS = 32
+
+_ABORTED = 1
+"""`GGML_STATUS_ABORTED`."""
 
 
 class Graph(Operations):
@@ -86,10 +89,12 @@ class Graph(Operations):
         transfer.write(self._named[name], values)
 
     def compute(self) -> None:
-        """Run it; GraphError if the device fails."""
+        """Run it; GraphError if the device fails, `Stopped` if it was told to (`Backend.heed`)."""
         if self._allocator is None:
             raise GraphError("the graph is not finished; call finish first")
         code = lib.ggml_backend_graph_compute(self._backend.handle, self._graph)
+        if code == _ABORTED:
+            raise Stopped("the computation was stopped; ask again for its result")
         if code:
             raise GraphError(f"{self._backend.device.name} failed to compute ({code}); do without it, or use the CPU")
 

@@ -1,5 +1,6 @@
 """A scorer in use: scores depend on a text and a query alone, work can be watched and stopped, memory is freed."""
 
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from scorers import Variant
 
 from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
+from laguna_engine.compress.scorer_body import Body
+from laguna_engine.compress.scorer_windows import Window
 from laguna_engine.errors import EngineClosed, RequestError, Stopped
 
 ASKED = "where is the function that adds two numbers?"
@@ -117,6 +120,30 @@ def test_it_stops_before_the_next_window(scorer: Scorer) -> None:
         scorer.score(TEXTS, ASKED, should_stop=lambda: len(told) == 2, progress=told.append)
     assert len(told) == 2
     assert len(scorer.score(TEXTS, ASKED)) == len(TEXTS)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals that are sent to one thread")
+def test_ctrl_c_ends_the_computation_that_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only the next window: one in which 4,000 tokens see one another takes a minute with a larger model."""
+    main, run = threading.get_ident(), Body.run
+    ended: list[Stopped] = []
+
+    def interrupting(body: Body, window: Window) -> object:
+        signal.pthread_kill(main, signal.SIGINT)
+        try:
+            # Long enough that the signal is heard before it ends by itself.
+            return [run(body, window) for _ in range(1000)]
+        except Stopped as error:
+            ended.append(error)
+            raise
+
+    monkeypatch.setattr(Body, "run", interrupting)
+    with Scorer.open(path, threads=1) as scorer:
+        with pytest.raises(KeyboardInterrupt):
+            scorer.score(TEXTS, ASKED)
+        monkeypatch.undo()
+        assert len(scorer.score(TEXTS, ASKED)) == len(TEXTS)
+    assert len(ended) == 1
 
 
 def test_a_failing_progress_function_ends_the_work_with_its_error(scorer: Scorer) -> None:
