@@ -16,6 +16,9 @@ from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress, safe_proof
 from laguna_tui.tui.commands import argument, find, is_slash
+from laguna_tui.tui.context.board import Changes
+from laguna_tui.tui.context.foresight import Foresight
+from laguna_tui.tui.context.inspector import Inspector
 from laguna_tui.tui.conversation import Conversation
 from laguna_tui.tui.heap import set_aside
 from laguna_tui.tui.models.desk import Desk
@@ -27,7 +30,7 @@ from laguna_tui.tui.speed import MODE_NAMES, Legend
 from laguna_tui.tui.speed_book import SpeedBook
 from laguna_tui.tui.status import Status
 from laguna_tui.tui.transcript.welcome import Welcome
-from laguna_tui.tui.turns import Changed, Cleared, Failed, Idle, Opened, State, Switched, Turns
+from laguna_tui.tui.turns import Arranged, Changed, Cleared, Failed, Idle, Opened, State, Switched, Turns
 from laguna_tui.tui.widgets.drafts import DraftsScreen
 from laguna_tui.tui.widgets.plan import PlanScreen
 from laguna_tui.tui.widgets.prompt import Prompt
@@ -56,6 +59,7 @@ class LagunaApp(Shell):
         self._session = session
         self.desk = Desk(self, shop, settings.marker)
         self._turns = Turns(session)
+        self.foresight = Foresight(self, session, self._turns, self.prompt, self.rail, self._watch)
         self.conversation = Conversation(self.document)
         self.book = SpeedBook()
         self._welcome = Welcome(self._model, self._folder)
@@ -94,7 +98,10 @@ class LagunaApp(Shell):
         self._show()
 
     def _show(self) -> None:
-        self.status_bar.status = replace(self.status_bar.status, state=self._turns.state)
+        ahead = self._turns.reading_ahead
+        self.status_bar.status = replace(self.status_bar.status, state=self._turns.state, ahead=ahead)
+        if not self._turns.free:
+            self.foresight.busy()
         self.rail.queued = tuple(sanitize_line(message) for message in self._turns.queued)
         self._show_speed()
         self.transcript.update_rows()
@@ -126,6 +133,7 @@ class LagunaApp(Shell):
             item = safe_proof(item) if isinstance(item, Proof) else item
             self.conversation.prove(item)
         self.status_bar.status = self.status_bar.status.told(item)
+        self.foresight.hear(item)
         self._react(item)
 
     def _react(self, item: object) -> None:
@@ -149,6 +157,10 @@ class LagunaApp(Shell):
             case Idle():
                 self.conversation.settle()
                 set_aside()
+                if isinstance(self.screen, Inspector):
+                    self.screen.look()
+            case Arranged():
+                self.tell("The context is changed, from the next message on.")
             case Cleared():
                 self.status_bar.status = replace(self.status_bar.status, used=0, rate=None, prefill=None)
 
@@ -167,6 +179,7 @@ class LagunaApp(Shell):
         """The session is as this says, from now on."""
         mode = MODE_NAMES[info.mode] if info.mode else ""
         self.status_bar.status = replace(self.status_bar.status, size=info.context_size, load=None, mode=mode)
+        self.foresight.context_size = info.context_size
         self.book.mode, self.book.drafter = info.mode, sanitize_line(info.drafter)
         self._plan = tuple(map(sanitize_line, info.plan))
         for warning in info.warnings:
@@ -175,6 +188,15 @@ class LagunaApp(Shell):
         self._warned.update(info.warnings)
 
     # -- from the user
+
+    @on(Prompt.Changed)
+    def _typed(self) -> None:
+        self.foresight.changed()
+        self.foresight.moved()
+
+    @on(Prompt.SelectionChanged)
+    def _moved(self) -> None:
+        self.foresight.moved()
 
     @on(Prompt.Sent)
     def _sent(self, event: Prompt.Sent) -> None:
@@ -282,6 +304,20 @@ class LagunaApp(Shell):
         self._turns.change(wanted)
         self._go_on()
 
+    # -- the context
+
+    def action_context(self) -> None:
+        """Show what the prompt consists of, and let the user change it."""
+        self.push_screen(Inspector(self._session, self.foresight.context_size), self._arrange)
+
+    def _arrange(self, changes: Changes | None) -> None:
+        if not changes:
+            return
+        if not self._turns.free:
+            self.tell("The context changes when the answer is done.")
+        self._turns.arrange(changes)
+        self._go_on()
+
     def action_plan(self) -> None:
         """Say how the model was opened, and why so."""
         self.push_screen(PlanScreen(self._plan))
@@ -335,9 +371,13 @@ class LagunaApp(Shell):
 
     def _go_on(self) -> None:
         """There is something to poll for again."""
+        self._watch()
+        self._show()
+
+    def _watch(self) -> None:
+        """Poll; nothing has changed on the screen yet."""
         if self._poller is not None:
             self._poller.resume()
-        self._show()
 
     async def action_quit(self) -> None:
         """Leave."""
@@ -345,6 +385,7 @@ class LagunaApp(Shell):
 
     def _leave(self, code: int) -> None:
         """Stop the engine's work and leave with this exit code; textual restores the terminal."""
+        self._turns.drop_ahead()
         self._session.cancel()
         self.desk.leave()
         self.exit(return_code=code)

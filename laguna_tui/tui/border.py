@@ -7,6 +7,7 @@ from typing import TypeGuard, get_args
 from laguna_engine.events import LoadProgress
 from laguna_tui.events import (
     AgentEvent,
+    Attached,
     CallRejected,
     DraftRound,
     Proof,
@@ -31,6 +32,8 @@ def safe_event(event: AgentEvent) -> AgentEvent:
     match event:
         case TextDelta(text) | ReasoningDelta(text):
             return replace(event, text=sanitize(text))
+        case Attached(titles, notes):
+            return Attached(tuple(map(sanitize_line, titles)), tuple(map(sanitize_line, notes)))
         case ToolStarted():
             return replace(event, name=sanitize_line(event.name), arguments=_safe_arguments(event.arguments))
         case ToolFinished():

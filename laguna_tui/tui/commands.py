@@ -33,6 +33,7 @@ COMMANDS = (
     Command("Model", "Choose the model that answers", "model", "/model", "NAME|FILE"),
     Command("Set up", "What suits this machine, and one key to get it", "setup", "/setup"),
     Command("Fit", "Which contexts and caches of a model fit here", "fit", "/fit", "NAME|FILE"),
+    Command("Context", "The context, block by block: what it costs, what to leave out", "context", "/context"),
     Command("Plan", "How the model was opened, and why so", "plan", "/plan"),
     Command("Strict", "Strict speculation, or back to fast", "strict", "/strict"),
     Command("Speculation off or on", "Decode plainly from the next answer on, or draft", "speculation"),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from laguna_engine.events import Prefill, Source
 from laguna_tui.events import (
     AgentEvent,
+    Attached,
     CallRejected,
     Proof,
     Proving,
@@ -107,6 +108,8 @@ class Conversation:
     def apply(self, event: AgentEvent) -> None:
         """Show what the event says."""
         match event:
+            case Attached():
+                self._attach(event)
             case TurnStarted(total, cached):
                 self._work(Prefill(cached, total, cached, 0.0))
             case Prefill():
@@ -132,6 +135,15 @@ class Conversation:
             self._working = Working()
             self.document.append(self._working)
         self._working.tell(prefill)
+
+    def _attach(self, event: Attached) -> None:
+        """Under the question: what was put in beside it."""
+        self._idle()
+        if event.titles:
+            self.document.append(Notice(f"with {', '.join(event.titles)}", gap=False))
+        for note in event.notes:
+            self.document.append(Notice(note, "warning", gap=False))
+        self._work()
 
     def _idle(self) -> None:
         if self._working is not None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from laguna_tui.tui.markdown.wrap import crop
+
 FULL, HALF, EMPTY = "━", "╸", "─"
 NONE, COLUMNS = "·", "▁▂▃▄▅▆▇█"
 
@@ -31,3 +33,15 @@ def columns(values: Sequence[float], top: float) -> str:
     """A column for each value, one cell wide, full at `top`; a dot where there is nothing."""
     last = len(COLUMNS) - 1
     return "".join(COLUMNS[min(last, round(value / top * last))] if value > 0 else NONE for value in values)
+
+
+def seconds(number: float) -> str:
+    """A time to wait: 0.3 s, 4 s, 2 min. Nothing is said to take no time at all."""
+    if number < 2:
+        return f"{max(0.1, number):.1f} s"
+    return f"{number:.0f} s" if number < 90 else f"{number / 60:.0f} min"
+
+
+def crop_front(text: str, width: int) -> str:
+    """The end of the text in at most `width` cells, with an ellipsis where its beginning was cut."""
+    return crop(text[::-1], width)[::-1]

@@ -1,7 +1,7 @@
 """The screen without the model: its widgets, its keys, and what the user can do with what is already there."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -12,10 +12,13 @@ from textual.binding import Binding, BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
+from laguna_tui.context.blocks import Completion
 from laguna_tui.text import sanitize_line
 from laguna_tui.tui import themes
 from laguna_tui.tui.border import safe_path
 from laguna_tui.tui.commands import COMMANDS, Command, is_slash, matching
+from laguna_tui.tui.context.inspector import Inspector
+from laguna_tui.tui.context.mention_list import MentionList
 from laguna_tui.tui.export import write_chat
 from laguna_tui.tui.history import History
 from laguna_tui.tui.keys import Row, command_rows, key_rows
@@ -32,6 +35,7 @@ from laguna_tui.tui.widgets.search import HistorySearch
 from laguna_tui.tui.widgets.speed import SpeedPanel
 
 ALWAYS = ("quit", "interrupt")
+MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
 # From this width on there is room for a column beside lines of prose of full length.
 COLUMN_FROM = 150
 
@@ -60,6 +64,7 @@ class Shell(App[None]):
         Binding("f6", "speculation", "Speculation off or on", priority=True),
         Binding("f7", "model", "Choose the model that answers", priority=True),
         Binding("f8", "setup", "Set up: get a model that suits this machine", priority=True),
+        Binding("f9", "context", "The context, block by block: what it costs, what to leave out", priority=True),
         Binding("ctrl+r", "search_history", "Search what you typed before"),
         Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
         Binding("ctrl+down", "block(1)", "To the block below", priority=True),
@@ -82,6 +87,7 @@ class Shell(App[None]):
         yield self.transcript
         yield self.speed_panel
         yield self.rail
+        yield self.prompt.mentions
         yield self.prompt
         yield self.status_bar
 
@@ -93,7 +99,11 @@ class Shell(App[None]):
         self.theme = wanted if known else themes.automatic()
         if not known and wanted != AUTO_THEME:
             self.tell(f"There is no theme “{wanted}”. Choose one with /theme.", "warning")
+        self.watch(self.prompt.mentions, "found", self._hush)
         self.prompt.focus()
+
+    def _hush(self, found: Sequence[Completion]) -> None:
+        self.rail.hushed = bool(found)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.tint_variables(self.current_theme)
@@ -118,6 +128,15 @@ class Shell(App[None]):
     def _hint_commands(self) -> None:
         text = self.prompt.text
         self.rail.commands = tuple(matching(text)) if text.startswith("/") and is_slash(text) else ()
+
+    @on(MentionList.Clicked)
+    def _take_mention(self, event: MentionList.Clicked) -> None:
+        self.prompt.take(event.completion)
+        self.prompt.focus()
+
+    @on(Prompt.Untypable)
+    def _refuse_mention(self, event: Prompt.Untypable) -> None:
+        self.tell(f"{event.label} cannot be mentioned: its name cannot be typed. Rename it.", "warning")
 
     @on(Prompt.EndPressed)
     @on(Rail.FollowClicked)
@@ -208,8 +227,9 @@ class Shell(App[None]):
         """What the help screen and the documentation of the keys are made from."""
         return {
             "Everywhere": key_rows(Shell.BINDINGS),
-            "In the input": key_rows(Prompt.BINDINGS),
+            "In the input": [*key_rows(Prompt.BINDINGS), ("@", MENTIONING)],
             "In the transcript": key_rows(Transcript.BINDINGS),
+            "In the context": key_rows(Inspector.BINDINGS),
             "Commands": command_rows(),
         }
 

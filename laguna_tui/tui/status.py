@@ -50,6 +50,7 @@ class Status:
     load: LoadProgress | None = None
     mode: str = ""
     proof: Proving | None = None
+    ahead: bool = False
 
     def told(self, event: object) -> "Status":
         """The status after an event."""
@@ -138,6 +139,8 @@ def _progress(status: Status) -> float | None:
 
 
 def _rate(status: Status) -> str:
+    if status.state is State.READY and status.ahead:
+        return "reading ahead"
     prefill = status.prefill
     if prefill is not None and prefill.seconds > 0 and prefill.done > prefill.cached:
         return meter.rate((prefill.done - prefill.cached) / prefill.seconds)

@@ -1,19 +1,22 @@
 """Who talks when: loading, asking, stopping, queueing, changing the mode, proving. Knows nothing of the screen.
 
 The session's thread puts events into a feed; the screen polls it. After a stop or a new chat, what the old turn still
-says is dropped, so that stopping looks immediate even when the engine needs a moment.
+says is dropped, so that stopping looks immediate even when the engine needs a moment. While nothing is asked, a message
+that is being typed can be read ahead: the state stays READY then, and whatever else is wanted comes first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
+from laguna_tui.context.blocks import Place
 from laguna_tui.errors import UserError
 from laguna_tui.events import Proving, ReasoningDelta, TextDelta
 from laguna_tui.text import sanitize
+from laguna_tui.tui.ahead import Ahead
 from laguna_tui.tui.feed import Feed, SessionThread
 from laguna_tui.tui.session import ChatSession, SessionInfo
 
@@ -71,6 +74,16 @@ class Cleared:
 
 
 @dataclass(frozen=True, slots=True)
+class Arranged:
+    """Blocks of the context were changed, from the next message on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """What was read ahead is read, or was dropped."""
+
+
+@dataclass(frozen=True, slots=True)
 class Idle:
     """The session is free for the next message."""
 
@@ -87,12 +100,29 @@ class Turns:
         self._clearing = False
         self._wished: Speculation | None = None
         self._model: str | None = None
+        self._places: dict[int, Place] = {}
+        self._ahead: Ahead | None = None
+        self._may_read_ahead = True
 
     @property
     def busy(self) -> bool:
         """Whether there is something to poll for."""
         at_work = self.state in (State.LOADING, State.BUSY, State.STOPPING)
-        return at_work or self._clearing or self._wished is not None or self._model is not None
+        return at_work or self._clearing or self._wanted_next or self._ahead is not None
+
+    @property
+    def free(self) -> bool:
+        """Whether a message that is sent now is answered now."""
+        return self.state is State.READY and not self._clearing and not self._wanted_next and not self.queued
+
+    @property
+    def reading_ahead(self) -> bool:
+        """Whether a message that is being typed is read."""
+        return self._ahead is not None and not self._ahead.dropped
+
+    @property
+    def _wanted_next(self) -> bool:
+        return self._wished is not None or self._model is not None or bool(self._places)
 
     def open(self) -> None:
         """Start to load the model."""
@@ -104,15 +134,28 @@ class Turns:
             self.queued.append(message)
             return False
         self.state = State.BUSY
-        self._thread.submit(lambda: self._ask(message))
+        self._submit(lambda: self._ask(message))
         return True
+
+    def read_ahead(self, message: str) -> bool:
+        """Compute what is certain of a message that is being typed; whether it was begun: only a free session does."""
+        if not self.free or self._ahead is not None or not self._may_read_ahead:
+            return False
+        ahead = self._ahead = Ahead(self._session, message)
+        self._thread.submit(lambda: self._read(ahead))
+        return True
+
+    def drop_ahead(self) -> None:
+        """What is read ahead is not wanted any more."""
+        if self._ahead is not None:
+            self._ahead.drop()
 
     def prove(self) -> bool:
         """Generate the last answer again and compare; whether it was begun, which needs a free session."""
         if self.state is not State.READY or self._clearing:
             return False
         self.state = State.BUSY
-        self._thread.submit(lambda: self._guard(self._prove, Idle()))
+        self._submit(lambda: self._guard(self._prove, Idle()))
         return True
 
     def speculate(self, mode: Speculation) -> None:
@@ -122,6 +165,10 @@ class Turns:
     def change(self, model: str) -> None:
         """Let another model answer as soon as the session is free, also when none could be opened."""
         self._model = model
+
+    def arrange(self, places: Mapping[int, Place]) -> None:
+        """Change blocks of the context as soon as the session is free."""
+        self._places |= places
 
     def stop(self) -> None:
         """Stop the turn that runs."""
@@ -133,9 +180,10 @@ class Turns:
         """Forget the conversation, after stopping it."""
         self.stop()
         self.queued.clear()
+        self._places.clear()
         if self.state is not State.FAILED:
             self._clearing = True
-            self._thread.submit(lambda: self._guard(self._session.new_chat, Cleared()))
+            self._submit(lambda: self._guard(self._session.new_chat, Cleared()))
 
     def next_queued(self) -> str | None:
         """The message whose turn it is now, if the session is free."""
@@ -149,26 +197,46 @@ class Turns:
     def poll(self) -> list[object]:
         """What happened since the last poll, the state already brought up to date."""
         items = [item for item in self._feed.drain() if self._wanted(item)]
-        if self._wished is not None and self.state is State.READY and not self._clearing:
+        if self._ahead is not None and self._ahead.dropped:
+            self._ahead.drop()
+        if not self._clearing:
+            self._begin_wanted()
+        return items
+
+    def _begin_wanted(self) -> None:
+        """What waited for the session to be free."""
+        if self._wished is not None and self.state is State.READY:
             wished, self._wished = self._wished, None
             self.state = State.LOADING
-            self._thread.submit(lambda: self._guard(lambda: self._switch(wished), Idle()))
-        if self._model is not None and self.state in (State.READY, State.FAILED) and not self._clearing:
+            self._submit(lambda: self._guard(lambda: self._switch(wished), Idle()))
+        if self._model is not None and self.state in (State.READY, State.FAILED):
             model, self._model = self._model, None
             first, self.state = self.state is State.FAILED, State.LOADING
-            self._thread.submit(lambda: self._change(model, first=first))
-        return items
+            self._submit(lambda: self._change(model, first=first))
+        if self._places and self.state is State.READY:
+            places, self._places = self._places, {}
+            self.state = State.BUSY
+            self._submit(lambda: self._guard(lambda: self._arrange(places), Idle()))
+
+    def _submit(self, job: Callable[[], None]) -> None:
+        """Let the session do this next; what is read ahead makes room."""
+        self.drop_ahead()
+        self._thread.submit(job)
 
     def _wanted(self, item: object) -> bool:
         match item:
             case Opened():
                 self.state = State.READY
+            case ReadAhead():
+                self._may_read_ahead = self._ahead is None or not self._ahead.failed
+                self._ahead = None
+                return True
             case Failed(loading=True):
                 self.state = State.FAILED
             case Cleared():
                 self._clearing = False
             case Idle():
-                self.state = State.READY
+                self.state, self._may_read_ahead = State.READY, True
                 return not self._clearing
             case TextDelta() | ReasoningDelta():
                 return not self._clearing and self.state is not State.STOPPING
@@ -202,6 +270,14 @@ class Turns:
             if first:
                 return
         self._feed.put(Idle())
+
+    def _arrange(self, places: Mapping[int, Place]) -> None:
+        self._session.change(places)
+        self._feed.put(Arranged())
+
+    def _read(self, ahead: Ahead) -> None:
+        ahead.run()
+        self._feed.put(ReadAhead())
 
     def _prove(self) -> None:
         self._feed.put(Proving(0, 0))

@@ -6,6 +6,7 @@ from pathlib import Path
 from laguna_engine.options import Speculation
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session import TuiSettings
+from tests.tui.contexts import BLOCKS, TEXTS, change_costs, costs, names
 from tests.tui.scripted import ScriptedSession
 from tests.tui.story import DRAFTED
 
@@ -19,6 +20,11 @@ if __name__ == "__main__":
             delay=0.02,
             mode=Speculation.FAST,
             drafter="dflash, 2 M parameters",
+            costs=costs,
+            names=names,
+            blocks=BLOCKS,
+            texts=TEXTS,
+            change_costs=change_costs,
         ),
         TuiSettings(theme=theme),
     )

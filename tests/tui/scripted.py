@@ -5,13 +5,14 @@ Not a model. Every message is answered with the events of a script; `delay` seco
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 
 from laguna_engine.events import LoadProgress, Prefill, Round, Source, Stats
 from laguna_engine.options import Speculation
+from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.events import (
     AgentEvent,
     DraftRound,
@@ -39,7 +40,8 @@ class ScriptedSession:
     """A `ChatSession` that plays scripts: one per message, the last one again and again.
 
     An exception in a script is raised at its place; a `threading.Event` is waited for, so that a test can look at
-    the screen in the middle of an answer.
+    the screen in the middle of an answer. `ahead_gate` does that for what is read ahead; what there is of the context,
+    and what it costs, is said by the functions and values that are given.
     """
 
     def __init__(
@@ -61,6 +63,13 @@ class ScriptedSession:
         plan: tuple[str, ...] = (),
         models: tuple[ModelChoice, ...] = (),
         switch_error: Exception | None = None,
+        costs: Callable[[str], Cost | None] = lambda message: None,
+        names: Callable[[str, int], Sequence[Completion]] = lambda text, cursor: (),
+        blocks: Sequence[ContextBlock] = (),
+        texts: Mapping[int, BlockText] | None = None,
+        change_costs: Callable[[Mapping[int, Place]], Cost | None] = lambda places: None,
+        change_error: Exception | None = None,
+        ahead_gate: threading.Event | None = None,
     ) -> None:
         self.title = title
         self.folder = folder
@@ -79,6 +88,13 @@ class ScriptedSession:
         self.choices = models
         self.switch_error = switch_error
         self.switched: list[str] = []
+        self.cost, self.complete, self.change_cost = costs, names, change_costs
+        self.context = tuple(blocks)
+        self.texts = texts or {}
+        self.change_error = change_error
+        self.ahead_gate = ahead_gate
+        self.read_ahead: list[str] = []
+        self.read_to_the_end: list[str] = []
         self.info = SessionInfo(context_size, details, warnings, mode, drafter, plan)
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
@@ -147,6 +163,30 @@ class ScriptedSession:
             if self.cancelled.wait(self._delay * 4):
                 return Proof(done, total, None, 0.1)
         return self._proof
+
+    def ahead(self, message: str) -> None:
+        self.cancelled.clear()
+        self.read_ahead.append(message)
+        while self.ahead_gate is not None and not self.ahead_gate.wait(0.01):
+            if self.cancelled.is_set():
+                return
+        self.read_to_the_end.append(message)
+
+    def blocks(self) -> Sequence[ContextBlock]:
+        return self.context
+
+    def block_text(self, number: int) -> BlockText:
+        return self.texts[number]
+
+    def change(self, places: Mapping[int, Place]) -> None:
+        if self.change_error is not None:
+            raise self.change_error
+        self.context = tuple(
+            replace(block, place=places[block.number], why="you wanted it so", cached=0)
+            if block.number in places
+            else block
+            for block in self.context
+        )
 
     def close(self) -> None:
         self.closed = True

@@ -1,4 +1,4 @@
-"""The app in a real terminal, for `test_terminal.py`: on a scripted session, with a key that breaks it (F9)."""
+"""The app in a real terminal, for `test_terminal.py`: on a scripted session, with a key that breaks it (F12)."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ HOSTILE = "\x1b]52;c;aGFoYQ==\x07 \x1b[2J \x9b31m \u202eabc"
 
 
 class Fragile(LagunaApp):
-    BINDINGS: ClassVar = [("f9", "break", "Break")]
+    BINDINGS: ClassVar = [("f12", "break", "Break")]
 
     def action_break(self) -> None:
         raise RuntimeError("broken on purpose")

@@ -105,7 +105,7 @@ def test_ctrl_c_twice_quits(terminal: Terminal) -> None:
 
 
 def test_a_crash_restores_the_terminal_and_tells(terminal: Terminal) -> None:
-    terminal.child.send(b"\x1b[20~")
+    terminal.child.send(b"\x1b[24~")
     assert terminal.wait() == 1
     terminal.assert_restored()
     assert b"broken on purpose" in terminal.written

@@ -111,8 +111,8 @@ class Asked(Folding):
 class Notice(Piece):
     """Something the app says: an error, a warning, a note. `kind` is a key of `NOTICE_MARKS`."""
 
-    def __init__(self, text: str, kind: str = "info") -> None:
-        super().__init__()
+    def __init__(self, text: str, kind: str = "info", *, gap: bool = True) -> None:
+        super().__init__(gap=gap)
         self.text = text
         self.kind = kind
 

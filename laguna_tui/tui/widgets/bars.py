@@ -1,5 +1,6 @@
 """The two one-row widgets around the input: the rail above it and the status bar below it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from textual.content import Content
@@ -31,13 +32,18 @@ class StatusBar(Bar):
 
 
 class Rail(Bar):
-    """One row between transcript and input: what waits or can be typed on the left, the way back on the right."""
+    """One row between transcript and input: what waits or can be typed on the left, the way back on the right.
+
+    `notes` are about what is being typed; they keep quiet while `hushed`, when a list says better what there is.
+    """
 
     following: reactive[bool] = reactive(True)
     queued: reactive[tuple[str, ...]] = reactive(())
     commands: reactive[tuple[Command, ...]] = reactive(())
     legend: reactive[Legend | None] = reactive(None)
     fetching: reactive[str] = reactive("")
+    notes: reactive[tuple[str, ...]] = reactive(())
+    hushed: reactive[bool] = reactive(False)
 
     class FollowClicked(Message):
         """The user clicked on the way back to the end."""
@@ -53,9 +59,9 @@ class Rail(Bar):
         if self.commands:
             return self._command_parts(room)
         if self.queued:
-            more = f"  (+{len(self.queued) - 1})" if len(self.queued) > 1 else ""
-            text = " ".join(self.queued[0].split())
-            return [("queued ", "$accent"), (crop(text, room - 7 - cells(more)) + more, MUTED)]
+            return [("queued ", "$accent"), (_first(self.queued, room - 7), MUTED)]
+        if self.notes and not self.hushed:
+            return [(_first(self.notes, room), "$warning")]
         if self.fetching:
             return [(crop(self.fetching, room), "$accent")]
         return self.legend.parts(room) if self.legend is not None else []
@@ -71,6 +77,12 @@ class Rail(Bar):
     def on_click(self) -> None:
         if not self.following:
             self.post_message(self.FollowClicked())
+
+
+def _first(texts: Sequence[str], room: int) -> str:
+    """The first of them on one line, and how many more there are."""
+    more = f"  (+{len(texts) - 1})" if len(texts) > 1 else ""
+    return crop(" ".join(texts[0].split()), room - cells(more)) + more
 
 
 def assembled(parts: list[Part]) -> Content:

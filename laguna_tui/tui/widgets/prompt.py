@@ -1,5 +1,6 @@
-"""The input: several lines, history on the arrow keys, slash commands completed with Tab."""
+"""The input: several lines, history on the arrow keys, slash commands and mentions completed with Tab."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -8,11 +9,18 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
 
-from laguna_tui.text import sanitize
+from laguna_tui.context.blocks import Completion
+from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui.commands import is_slash, matching
+from laguna_tui.tui.context.mention_list import QUOTE, MentionList
 from laguna_tui.tui.history import History
 from laguna_tui.tui.legacy_keys import SHIFT_ENTER, understand_alt_enter
+from laguna_tui.tui.status import Part
+
+# Cells of the border that no text may stand on.
+_CORNERS = 6
 
 
 class Prompt(TextArea):
@@ -24,7 +32,7 @@ class Prompt(TextArea):
         Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
         Binding("up", "up", "Line above, at the top the message before"),
         Binding("down", "down", "Line below, at the bottom the message after"),
-        Binding("tab", "complete", "Complete a command, else to the transcript"),
+        Binding("tab", "complete", "Complete a command or a mention, else to the transcript"),
         Binding("end", "end", "End of the line, then follow the answer"),
     ]
 
@@ -35,9 +43,21 @@ class Prompt(TextArea):
             super().__init__()
             self.text = text
 
+    class Untypable(Message):
+        """A name was chosen that cannot be typed: a terminal would obey what is in it. `label` is safe to show."""
+
+        def __init__(self, label: str) -> None:
+            super().__init__()
+            self.label = label
+
+    # Whether the text was last changed by typing, and not by recalling or clearing it.
+    by_hand = False
+
     def __init__(self, history: History, *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, soft_wrap=True, placeholder=Content(placeholder), highlight_cursor_line=False)
         self.past = history
+        self.mentions = MentionList()
+        self._below: Callable[[int], Part] | None = None
         self._own_keys = {
             key: binding.action
             for binding in self.BINDINGS
@@ -47,6 +67,33 @@ class Prompt(TextArea):
         self._own_keys[SHIFT_ENTER] = "newline"
         self.cursor_blink = False
         understand_alt_enter()
+
+    @property
+    def cursor_index(self) -> int:
+        """Characters before the cursor."""
+        return len(self.document.get_text_range((0, 0), self.cursor_location))
+
+    def load_text(self, text: str) -> None:
+        self.by_hand = False
+        super().load_text(text)
+
+    def edit(self, edit: Edit) -> EditResult:
+        self.by_hand = True
+        return super().edit(edit)
+
+    def say_below(self, say: Callable[[int], Part] | None) -> None:
+        """Put what `say` makes of the cells there are for it into the lower border."""
+        if say is None and self._below is None:
+            return
+        self._below = say
+        parts = [say(self.outer_size.width - _CORNERS)] if say is not None else []
+        self.border_subtitle = Content.assemble(*parts)
+
+    def on_resize(self) -> None:
+        self.say_below(self._below)
+
+    def on_blur(self) -> None:
+        self.mentions.close()
 
     def replace_text(self, text: str) -> None:
         """Put this text in, the cursor at its end."""
@@ -88,6 +135,37 @@ class Prompt(TextArea):
         else:
             self.screen.focus_next()
 
+    def take(self, completion: Completion) -> None:
+        """Go on with the mention before the cursor as this says."""
+        self.mentions.close()
+        if sanitize_line(completion.insert) != completion.insert:
+            self.post_message(self.Untypable(sanitize_line(completion.label)))
+            return
+        before = self.text[: completion.start]
+        start = before.count("\n"), len(before) - before.rfind("\n") - 1
+        self._replace_via_keyboard(completion.insert, start, self.cursor_location)
+        # A folder is gone into; whatever else was chosen is what was meant.
+        self.by_hand = completion.insert.rstrip(QUOTE).endswith("/")
+
+    def _steer(self, key: str) -> bool:
+        """Let the open list of mentions have the key; whether it took it."""
+        mentions, cursor = self.mentions, self.cursor_index
+        if not mentions.still_fits(self.text, cursor):
+            mentions.close()
+            return False
+        # What is there already, word for word, needs no choosing: Enter sends it.
+        news = self.text[mentions.chosen.start : cursor] != mentions.chosen.insert.rstrip()
+        match key:
+            case "up" | "down":
+                mentions.move(1 if key == "down" else -1)
+            case "escape":
+                mentions.close()
+            case "tab" | "enter" if news or key == "tab":
+                self.take(mentions.chosen)
+            case _:
+                return False
+        return True
+
     def action_end(self) -> None:
         """To the end of the line; when already there, follow the answer."""
         if self.cursor_at_end_of_line:
@@ -108,7 +186,10 @@ class Prompt(TextArea):
         # Bindings run in the app's queue, ahead of letters that still wait in ours: text that is typed by a program
         # or a fast hand would be sent without its end. So our own keys are taken here, in order.
         action = self._own_keys.get(event.key)
-        if action is not None:
+        if self._steer(event.key):
+            event.stop()
+            event.prevent_default()
+        elif action is not None:
             event.stop()
             event.prevent_default()
             getattr(self, f"action_{action}")()

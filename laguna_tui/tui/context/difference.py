@@ -1,0 +1,77 @@
+"""A text and what became of it, line by line, side by side. Values only, no widget."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import Enum
+from itertools import zip_longest
+
+from laguna_tui.context.blocks import BlockText
+from laguna_tui.text import sanitize
+
+TAB = 4
+# Columns of a line that anyone looks at; minified files have lines of megabytes.
+LONGEST = 1000
+
+
+class Fate(Enum):
+    """What became of a line."""
+
+    KEPT = "kept"
+    DROPPED = "dropped"
+    ADDED = "added"
+    GAP = "gap"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of one side, safe to show. A GAP stands where only the other side has a line."""
+
+    text: str
+    fate: Fate
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two lines that stand beside each other; at most one of them is a gap."""
+
+    before: Line
+    after: Line
+
+
+_GAP = Line("", Fate.GAP)
+
+
+def compare(text: BlockText) -> list[Pair]:
+    """The two texts in step: what was kept stands beside itself."""
+    before, after = _lines(text.before), _lines(text.after)
+    pairs: list[Pair] = []
+    for tag, left, left_end, right, right_end in SequenceMatcher(None, before, after).get_opcodes():
+        if tag == "equal":
+            pairs += [Pair(line, line) for line in _told(before[left:left_end], Fate.KEPT)]
+            continue
+        dropped, added = _told(before[left:left_end], Fate.DROPPED), _told(after[right:right_end], Fate.ADDED)
+        pairs += [Pair(one, other) for one, other in zip_longest(dropped, added, fillvalue=_GAP)]
+    return pairs
+
+
+def places(pairs: Iterable[Pair]) -> tuple[list[int], list[int]]:
+    """For each line of one side, gaps left out, the line of the other side that stands beside it or follows."""
+    to_after: list[int] = []
+    to_before: list[int] = []
+    for pair in pairs:
+        before, after = len(to_after), len(to_before)
+        if pair.before.fate is not Fate.GAP:
+            to_after.append(after)
+        if pair.after.fate is not Fate.GAP:
+            to_before.append(before)
+    return to_after, to_before
+
+
+def _lines(text: str) -> list[str]:
+    safe = sanitize(text, tab_columns=TAB)
+    return [line[:LONGEST] for line in safe.removesuffix("\n").split("\n")] if safe else []
+
+
+def _told(lines: Iterable[str], fate: Fate) -> Iterator[Line]:
+    return (Line(line, fate) for line in lines)

@@ -1,0 +1,158 @@
+"""The context, block by block: what it costs, what is left out and why, and what a change costs before it is made."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from laguna_tui.context.blocks import BlockText, ContextBlock, Cost
+from laguna_tui.text import sanitize_line
+from laguna_tui.tui.context.board import Board, Changes
+from laguna_tui.tui.context.comparison import Comparison
+from laguna_tui.tui.context.latest import Latest
+from laguna_tui.tui.context.rows import block_row, details, price, totals
+from laguna_tui.tui.session import ChatSession
+from laguna_tui.tui.status import MUTED
+
+NOTHING = "Nothing is in the context yet."
+LOOKING = "looking at the context …"
+HINTS = ("Space changes · D shows the text · Enter applies · Esc leaves", "Space · D · Enter · Esc")
+
+
+class BlockList(OptionList):
+    """The blocks. Enter is the screen's: a click only moves the highlight."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.apply", show=False)]
+
+
+class Inspector(ModalScreen[Changes | None]):
+    """Gives back the changes to make, or None. The session is asked on other threads; nothing here waits for it."""
+
+    DEFAULT_CSS = Path(__file__).with_name("inspector.tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "cycle", "Keep, shorten or drop the block"),
+        Binding("enter", "apply", "Apply the changes; without any, show the block's text"),
+        Binding("d", "compare", "The block's text, before and after"),
+        Binding("escape,q,f9", "dismiss", "Leave without a change"),
+    ]
+
+    def __init__(self, session: ChatSession, size: int) -> None:
+        """size: of the context, in tokens."""
+        super().__init__()
+        self._session, self._context_size = session, size
+        self.board = Board()
+        self._cost: Cost | None = None
+        self._blocks = Latest[None, Sequence[ContextBlock]](self, lambda _: session.blocks(), self._lay, self._fail)
+        self._costs = Latest[Changes, Cost | None](self, session.change_cost, self._price, self._fail)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="context") as box:
+            box.border_title = "Context"
+            yield Static(LOOKING, id="totals", markup=False)
+            yield BlockList(compact=True)
+            yield Static(id="details", markup=False)
+            yield Static(id="price", markup=False)
+
+    def on_mount(self) -> None:
+        self.look()
+
+    def look(self) -> None:
+        """Find out what the context is now."""
+        self._blocks.put(None)
+
+    # -- what the session answers
+
+    def _lay(self, _: None, blocks: Sequence[ContextBlock]) -> None:
+        at = self._options.highlighted
+        self.board.lay(blocks)
+        self._options.clear_options()
+        self._options.add_options([Option(row) for row in self._rows()])
+        self._options.highlighted = min(at or 0, len(blocks) - 1) if blocks else None
+        self._options.focus()
+        self._tell()
+
+    def _price(self, _: Changes, cost: Cost | None) -> None:
+        self._cost = cost
+        self._tell()
+
+    def _fail(self, sentence: str) -> None:
+        self.query_one("#price", Static).update(Content.styled(sanitize_line(sentence), "$error"))
+
+    # -- drawing
+
+    @property
+    def _options(self) -> OptionList:
+        return self.query_one(OptionList)
+
+    @property
+    def _block(self) -> ContextBlock | None:
+        at = self._options.highlighted
+        return self.board.blocks[at] if at is not None and at < len(self.board.blocks) else None
+
+    def _rows(self) -> list[Content]:
+        width = self._options.scrollable_content_region.width
+        return [Content.assemble(*block_row(block, self.board, width)) for block in self.board.blocks]
+
+    def _tell(self) -> None:
+        """Bring everything but the rows to date."""
+        total = totals(self.board, self._context_size, self._width) if self.board.blocks else [(NOTHING, MUTED)]
+        self.query_one("#totals", Static).update(Content.assemble(*total))
+        known = details(self._block, self.board) if self._block is not None else []
+        self.query_one("#details", Static).update(Content.assemble(*known))
+        self.query_one("#price", Static).update(Content.assemble(*price(len(self.board.changes), self._cost)))
+
+    @property
+    def _width(self) -> int:
+        return self.query_one("#totals").content_size.width
+
+    def on_resize(self, event: events.Resize) -> None:
+        box = self.query_one("#context")
+        box.border_subtitle = next((hint for hint in HINTS if len(hint) < event.size.width - 4), HINTS[-1])
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        for index, row in enumerate(self._rows()):
+            self._options.replace_option_prompt_at_index(index, row)
+        self._tell()
+
+    @on(OptionList.OptionHighlighted)
+    def _highlighted(self) -> None:
+        self._tell()
+
+    # -- what the user does
+
+    def action_cycle(self) -> None:
+        """Want the block in another place, and ask what that would cost."""
+        block = self._block
+        if block is None or not self.board.cycle(block):
+            return
+        self._cost = None
+        if self.board.changes:
+            self._costs.put(dict(self.board.changes))
+        else:
+            self._costs.forget()
+        self._draw()
+
+    def action_apply(self) -> None:
+        """Make the changes; when there are none, show the block."""
+        if self.board.changes:
+            self.dismiss(dict(self.board.changes))
+        else:
+            self.action_compare()
+
+    def action_compare(self) -> None:
+        """Show the block's text before and after."""
+        block = self._block
+        if block is not None:
+            self.app.push_screen(Comparison(sanitize_line(block.title), lambda: self._text(block.number)))
+
+    def _text(self, number: int) -> BlockText:
+        return self._session.block_text(number)

@@ -1,0 +1,58 @@
+"""Lines of a text and what became of each. Only what is on the screen is drawn, however long the text is."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from laguna_tui.tui.context.difference import Fate, Line
+from laguna_tui.tui.markdown.wrap import cells
+
+_GUTTERS = {Fate.KEPT: "▎ ", Fate.DROPPED: "− ", Fate.ADDED: "+ ", Fate.GAP: "  "}
+
+
+class Sheet(ScrollView, can_focus=True):
+    """Shows `lines`, which are safe to show."""
+
+    DEFAULT_CSS = Path(__file__).with_name("sheet.tcss").read_text(encoding="utf-8")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"sheet--{part}{fate.value}" for fate in Fate for part in ("", "gutter-")}
+
+    class Moved(Message):
+        """The first line that shows is another one now."""
+
+        def __init__(self, sheet: "Sheet", line: int) -> None:
+            super().__init__()
+            self.sheet, self.line = sheet, line
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.lines: Sequence[Line] = ()
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show these."""
+        self.lines = lines
+        width = max((cells(line.text) for line in lines), default=0) + cells(_GUTTERS[Fate.KEPT])
+        self.virtual_size = Size(width, len(lines))
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.post_message(self.Moved(self, round(new_value)))
+
+    def render_line(self, y: int) -> Strip:
+        left, top = self.scroll_offset
+        width = self.scrollable_content_region.width
+        if top + y >= len(self.lines):
+            return Strip.blank(width, self.rich_style)
+        line = self.lines[top + y]
+        name = line.fate.value
+        gutter = self.get_component_rich_style(f"sheet--gutter-{name}")
+        style = self.get_component_rich_style(f"sheet--{name}")
+        strip = Strip([Segment(_GUTTERS[line.fate], gutter), Segment(line.text, style)])
+        return strip.crop_extend(left, left + width, self.rich_style)

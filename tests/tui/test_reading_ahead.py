@@ -1,0 +1,256 @@
+"""What is being typed is read before it is sent, and never stands in the way of anything (on a scripted session)."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from laguna_engine.options import Speculation
+from laguna_tui.events import AgentEvent, TextDelta
+from laguna_tui.tui.ahead import Ahead
+from laguna_tui.tui.context import foresight
+from laguna_tui.tui.turns import State
+from tests.tui.pilot import ask, ready, running, screen, transcript, until
+from tests.tui.scripted import ScriptedSession, answer
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foresight, "COST_PAUSE_S", 0.01)
+    monkeypatch.setattr(foresight, "AHEAD_PAUSE_S", 0.03)
+
+
+async def reading(app, pilot, session: ScriptedSession, message: str) -> None:
+    """Type the message and wait until it is being read, which does not end by itself."""
+    await until(pilot, lambda: session.read_to_the_end and not app._turns.busy)
+    session.ahead_gate = threading.Event()
+    app.prompt.replace_text(message)
+    await until(pilot, lambda: session.read_ahead[-1:] == [message] and app.status_bar.status.ahead)
+
+
+async def test_an_empty_prompt_has_the_system_prompt_read_after_opening() -> None:
+    session = ScriptedSession()
+    async with running(session) as (_, pilot):
+        await until(pilot, lambda: session.read_to_the_end == [""])
+
+
+async def test_a_pause_in_typing_has_the_message_read_once() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await until(pilot, lambda: session.read_to_the_end == [""])
+        app.prompt.insert("why is")
+        await until(pilot, lambda: session.read_to_the_end == ["", "why is"])
+        await pilot.pause(0.2)
+        app.prompt.insert(" it")
+        await until(pilot, lambda: session.read_to_the_end == ["", "why is", "why is it"])
+        await until(pilot, lambda: not app._turns.busy)
+
+
+async def test_a_slash_command_is_not_read() -> None:
+    session = ScriptedSession()
+    async with running(session) as (_, pilot):
+        await until(pilot, lambda: session.read_ahead == [""])
+        await pilot.press(*"/he")
+        await pilot.pause(0.2)
+        assert session.read_ahead == [""]
+
+
+async def test_the_state_stays_ready_and_the_bar_says_so_quietly() -> None:
+    session = ScriptedSession(ahead_gate=threading.Event())
+    async with running(session) as (app, pilot):
+        await until(pilot, lambda: "reading ahead" in screen(app))
+        assert app.state is State.READY
+        assert "● ready" in screen(app)
+        session.ahead_gate.set()
+        await until(pilot, lambda: "reading ahead" not in screen(app))
+        assert not app._poller._active.is_set()
+
+
+async def test_a_message_that_is_sent_meanwhile_is_answered_at_once() -> None:
+    session = ScriptedSession(answer("Here."))
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("enter")
+        await until(pilot, lambda: "Here." in transcript(app))
+        await ready(app, pilot)
+        assert session.asked == ["where"]
+        assert "where" not in session.read_to_the_end
+        assert "stopped" not in transcript(app)
+
+
+class HardOfHearing(ScriptedSession):
+    """A cancel before it has begun to read is not heard, as between a job's start and its first token."""
+
+    def __init__(self, *scripts, **more) -> None:
+        super().__init__(*scripts, ahead_gate=threading.Event(), **more)
+        self.entered, self.begin = threading.Event(), threading.Event()
+
+    def ahead(self, message: str) -> None:
+        self.entered.set()
+        self.begin.wait(10)
+        super().ahead(message)
+
+
+async def test_a_cancel_that_came_too_early_is_sent_again() -> None:
+    session = HardOfHearing(answer("Here."))
+    async with running(session) as (app, pilot):
+        await until(pilot, session.entered.is_set)
+        app.prompt.replace_text("where")
+        await pilot.press("enter")
+        await until(pilot, session.cancelled.is_set)
+        session.begin.set()
+        await until(pilot, lambda: "Here." in transcript(app))
+        assert session.read_to_the_end == []
+
+
+class Watchful(ScriptedSession):
+    """Notes whether a cancel ever met an answer."""
+
+    hit = False
+    answering = False
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        self.answering = True
+        yield from super().ask(message)
+        self.answering = False
+
+    def cancel(self) -> None:
+        self.hit = self.hit or self.answering
+        super().cancel()
+
+
+async def test_dropping_what_is_read_never_stops_the_answer() -> None:
+    gate = threading.Event()
+    session = Watchful([TextDelta("one "), gate, *answer("two")])
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        await pilot.pause(0.2)
+        gate.set()
+        await until(pilot, lambda: "two" in transcript(app))
+        assert not session.hit
+
+
+def test_once_it_has_ended_it_cancels_nothing() -> None:
+    session = ScriptedSession()
+    ahead = Ahead(session, "why")
+    ahead.run()
+    ahead.drop()
+    assert session.read_to_the_end == ["why"]
+    assert not session.cancelled.is_set()
+
+
+def test_dropped_before_it_began_it_never_begins() -> None:
+    session = ScriptedSession()
+    ahead = Ahead(session, "why")
+    ahead.drop()
+    ahead.run()
+    assert session.read_ahead == []
+
+
+async def test_typing_on_lets_it_read_and_then_reads_the_rest() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("space", *"is it")
+        await pilot.pause(0.2)
+        assert not session.cancelled.is_set()
+        session.ahead_gate.set()
+        await until(pilot, lambda: session.read_to_the_end == ["", "where", "where is it"])
+
+
+async def test_typing_something_else_drops_what_is_read() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where is it")
+        app.prompt.replace_text("why")
+        await until(pilot, lambda: session.read_ahead[-1] == "why")
+        assert "where is it" not in session.read_to_the_end
+
+
+async def test_a_new_chat_does_not_wait_for_it_and_is_read_anew() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: session.chats == 2)
+        await until(pilot, lambda: session.read_ahead.count("where") == 2)
+
+
+async def test_another_model_does_not_wait_for_it() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        app.change_model("other")
+        await until(pilot, lambda: session.switched == ["other"])
+        await until(pilot, lambda: session.read_ahead.count("where") == 2)
+        assert "answers from here on" in transcript(app)
+
+
+async def test_another_mode_and_a_proof_do_not_wait_for_it() -> None:
+    session = ScriptedSession(answer("Here."), mode=Speculation.FAST)
+    async with running(session) as (app, pilot):
+        await ask(app, pilot, "where")
+        await reading(app, pilot, session, "why")
+        await pilot.press("f6")
+        await until(pilot, lambda: session.info.mode is Speculation.OFF)
+        await until(pilot, lambda: session.read_ahead.count("why") == 2)
+        await pilot.press("f5")
+        await until(pilot, lambda: session.proofs == 1)
+
+
+class Ordered(ScriptedSession):
+    """Notes what was asked and read, in order."""
+
+    def __init__(self, *scripts, **more) -> None:
+        super().__init__(*scripts, **more)
+        self.order: list[str] = []
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        self.order.append(f"asked {message}")
+        return super().ask(message)
+
+    def ahead(self, message: str) -> None:
+        self.order.append(f"read {message}")
+
+
+async def test_messages_that_wait_come_first() -> None:
+    opening = threading.Event()
+    session = Ordered(answer("Here."), opening=opening)
+    async with running(session) as (app, pilot):
+        await pilot.press(*"one", "enter", *"two", "enter")
+        await until(pilot, lambda: len(app.rail.queued) == 2)
+        opening.set()
+        await until(pilot, lambda: "read " in session.order)
+        assert session.order[:2] == ["asked one", "asked two"]
+
+
+async def test_quitting_does_not_wait_for_it() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("ctrl+q")
+        await until(pilot, session.cancelled.is_set)
+    assert app.return_code == 0
+
+
+class Broken(ScriptedSession):
+    """Cannot read ahead."""
+
+    def ahead(self, message: str) -> None:
+        super().ahead(message)
+        raise RuntimeError("out of luck")
+
+
+async def test_what_cannot_be_read_is_not_told_and_is_tried_again_after_the_next_answer() -> None:
+    session = Broken(answer("Here."))
+    async with running(session) as (app, pilot):
+        await until(pilot, lambda: session.read_ahead == [""])
+        await pilot.press(*"why")
+        await pilot.pause(0.2)
+        assert session.read_ahead == [""]
+        await pilot.press("enter")
+        await until(pilot, lambda: "Here." in transcript(app))
+        await until(pilot, lambda: len(session.read_ahead) == 2)
+        assert "luck" not in transcript(app)
