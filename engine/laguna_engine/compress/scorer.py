@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer_model import ScorerModel
-from laguna_engine.compress.scorer_windows import Query, Window, pack
+from laguna_engine.compress.scorer_windows import BASE, Query, Window, pack
 from laguna_engine.errors import RequestError, Stopped
 from laguna_engine.ggml.device import Device
 from laguna_engine.thread import EngineThread
@@ -39,8 +39,8 @@ _NOTHING = -1
 class Scorer:
     """An open scorer; every method may be called from any thread, one call at a time.
 
-    tokens: of texts scored so far, the queries' copies not counted. rate: such tokens a second in the last call, 0.0
-    before there was one.
+    tokens: of texts scored so far, the queries' copies not counted. rate: such tokens a second in the last call of
+    `score` or `measure`, 0.0 before there was one.
     """
 
     def __init__(self, thread: EngineThread, model: ScorerModel) -> None:
@@ -84,6 +84,10 @@ class Scorer:
     def count(self, text: str) -> int:
         """How many tokens the scorer's vocabulary makes of `text`."""
         return len(self._thread.call(lambda: self._model.vocab.tokenize(text, special=False)))
+
+    def measure(self) -> float:
+        """The rate before there is a text to score, from one window of made-up tokens; becomes `rate`."""
+        return self._thread.call(self._measure)
 
     def score(
         self,
@@ -143,6 +147,16 @@ class Scorer:
         self.tokens += count
         self.rate = count / (time.perf_counter() - start)
         return _pooled(len(texts), [text for text, _ in pieces], looks, likely)
+
+    def _measure(self) -> float:
+        start = time.perf_counter()
+        room = min(BASE, self._model.window)
+        made_up = np.arange(room) % self._model.vocab.size
+        query = Query(tuple(made_up[: min(QUERY, room // _QUERY_SHARE)].tolist()), 0)
+        pieces = [made_up[: room - query.length([0]) + 1].tolist()]
+        self._model.run(Window(room, query, pieces))
+        self.rate = len(pieces[0]) / (time.perf_counter() - start)
+        return self.rate
 
     def _query(self, text: str) -> Query:
         tokens = self._model.vocab.tokenize(text, special=False)

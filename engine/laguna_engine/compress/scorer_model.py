@@ -35,12 +35,12 @@ class ScorerModel:
         self.vocab, self.file, self.layers, self.window = vocabulary.vocab, file, layers, window
         self._vocabulary, self._backend = vocabulary, backend
         self.stop = StopFlag()
-        backend.heed(self.stop)
         self._weights: Weights | None = None
         self._hidden: Store | None = None
         self._head: Head | None = None
         self._bodies: dict[tuple[int, int], Body] = {}
         try:
+            backend.heed(self.stop)
             self._load()
             # What the device cannot do shall show now, not when somebody waits for scores.
             self._body(sizes(window)[0], 0)

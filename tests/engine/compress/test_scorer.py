@@ -106,6 +106,13 @@ def test_the_tokens_of_the_texts_are_counted_and_timed(path: Path) -> None:
         assert scorer.rate > 0
 
 
+@pytest.mark.parametrize("window", [64, 4096])
+def test_the_rate_may_be_measured_before_there_is_a_text(window: int, path: Path) -> None:
+    with Scorer.open(path, threads=1, window=window) as scorer:
+        assert 0 < scorer.measure() == scorer.rate
+        assert scorer.tokens == 0
+
+
 def test_progress_goes_up_to_1(scorer: Scorer) -> None:
     told: list[float] = []
     scorer.score(TEXTS, ASKED, progress=told.append)
