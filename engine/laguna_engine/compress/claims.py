@@ -56,46 +56,48 @@ class Claims:
 
 
 def claims(
-    documents: Sequence[Document], query: str, lexicon: Lexicon, starts: Sequence[int], nearness: Sequence[float]
+    documents: Sequence[Document],
+    query: str,
+    known: Definitions,
+    lexicon: Lexicon,
+    starts: Sequence[int],
+    nearness: Sequence[float],
 ) -> Claims:
     """Every claim.
 
     Args:
+        known: the documents' definitions.
         lexicon: of all spans of all documents, one after the other. starts: where each document's spans begin in it.
         nearness: of each document to the question.
     """
     found = Claims()
-    known = Definitions(documents)
-    named = mentions(query, known)
-    for mention in named:
-        _claim_name(found, known, mention, None, nearness, NAMED, Why.NAMED)
+    home = _home(documents, nearness)
+    for mention in mentions(query, known):
+        _claim_name(found, known, mention, home, NAMED, Why.NAMED)
     _claim_answers(found, documents, lexicon, starts)
-    _claim_uses(found, documents, known, nearness)
+    _claim_uses(found, documents, known)
     for number, document in enumerate(documents):
         if document.protected:
             for name in {name for unit in document.units for name in unit.refers}:
-                _claim_name(found, known, Mention(name, 1.0), number, nearness, EDITED, Why.EDITED)
+                _claim_name(found, known, Mention(name, 1.0), number, EDITED, Why.EDITED)
         else:
             _claim_untouched(found, number, document)
     return found
 
 
-def _claim_name(
-    found: Claims,
-    known: Definitions,
-    mention: Mention,
-    near: int | None,
-    nearness: Sequence[float],
-    value: float,
-    why: Why,
-) -> None:
+def _home(documents: Sequence[Document], nearness: Sequence[float]) -> int:
+    """The document that a question most likely speaks from: the one that is edited, else the one with its words."""
+    return max(range(len(documents)), key=lambda number: (documents[number].protected, nearness[number], -number))
+
+
+def _claim_name(found: Claims, known: Definitions, mention: Mention, near: int, value: float, why: Why) -> None:
     """Claim what a name means; of several that it may mean each gets a share."""
-    places = known.find(mention.name, near, nearness)
-    for place in places:
+    places = known.find(mention, near)
+    for place in (inner for found_place in places for inner in known.whole(found_place)):
         found.unit(place, value * mention.strength / len(places), why)
 
 
-def _claim_uses(found: Claims, documents: Sequence[Document], known: Definitions, nearness: Sequence[float]) -> None:
+def _claim_uses(found: Claims, documents: Sequence[Document], known: Definitions) -> None:
     """One hop: what the definitions and lines that were claimed use themselves."""
     using = {
         place: (claim.value / NAMED, documents[place.document].units[place.unit].refers)
@@ -109,7 +111,7 @@ def _claim_uses(found: Claims, documents: Sequence[Document], known: Definitions
         using.setdefault(Place(number, span.unit), (claim.value / ANSWER, names))
     for place, (strength, names) in list(using.items()):
         for name in names:
-            _claim_name(found, known, Mention(name, strength), place.document, nearness, CALLED, Why.CALLED)
+            _claim_name(found, known, Mention(name, strength), place.document, CALLED, Why.CALLED)
 
 
 def _claim_answers(found: Claims, documents: Sequence[Document], lexicon: Lexicon, starts: Sequence[int]) -> None:

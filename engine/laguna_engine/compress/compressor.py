@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from laguna_engine.compress.choice import Choice, Costs
 from laguna_engine.compress.document import Document, Role
-from laguna_engine.compress.elision import marker, render
+from laguna_engine.compress.elision import NAMES, marker, render
 from laguna_engine.compress.items import Catalogue, Item
 from laguna_engine.compress.meter import Meter
 from laguna_engine.compress.ranking import Ranking, rank
@@ -24,6 +24,8 @@ _CORRECTIONS = 3
 _CLOSE = 0.97
 _SMALLER = 0.85
 _PATHS = 5
+# What stands for documents that are gone says fewer names when it would take more of the budget than this.
+_MARKS_SHARE = 0.1
 
 
 def compress(
@@ -60,12 +62,13 @@ def compress(
 
 def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, meter: Meter) -> tuple[Part, ...]:
     """The parts of the largest choice tried that fits when it is measured as it will stand."""
-    costs = [_costs(document, meter) for document in documents]
+    names = _names_that_fit(documents, budget, meter)
+    costs = [_costs(document, names, meter) for document in documents]
     items = _items(documents, ranking, costs, budget)
     best: tuple[Part, ...] | None = None
     most, target, tries = -1, float(budget), 0
     while True:
-        parts = _parts(documents, ranking, _chosen(documents, items, costs, target), meter)
+        parts = _parts(documents, ranking, _chosen(documents, items, costs, target), names, meter)
         after = sum(part.tokens_after for part in parts)
         tries += 1
         if most < after <= budget:
@@ -85,12 +88,24 @@ def _next_target(target: float, after: int, budget: int, tries: int) -> float:
     return target * _SMALLER if target >= 1.0 else 0.0
 
 
-def _costs(document: Document, meter: Meter) -> Costs:
+def _names_that_fit(documents: Sequence[Document], budget: int, meter: Meter) -> int:
+    """How many names each gap says: fewer when saying what is missing would take too much of the budget."""
+    for names in range(NAMES, 0, -2):
+        if sum(_mark(document, names, meter, full=True) for document in documents) <= _MARKS_SHARE * budget:
+            return names
+    return 0
+
+
+def _costs(document: Document, names: int, meter: Meter) -> Costs:
+    spans = meter.spans(document)
+    return Costs(spans, _mark(document, names, meter, full=True), _mark(document, min(names, 1), meter, full=False))
+
+
+def _mark(document: Document, names: int, meter: Meter, *, full: bool) -> float:
+    """About what a line takes that stands for something missing; a gap inside of a document has few names."""
     if not document.spans:
-        return Costs((), 0.0, 0.0)
-    last = len(document.spans) - 1
-    marks = [meter.tokens(marker(document, 0, last, full=full) + "\n") for full in (True, False)]
-    return Costs(meter.spans(document), float(marks[0]), float(marks[1]))
+        return 0.0
+    return float(meter.tokens(marker(document, 0, len(document.spans) - 1, names, full=full) + "\n"))
 
 
 def _items(documents: Sequence[Document], ranking: Ranking, costs: Sequence[Costs], budget: int) -> list[Item]:
@@ -113,16 +128,20 @@ def _chosen(documents: Sequence[Document], items: Sequence[Item], costs: Sequenc
     return choice
 
 
-def _parts(documents: Sequence[Document], ranking: Ranking, choice: Choice, meter: Meter) -> tuple[Part, ...]:
+def _parts(
+    documents: Sequence[Document], ranking: Ranking, choice: Choice, names: int, meter: Meter
+) -> tuple[Part, ...]:
     return tuple(
-        _part(document, choice.kept[number], ranking.units[number], meter, marked=choice.marked[number])
+        _part(document, choice.kept[number], ranking.units[number], names, meter, marked=choice.marked[number])
         for number, document in enumerate(documents)
     )
 
 
-def _part(document: Document, why: dict[int, Why], values: Sequence[float], meter: Meter, *, marked: bool) -> Part:
+def _part(
+    document: Document, why: dict[int, Why], values: Sequence[float], names: int, meter: Meter, *, marked: bool
+) -> Part:
     """A document with only some spans kept; nothing at all when not even what is missing is said."""
-    text, places, copies = render(document, why) if why or marked or not document.spans else ("", {}, ())
+    text, places, copies = render(document, why, names) if why or marked or not document.spans else ("", {}, ())
     kept, dropped = [], []
     for index, span in enumerate(document.spans):
         value = values[span.unit]

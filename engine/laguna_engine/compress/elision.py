@@ -11,7 +11,9 @@ from typing import NamedTuple
 from laguna_engine.compress.comments import comment
 from laguna_engine.compress.document import Document, Role
 
-_NAMES = 6
+NAMES = 6
+"""So many definitions are named for each gap, unless there is less room."""
+
 _NAME_CHARS = 60
 _INDENT_CHARS = 40
 _NEWLINES = ("\n", "\r")
@@ -25,9 +27,9 @@ class Rendered(NamedTuple):
     copies: tuple[tuple[int, int, int], ...]
 
 
-def render(document: Document, kept: Collection[int]) -> Rendered:
-    """The text that is left when only the spans with these numbers are kept."""
-    writer = _Writer(document)
+def render(document: Document, kept: Collection[int], names: int = NAMES) -> Rendered:
+    """The text that is left when only the spans with these numbers are kept; each gap says so many names at most."""
+    writer = _Writer(document, names)
     runs = groupby(range(len(document.spans)), key=lambda index: index in kept)
     for is_kept, run in runs:
         indexes = list(run)
@@ -38,23 +40,23 @@ def render(document: Document, kept: Collection[int]) -> Rendered:
     return writer.rendered()
 
 
-def marker(document: Document, first: int, last: int, *, full: bool) -> str:
-    """The line that stands for the spans `first` to `last`, without a newline; `full` names the path as well."""
-    lines = _lines(document, first, last)
-    names = _listed(list(_names(document, first, last)))
-    partly = "parts of " if _cuts_a_line(document, first, last) else ""
+def marker(document: Document, first: int, last: int, names: int = NAMES, *, full: bool) -> str:
+    """The line that stands for the spans `first` to `last`, without a newline; `full` says how to read it in full."""
+    start, end = _lines(document, first, last)
+    gone = _listed(list(_names(document, first, last)), names)
+    partly = "partly " if _cuts_a_line(document, first, last) else ""
     if full:
-        start, end = lines
-        words = f"… {partly}lines {start}-{end} not shown{names}; read them with path={document.path}"
-        return comment(document.path, _one_line(f"{words} start={start} end={end}"))
-    return comment(document.path, _one_line(f"… {partly}read {lines[0]}-{lines[1]}{names}"))
+        words = f"… {partly}not shown{gone}: read path={document.path} start={start} end={end}"
+    else:
+        words = f"… {partly}read {start}-{end}{gone}"
+    return comment(document.path, _one_line(words))
 
 
 class _Writer:
     """Puts the pieces together."""
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
+    def __init__(self, document: Document, names: int) -> None:
+        self._document, self._names = document, names
         self._newline = "\r\n" if "\r\n" in document.text else "\n"
         self._pieces: list[str] = []
         self._length = 0
@@ -76,7 +78,7 @@ class _Writer:
         """The line for a run of spans that are left out."""
         if self._pieces and not self._pieces[-1].endswith(_NEWLINES):
             self._put(self._newline)
-        words = marker(self._document, run[0], run[-1], full=not self._marked)
+        words = marker(self._document, run[0], run[-1], self._names, full=not self._marked)
         self._put(_indent(self._document, run[0]) + words + self._newline)
         self._marked = True
 
@@ -102,11 +104,11 @@ def _names(document: Document, first: int, last: int) -> Iterator[str]:
             yield unit.name[:_NAME_CHARS]
 
 
-def _listed(names: list[str]) -> str:
-    if not names:
+def _listed(names: list[str], most: int) -> str:
+    if not names or not most:
         return ""
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return f" ({', '.join(names[:_NAMES])}{more})"
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f" ({', '.join(names[:most])}{more})"
 
 
 def _lines(document: Document, first: int, last: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@ no gain) gives it no points; what all opinions are silent about is worth 0.
 """
 
 from collections.abc import Sequence
+from math import isfinite
 
 from laguna_engine.compress.result import Scores
 
@@ -41,5 +42,5 @@ def _points(values: Sequence[float]) -> list[float]:
 
 def _above(values: Sequence[float]) -> list[float]:
     """Values with the least of them at 0: attention has no natural zero."""
-    least = min(values, default=0.0)
-    return [value - least for value in values]
+    least = min((value for value in values if isfinite(value)), default=0.0)
+    return [value - least if isfinite(value) else 0.0 for value in values]

@@ -9,11 +9,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from laguna_engine.compress.document import Document, Role
-from laguna_engine.compress.lookup import Place
+from laguna_engine.compress.lookup import WHOLE_LINES, Place
 from laguna_engine.compress.ranking import Ranking
 from laguna_engine.compress.result import Why
 
-WHOLE_LINES = 40
 # A unit that takes more of the budget than this is offered in pieces, when it is claimed or not.
 _CLAIMED_SHARE = 0.5
 _WHOLE_SHARE = 0.25

@@ -21,6 +21,8 @@ _ON_ITSELF = frozenset({"self", "cls", "this", "super"})
 # A plain word of a question is seldom meant as the name that it also is.
 PLAIN_WORD = 0.3
 _NAME_CHARS = 2
+WHOLE_LINES = 40
+"""A definition that is not longer is kept whole or left out, wherever that is possible."""
 
 
 class Place(NamedTuple):
@@ -31,10 +33,11 @@ class Place(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """A name in a question; `strength` from 0 to 1 says how surely it is meant as one."""
+    """A name; `strength` from 0 to 1 says how surely it is meant as one, `holder` what stands before its dot."""
 
     name: str
     strength: float
+    holder: str = ""
 
 
 class Definitions:
@@ -42,32 +45,36 @@ class Definitions:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
+        self._inside: dict[Place, list[Place]] = {}
         self._places: dict[str, list[Place]] = {}
         for number, document in enumerate(documents):
             for index, unit in enumerate(document.units):
                 for name in unit.defines:
                     self._places.setdefault(name, []).append(Place(number, index))
+                outer = document.outer[index]
+                if outer is not None:
+                    self._inside.setdefault(Place(number, outer), []).append(Place(number, index))
 
     def __contains__(self, name: str) -> bool:
         return name in self._places
 
-    def find(self, name: str, near: int | None, nearness: Sequence[float]) -> Sequence[Place]:
-        """The definitions that a name may mean when document `near` uses it, or the question when that is None.
+    def whole(self, place: Place) -> Iterator[Place]:
+        """The unit and, of a short class, its methods: the class is not understood without them."""
+        yield place
+        unit = self._documents[place.document].units[place.unit]
+        if unit.end - unit.line < WHOLE_LINES:
+            for inner in self._inside.get(place, ()):
+                yield from self.whole(inner)
 
-        Args:
-            nearness: of each document to the question, to tell which is meant by it; may be all 0.
-        """
-        places = self._places.get(name, ())
+    def find(self, mention: Mention, near: int) -> Sequence[Place]:
+        """The definitions that a name may mean where document `near` uses it."""
+        places = self._places.get(mention.name, ())
         if len(places) < 2:
             return places
-        if near is None:
-            best = max(nearness[place.document] for place in places)
-            return [place for place in places if nearness[place.document] == best]
+        held = [place for place in places if mention.holder in self._modules[place.document]]
         own = [place for place in places if place.document == near]
-        if own:
-            return own
         imported = self._imported[near]
-        return [place for place in places if not imported.isdisjoint(self._modules[place.document])] or places
+        return held or own or [p for p in places if not imported.isdisjoint(self._modules[p.document])] or places
 
     @cached_property
     def _modules(self) -> Sequence[frozenset[str]]:
@@ -83,28 +90,29 @@ class Definitions:
 def mentions(query: str, known: Definitions) -> list[Mention]:
     """The names in a question that are defined somewhere, each once, as surely as it is meant anywhere."""
     quoted = {part for match in _QUOTED.findall(query) for part in (match, *_SEPARATOR.split(match))}
-    found: dict[str, float] = {}
+    found: dict[tuple[str, str], float] = {}
     for match in _NAME.finditer(query):
-        for name, strength in _readings(match, quoted, known):
-            found[name] = max(found.get(name, 0.0), strength)
-    return [Mention(name, strength) for name, strength in found.items()]
+        for name, strength, holder in _readings(match, quoted, known):
+            found[name, holder] = max(found.get((name, holder), 0.0), strength)
+    return [Mention(name, strength, holder) for (name, holder), strength in found.items()]
 
 
-def _readings(match: re.Match[str], quoted: set[str], known: Definitions) -> Iterator[tuple[str, float]]:
+def _readings(match: re.Match[str], quoted: set[str], known: Definitions) -> Iterator[Mention]:
     """What a run of names joined by dots may mean: the longest known ending, and the words before it."""
     pieces = _SEPARATOR.split(match["name"])
     dotted = ".".join(pieces)
     if len(pieces) > 1 and ".".join(pieces[-2:]) in known:
-        yield ".".join(pieces[-2:]), 1.0
+        yield Mention(".".join(pieces[-2:]), 1.0)
         pieces = pieces[:-1]
     elif dotted in known:
-        yield dotted, 1.0 if _is_code(dotted, quoted) or match["call"] or len(pieces) > 1 else _plain(dotted)
+        sure = _is_code(dotted, quoted) or match["call"] is not None or len(pieces) > 1
+        yield Mention(dotted, 1.0 if sure else _plain(dotted))
         return
     for place, piece in enumerate(pieces):
         if piece in known and piece not in _ON_ITSELF:
             last = place == len(pieces) - 1
             sure = _is_code(piece, quoted) or (last and (match["call"] is not None or len(pieces) > 1))
-            yield piece, 1.0 if sure else _plain(piece)
+            yield Mention(piece, 1.0 if sure else _plain(piece), pieces[place - 1] if place else "")
 
 
 def _is_code(name: str, quoted: set[str]) -> bool:

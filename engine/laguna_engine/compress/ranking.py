@@ -8,10 +8,15 @@ from laguna_engine.compress.claims import Claims, claims
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.fusion import fuse
 from laguna_engine.compress.lexical import Lexicon
+from laguna_engine.compress.lookup import Definitions, Mention, Place
 from laguna_engine.compress.result import Scores, SpanScorer
+from laguna_engine.errors import Stopped
 
 # How often a unit's own name counts, besides standing in its text.
 _NAME_REPEATS = 2
+# What the best units use is worth up to this much of what the best one is; so many units are asked what they use.
+_USED = 0.5
+_USERS = 100
 
 
 @dataclass(frozen=True)
@@ -40,16 +45,35 @@ def rank(
     for group, name in zip(flat, _names(documents), strict=True):
         lexicon.name(group, name, _NAME_REPEATS)
     scores, notes = _asked(documents, query, scorer, should_stop)
-    fused = fuse(lexicon.scores(flat), scores)
     nearness = lexicon.scores([list(range(a, b)) for a, b in pairwise(starts)])
+    known = Definitions(documents)
+    matched = lexicon.scores(flat)
+    fused = fuse(matched, scores)
+    fused = [value + _USED * used for value, used in zip(fused, _used(documents, known, fused), strict=True)]
     singles = lexicon.scores([[index] for index in range(starts[-1])])
     units, at = [], 0
     for own in groups:
         units.append(fused[at : at + len(own)])
         at += len(own)
     spans = [_relative(document, singles[start:]) for document, start in zip(documents, starts, strict=False)]
-    found = claims(documents, query, lexicon, starts, nearness)
+    found = claims(documents, query, known, lexicon, starts, nearness)
     return Ranking(units, spans, found, scores is not None, notes)
+
+
+def _used(documents: Sequence[Document], known: Definitions, values: Sequence[float]) -> list[float]:
+    """How much the best units use each unit, 0 to 1: code that is like the question's needs what that needs."""
+    places = [Place(number, unit) for number, document in enumerate(documents) for unit in range(len(document.units))]
+    used = dict.fromkeys(places, 0.0)
+    best = sorted((index for index, value in enumerate(values) if value > 0.0), key=lambda index: -values[index])
+    for index in best[:_USERS]:
+        user = places[index]
+        for name in documents[user.document].units[user.unit].refers:
+            found = known.find(Mention(name, 1.0), user.document)
+            for place in found:
+                if place != user:
+                    used[place] += values[index] / len(found)
+    most = max(used.values(), default=0.0) or 1.0
+    return [used[place] / most for place in places]
 
 
 def _groups(document: Document, start: int) -> list[list[int]]:
@@ -77,7 +101,7 @@ def _asked(
     documents: Sequence[Document], query: str, scorer: SpanScorer | None, should_stop: Callable[[], bool]
 ) -> tuple[Sequence[Scores] | None, tuple[str, ...]]:
     """A model's opinion of every unit, if there is a model and nobody says stop."""
-    if scorer is None or should_stop():
+    if scorer is None or not query.strip() or should_stop():
         return None, ()
     texts = []
     for document in documents:
@@ -85,7 +109,7 @@ def _asked(
         for span in document.spans:
             pieces[span.unit].append(document.text[span.start : span.stop])
         texts += ["".join(own) for own in pieces]
-    scores = scorer(texts, query)
-    if len(scores) != len(texts):
-        return None, ("Scoring was stopped; the words alone decided what is kept.",)
-    return scores, ()
+    try:
+        return scorer(texts, query), ()
+    except Stopped:
+        return None, ("Scoring was stopped: the words alone decided what is kept.",)
