@@ -132,11 +132,11 @@ def _path_fits(places: Places, typed: _Typed) -> dict[int, int]:
         (Fit.BEGINS, places.paths.containing("\n" + letters)),
         (Fit.WORD, places.paths.containing("/" + letters)),
         (Fit.INSIDE, places.paths.containing(letters)),
-        (Fit.SCATTERED, islice(places.paths.scattered(letters), COMPARED)),
+        (Fit.SCATTERED, places.paths.scattered(letters)),
     )
     fits: dict[int, int] = {}
     for fit, lines in steps:
-        for line in lines:
+        for line in islice(lines, COMPARED):
             fits.setdefault(line, fit)
         if len(fits) > typed.limit:  # one more than asked for, because the folder itself may be among them
             break

@@ -5,13 +5,15 @@ looked at name by name. Deals in names by their place in the given order. Immuta
 """
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 
 from laguna_tui.repo.fuzzy import MARK, Fit, fit_marked, folded, marked
 
-# Names that are compared letter by letter; as many as take a hundredth of a second or two.
+# Of each fit no more names are looked at: they take a hundredth of a second, and nobody reads them. Whoever typed so
+# few letters that there are more goes on typing.
 COMPARED = 4_000
 # More letters than this are not typed but pasted.
 LETTERS = 128
@@ -24,7 +26,7 @@ class Lines:
         held = list(texts)
         self._text = "\n" + "\n".join(held) + "\n" * bool(held)
         # Where each line's newline before it stands.
-        self._starts = list(accumulate((len(text) + 1 for text in held), initial=0))[:-1] if held else []
+        self._starts = array("Q", accumulate((len(text) + 1 for text in held[:-1]), initial=0)) if held else array("Q")
 
     def __getitem__(self, line: int) -> str:
         start = self._starts[line] + 1
@@ -63,16 +65,19 @@ class Corpus:
         self._folded = Lines(map(folded, names))
 
     def best(self, typed: str, enough: int) -> dict[int, Fit]:
-        """How names fit, by their place: every name that fits best, second best and so on, until there are enough."""
+        """How names fit, by their place: those that fit best, second best and so on, until there are enough.
+
+        Of a fit that more than `COMPARED` names have, the first so many are given.
+        """
         letters = folded(typed[:LETTERS])
         if not letters:
             return {}
-        found: dict[int, Fit] = {}
-        for line in self._folded.containing("\n" + letters):
-            found[line] = Fit.SAME if len(self._folded[line]) == len(letters) else Fit.BEGINS
+        found: dict[int, Fit] = dict.fromkeys(islice(self._folded.containing(f"\n{letters}\n"), COMPARED), Fit.SAME)
+        for line in islice(self._folded.containing("\n" + letters), COMPARED):
+            found.setdefault(line, Fit.BEGINS)
         if len(found) < enough:
             word = re.compile(MARK + f"{MARK}?".join(map(re.escape, letters)))
-            for line in self._marked.matching(word):
+            for line in islice(self._marked.matching(word), COMPARED):
                 found.setdefault(line, Fit.WORD)
         return found if len(found) >= enough else found | self._compared(letters, found)
 
