@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from laguna_tui import __version__, fit_command, models_command, quantize, repo_command, trust_command
+from laguna_tui import __version__, compress_command, fit_command, models_command, quantize, repo_command, trust_command
 from laguna_tui.bench import command as bench
 from laguna_tui.doctor import command as doctor
 from laguna_tui.setup_gpu import command as setup_gpu
@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     fit_command.add_command(commands)
     doctor.add_command(commands)
     repo_command.add_commands(commands)
+    compress_command.add_command(commands)
     trust_command.add_command(commands)
     setup_gpu.add_command(commands)
     return parser

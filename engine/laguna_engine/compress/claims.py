@@ -24,7 +24,7 @@ EDITED = 1.0
 _ASKED_WORDS = 40
 # An answer has the words of the question to the left of its `=`, and nearly as many as the best one.
 _NEARLY = 0.75
-_LEAST_SHARE = 0.25
+_LEAST_SHARE = 0.4
 _ANSWERS = 32
 _LINE_CHARS = 1000
 _GIVES = re.compile(r"\s*(?::=|=>|->|==|=|:|\t|,|\||\bis\b|\bare\b|\bequals\b|\breturns?\b)\s*")
@@ -129,7 +129,7 @@ def _claim_answers(found: Claims, documents: Sequence[Document], lexicon: Lexico
     candidates.sort(key=lambda candidate: (-candidate[0], *candidate[1:]))
     for share, number, index in candidates[:_ANSWERS]:
         if share >= _NEARLY * candidates[0][0]:
-            found.span(number, index, ANSWER * share, Why.ANSWER)
+            found.span(number, index, ANSWER * share**2, Why.ANSWER)
 
 
 def _best_share(text: str, lexicon: Lexicon) -> float:

@@ -64,6 +64,10 @@ class Catalogue:
         for (number, span), claim in self._ranking.claims.spans.items():
             if number == self._number:
                 yield self._item(Phase.CLAIMED, claim.value, (span,), claim.why)
+                # The line must come; the definition that it is in stays whole where there is room.
+                own = self._own[self._document.spans[span].unit]
+                if self._is_whole(own, claimed=False):
+                    yield self._item(Phase.CLAIMED, claim.value, tuple(own), Why.HEAD)
 
     def _unit(self, unit: int, spans: list[int]) -> Iterator[Item]:
         claim = self._ranking.claims.units.get(Place(self._number, unit))

@@ -38,7 +38,7 @@ class Why(Enum):
     EDITED = "is used by a file that is being edited"
     OUTLINE = "shows what there is"
     SCORE = "is among the best for its size"
-    HEAD = "is the head of something kept"
+    HEAD = "belongs to something that is kept"
     CHEAP = "is shorter than a note that it is left out"
     BUDGET = "others say more for their size"
     LARGE = "is larger than the room there is"
