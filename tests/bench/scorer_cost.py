@@ -1,9 +1,10 @@
 """What scoring costs beside llama.cpp's prefill of as many tokens: `python -m tests.bench.scorer_cost`.
 
 The same file of random weights; speed does not depend on the values. Ours and theirs take turns, each turn gives a
-ratio, and the median of those is told: a busy machine slows both. The scorer reads texts of 40 to 400 tokens, each with
-its copy of the query; llama.cpp reads as many text tokens in a row, 512 at once, once with a fresh context every 512
-tokens (the same work a row as the scorer's windows) and once every 4,096 (PFlash's windows, causal from end to end).
+ratio, and the median of those is told; seconds are the processor's, which a busy machine changes least. The scorer
+reads texts of 40 to 400 tokens, each with its copy of the query; llama.cpp reads as many text tokens in a row, 512 at
+once, once with a fresh context every 512 tokens (the same work a row as the scorer's windows) and once every 4,096
+(PFlash's windows, causal from end to end).
 """
 
 import argparse
@@ -71,9 +72,10 @@ def prefill(context: Context, tokens: Sequence[int], window: int) -> None:
 
 
 def timed(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    """Seconds of the processor, all threads together: others on the machine change them least."""
+    start = time.process_time()
     function()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def measure(path: Path, tokens: int, turns: int, threads: int) -> dict[str, object]:

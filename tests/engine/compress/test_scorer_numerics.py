@@ -99,7 +99,7 @@ def test_of_a_long_query_the_last_tokens_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tied", [False, True], ids=["own head", "tied"])
-@pytest.mark.parametrize("kind", [Type.Q8_0, Type.Q4_0, Type.Q4_K])
+@pytest.mark.parametrize("kind", [Type.BF16, Type.Q8_0, Type.Q4_0, Type.Q4_K])
 def test_quantized_weights_compute_what_they_stand_for(kind: Type, tied: bool, tmp_path: Path) -> None:
     variant = Variant(n_embd=256, n_ff=512, heads=8, kv_heads=4, tied=tied, kind=np.float32)
     path = quantized(scorers.make(variant), kind).write(tmp_path / "scorer.gguf")
