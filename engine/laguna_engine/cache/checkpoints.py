@@ -49,7 +49,7 @@ class Checkpoints:
     """At most `most` checkpoints of one transcript, of at most `limit` bytes together.
 
     Changed on the engine thread. `lengths`, in ascending order, may be read from any. seconds: what the last one took
-    to copy.
+    to make, for whoever decides about the next.
     """
 
     def __init__(self, most: int, limit: int) -> None:

@@ -5,6 +5,7 @@ every so many tokens of a long stretch, and the prompt's end (where the answer b
 without its thoughts). None while an answer is decoded.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -12,8 +13,9 @@ from laguna_engine.cache.checkpoints import DrafterState
 from laguna_engine.cache.prefix import Reuse
 from laguna_engine.target import Target
 
-STEP = 2048
-"""Tokens of a long stretch between two checkpoints: what is read again at most, on average half of it."""
+STEP = 1024
+"""Tokens of a long stretch between two checkpoints. What is read again is half of it on average, as long as there is
+room for all of them; then they are thinned out."""
 
 _LEAST = 32
 """Fewer tokens are read again before anybody notices, and the memory is better spent elsewhere."""
@@ -54,8 +56,15 @@ class Places:
             return
         again = position - checkpoints.before(position)
         seconds = self._target.rate.seconds_for(again)
-        pays = seconds is None or checkpoints.seconds <= _SHARE * seconds
-        if again >= apart and pays:
-            # Only a request to come would be quicker for it, so this one shall not fail over it.
-            with suppress(MemoryError):
-                self._target.save_checkpoint(self._remember())
+        if again >= apart and (seconds is None or checkpoints.seconds <= _SHARE * seconds):
+            checkpoints.seconds = self._save()
+
+    def _save(self) -> float:
+        """Make a checkpoint here; the seconds that took."""
+        # What the device is still computing is not the copy's cost.
+        self._target.context.synchronize()
+        began = time.perf_counter()
+        # Only a request to come would be quicker for it, so this one shall not fail over it.
+        with suppress(MemoryError):
+            self._target.save_checkpoint(self._remember())
+        return time.perf_counter() - began
