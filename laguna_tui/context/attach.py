@@ -6,11 +6,12 @@ that as much as possible can be computed while they are still being typed.
 """
 
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from laguna_engine.compress.compressor import SpanScorer
 from laguna_tui.context.attachment import Attachment, Gathered
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.gathering import Gathering, Shorten
@@ -22,6 +23,9 @@ from laguna_tui.context.tokens import Counter
 from laguna_tui.context.trust import Trust
 from laguna_tui.context.wanted import wanted
 from laguna_tui.repo.workspace import Workspace
+
+if TYPE_CHECKING:
+    from laguna_engine.compress.scorer import Scorer
 
 __all__ = ["AttachOptions", "Attacher", "Attachment", "Gathered"]
 
@@ -36,17 +40,19 @@ _RECENT = 8
 
 @dataclass(frozen=True, slots=True)
 class AttachOptions:
-    """How much is attached unasked.
+    """What is attached, and what it may cost.
 
     pack: tokens for the map and the best code at the beginning of a conversation, 0 for none. wait_s: so long a
     message that is sent waits for the index. trust: whose AGENTS.md is used; None is nobody's, and never looked for.
-    scorer: a model's opinion of what to keep of files that do not fit; without one their words decide.
+    scorer: called when something has to be shortened; gives an open scorer, or None to go by words. reading_s: seconds
+    in which the model would read so many tokens, None before that was measured.
     """
 
     pack: int = 0
     wait_s: float = 2.0
     trust: Trust | None = None
-    scorer: SpanScorer | None = None
+    scorer: "Callable[[], Scorer | None]" = lambda: None
+    reading_s: Callable[[int], float | None] = lambda tokens: None
 
 
 class Attacher:
@@ -89,9 +95,10 @@ class Attacher:
             should_stop: asked now and then; once true, what is ready by then is returned.
             first: whether the conversation begins with this message: instructions and pack are attached only then.
         """
-        how = Shortening(message, self._count, self._options.scorer, should_stop)
+        options = self._options
+        how = Shortening(message, self._count, options.scorer, options.reading_s, should_stop)
         gathering = self._gathering(present, how, how.attachments)
-        gathered = self._gathered(message, room, gathering, first=first, wait_s=self._options.wait_s)
+        gathered = self._gathered(message, room, gathering, first=first, wait_s=options.wait_s)
         return Gathered(gathered.attachments, self._not_twice(gathered.notes))
 
     def preview(self, message: str, room: int, present: Collection[str] = (), *, first: bool = False) -> Gathered:
@@ -108,20 +115,21 @@ class Attacher:
 
     def _gathered(self, message: str, room: int, gathering: Gathering, *, first: bool, wait_s: float) -> Gathered:
         room = room - room % _ROOM_STEP if room > _ROOM_STEP else room
-        opening = self._opening(room, wait_s) if first else Gathered()
+        until = time.monotonic() + wait_s
+        opening = self._opening(room, until) if first else Gathered()
         room -= sum(self._count(each.text) for each in opening.attachments)
-        asked = wanted(message, self._codebase, self._workspace, wait_s)
+        asked = wanted(message, self._codebase, self._workspace, until)
         mentioned = gathering.mentioned(asked, room)
         # Who names what the question is about needs no guesses.
         found = mentioned.attachments if mentioned.attachments or not first else self._best(message, room)
         notes = dict.fromkeys((*opening.notes, *asked.notes, *mentioned.notes))
         return Gathered((*opening.attachments, *found), tuple(notes))
 
-    def _opening(self, room: int, wait_s: float) -> Gathered:
+    def _opening(self, room: int, until: float) -> Gathered:
         """What every conversation begins with, whatever is asked."""
         trust = self._options.trust
         told = Gathered() if trust is None else instructions(self._workspace.root, trust, self._count, room)
-        found, notes = self._folder_map(self._pack(room), wait_s)
+        found, notes = self._folder_map(self._pack(room), until)
         return Gathered((*told.attachments, *found), (*told.notes, *notes))
 
     def _pack(self, room: int) -> int:
@@ -131,12 +139,12 @@ class Attacher:
             pack //= 2
         return pack
 
-    def _folder_map(self, pack: int, wait_s: float) -> tuple[Sequence[Attachment], Sequence[str]]:
+    def _folder_map(self, pack: int, until: float) -> tuple[Sequence[Attachment], Sequence[str]]:
         """The map, made once for what the index has; nothing when that is not ready in time."""
         if pack <= 0:
             return (), ()
         self._codebase.start()
-        if not self._codebase.ready and not (wait_s and self._codebase.wait(wait_s)):
+        if not self._codebase.ready and not self._codebase.wait(max(0.0, until - time.monotonic())):
             return (), (NOT_READY,)
         budget = int(pack * MAP_SHARE)
         with self._map_lock:

@@ -32,7 +32,7 @@ TOO_LARGE = "{title} is too large to be attached; mention some of its lines"
 SHORTENED = "{title} is shortened: {why}"
 SOME_OF = "{kept} of the {count} files in {folder} are attached, shortened to what fits the question best"
 
-Shorten = Callable[[tuple[Source, ...], int], Sequence[Attachment]]
+Shorten = Callable[[tuple[Source, ...], int], Gathered]
 """Files that do not fit, best first, and tokens for all of them, to what is left of them."""
 
 
@@ -147,10 +147,11 @@ class Gathering:
 
     def _shortened(self, files: Sequence[_Files], room: int) -> list[Attachment]:
         made = self.shorten(tuple(source for each in files for source in each.sources), room)
-        by_path = {each.path: each for each in made}
+        by_path = {each.path: each for each in made.attachments}
         for each in files:
             self._notes += _told(each, by_path)
-        return [each for each in made if not self._is_present(each.title, each.path, each.text)]
+        self._notes += made.notes
+        return [each for each in made.attachments if not self._is_present(each.title, each.path, each.text)]
 
     def _is_present(self, title: str, path: str, text: str) -> bool:
         """Whether the conversation holds exactly this; says so."""

@@ -1,49 +1,63 @@
 """Files that do not fit, shortened together to the room there is, each in its frame."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
-from laguna_engine.compress.compressor import Compression, Part, SpanScorer, compress
+from laguna_engine.compress.compressor import Compression, Part
+from laguna_engine.compress.estimate import estimate
+from laguna_engine.errors import EngineError
 from laguna_tui.context import frame
-from laguna_tui.context.attachment import Attachment
+from laguna_tui.context.attachment import Attachment, Gathered
 from laguna_tui.context.blocks import BlockKind, Place
-from laguna_tui.context.documents import document
 from laguna_tui.context.frame import framed
+from laguna_tui.context.shorten import shorten
 from laguna_tui.context.sources import Source
 from laguna_tui.context.tokens import Counter
+from laguna_tui.errors import UserError
 from laguna_tui.repo.names import shown
+
+if TYPE_CHECKING:
+    from laguna_engine.compress.scorer import Scorer
 
 # A file that the user shortens keeps so much: callees of a call that is asked about are still there nearly always.
 KEEP = 0.3
 # Two texts can have a token more together than apart.
 _SEAM = 1
+FAILED = "the scorer cannot be used ({reason}), so words alone decide what is kept"
 
 
 @dataclass(frozen=True, slots=True)
 class Shortening:
-    """How files are shortened: for which question, by what, and until when. measure: the tokens of a text."""
+    """How files are shortened.
+
+    question: what for. measure: the tokens of a text. scorer: gives an open one when it is needed, or None. reading_s:
+    seconds in which the model would read so many tokens, None before that was measured. should_stop: asked now and
+    then; no scorer is asked any more once it says so.
+    """
 
     question: str
     measure: Counter
-    scorer: SpanScorer | None = None
+    scorer: "Callable[[], Scorer | None]" = lambda: None
+    reading_s: Callable[[int], float | None] = lambda tokens: None
     should_stop: Callable[[], bool] = lambda: False
 
-    def attachments(self, sources: tuple[Source, ...], room: int) -> list[Attachment]:
+    def attachments(self, sources: tuple[Source, ...], room: int) -> Gathered:
         """As much of the files as fits; files of which nothing would be left are not among them."""
         heads = [self._head(source) for source in sources]
         while heads and sum(heads) >= room:
             heads.pop()
         chosen = sources[: len(heads)]
         if not chosen:
-            return []
-        found = self._compressed(chosen, room - sum(heads))
+            return Gathered()
+        found, notes = self._compressed(chosen, room - sum(heads))
         parts = [(source, part) for source, part in zip(chosen, found.parts, strict=True) if part.kept]
         made = [self._attachment(source, part, found.scored_by) for source, part in parts]
         # Only what must not be touched can be too much; the files that matter least go first.
         while made and sum(self.measure(each.text) for each in made) > room:
             made.pop()
-        return made
+        return Gathered(tuple(made), notes)
 
     def whole(self, source: Source) -> Attachment:
         """A file with nothing left out, which the user may have shortened."""
@@ -52,16 +66,33 @@ class Shortening:
         def shorter() -> str:
             budget = max(1, int(self.measure(source.text) * KEEP))
             plain = Shortening(self.question, self.measure)
-            return framed_part(source, plain._compressed([source], budget).parts[0])
+            return framed_part(source, plain._compressed((source,), budget)[0].parts[0])
 
         text = framed_whole(source)
         return Attachment(
             BlockKind.FILE, shown(source.path), source.path, text, text, Place.KEPT, "it fits", shorter=shorter
         )
 
-    def _compressed(self, sources: Sequence[Source], budget: int) -> Compression:
-        documents = [document(shown(source.path), source.text) for source in sources]
-        return compress(documents, self.question, budget, self.measure, self.scorer, self.should_stop)
+    def _compressed(self, sources: tuple[Source, ...], budget: int) -> tuple[Compression, tuple[str, ...]]:
+        """What is left of the files, and what there is to say about it."""
+        files = [(shown(source.path), source.text) for source in sources]
+        notes: tuple[str, ...] = ()
+        try:
+            scorer, notes = self._asked(sum(self.measure(text) for _, text in files), budget)
+            found = shorten(files, self.question, budget, self.measure, scorer, self.should_stop)
+        except (EngineError, UserError) as error:
+            notes = (*notes, FAILED.format(reason=error))
+            found = shorten(files, self.question, budget, self.measure)
+        return found, (*notes, *found.notes)
+
+    def _asked(self, tokens: int, budget: int) -> "tuple[Scorer | None, tuple[str, ...]]":
+        """The scorer, unless asking it takes longer than reading everything would."""
+        scorer = self.scorer() if tokens > budget else None
+        seconds = self.reading_s(tokens)
+        if scorer is None or not seconds:
+            return scorer, ()
+        told = estimate(tokens, budget, tokens / seconds, scorer.rate or scorer.measure())
+        return (scorer if told.worth else None), (told.sentence,)
 
     def _head(self, source: Source) -> int:
         count = len(source.lines)

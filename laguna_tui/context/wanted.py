@@ -1,5 +1,6 @@
 """What a message's mentions ask for: exact lines, and groups of files. Resolves; counts nothing and cuts nothing."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,9 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.mentions import mentions
 from laguna_tui.context.resolve import MentionKind, Resolved, Unresolved, resolve
 from laguna_tui.repo.workspace import Workspace
+
+# More places than this no folder's ranking needs: what comes later has next to nothing in common with the question.
+_SEARCHED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +40,19 @@ class Wanted:
     notes: tuple[str, ...]
 
 
-def wanted(message: str, codebase: Codebase, workspace: Workspace, wait_s: float = 0.0) -> Wanted:
+def wanted(message: str, codebase: Codebase, workspace: Workspace, until: float) -> Wanted:
     """What the mentions of a message ask for.
 
     Args:
-        wait_s: seconds to wait for the index where a name can only be looked up there.
+        until: when (`time.monotonic`) to wait no longer for the index, where a name can only be looked up there.
     """
     exact: dict[Exact, None] = {}
     files: dict[str, None] = {}
     folders: dict[str, tuple[str, ...]] = {}
     notes: dict[str, None] = {}
     for mention in mentions(message):
-        found = resolve(mention, codebase, workspace, wait_s)
+        codebase.start()
+        found = resolve(mention, codebase, workspace, max(0.0, until - time.monotonic()))
         match found:
             case Unresolved(sentence=sentence):
                 notes[sentence] = None
@@ -66,10 +71,6 @@ def ranked(paths: Sequence[str], question: str, codebase: Codebase) -> list[str]
     found = (result.unit.path for result in codebase.search(question, _SEARCHED))
     best = dict.fromkeys(path for path in found if path in inside)
     return [*best, *(path for path in paths if path not in best)]
-
-
-# More places than this no folder's ranking needs: what comes later has next to nothing in common with the question.
-_SEARCHED = 200
 
 
 def _groups(files: dict[str, None], folders: dict[str, tuple[str, ...]]) -> list[Group]:

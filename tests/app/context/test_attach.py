@@ -7,14 +7,17 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from laguna_engine.compress.scorer import Scorer
 from laguna_tui.context.attach import Attacher, AttachOptions
 from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.instructions import UNTRUSTED
 from laguna_tui.context.room import whole
 from laguna_tui.context.trust import Trust
+from laguna_tui.errors import UserError
 from laguna_tui.repo.map import estimated_tokens
 from laguna_tui.repo.workspace import Workspace
+from laguna_tui.resources import data_root
 from tests.app.repo.conftest import FILES, cache, shop, write  # noqa: F401  (fixtures)
 
 ROOM = 8000
@@ -82,7 +85,7 @@ def test_a_file_that_does_not_fit_is_shortened_to_what_the_question_is_about(att
     assert "order.append(60)" not in found.text
     assert "order.append(60)" in found.whole
     assert size(gathered) <= 600
-    assert gathered.notes == (f"shop/long.py is shortened: {found.why}",)
+    assert gathered.notes[0] == f"shop/long.py is shortened: {found.why}"
 
 
 def test_the_head_of_a_shortened_file_counts_its_own_lines(attacher):
@@ -320,6 +323,58 @@ def test_the_room_is_never_exceeded(folder, codebase, tmp_path, room, first):
     gathered = attacher.gather(message, room, first=first)
     assert size(gathered) <= room
     assert len({each.digest for each in gathered.attachments}) == len(gathered.attachments)
+
+
+@pytest.fixture(scope="module")
+def scorer():
+    """The bundled scorer, opened once."""
+    with Scorer.open(data_root() / "assets/nano/laguna-nano-scorer.gguf", threads=1) as opened:
+        yield opened
+
+
+def scored(folder, codebase, **options):
+    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(**options))
+    return attacher.gather("what does refund_order do in @shop/long.py", 600)
+
+
+def test_a_scorer_has_its_say_when_something_is_shortened(folder, codebase, scorer):
+    gathered = scored(folder, codebase, scorer=lambda: scorer, reading_s=lambda tokens: tokens * 1000.0)
+    assert gathered.attachments[0].why.endswith("chosen by words, gain and attention")
+    assert "worth it" in gathered.notes[1]
+    assert size(gathered) <= 600
+
+
+def test_a_scorer_that_takes_longer_than_reading_everything_is_not_asked(folder, codebase, scorer):
+    before = scorer.tokens
+    gathered = scored(folder, codebase, scorer=lambda: scorer, reading_s=lambda tokens: tokens * 1e-9)
+    assert gathered.attachments[0].why.endswith("chosen by words")
+    assert "not worth it" in gathered.notes[1]
+    assert scorer.tokens == before
+
+
+def test_no_scorer_is_opened_for_what_fits_or_is_only_typed(folder, codebase):
+    def never():
+        raise AssertionError("it was opened")
+
+    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(scorer=never))
+    assert attacher.gather("@shop/", ROOM).attachments
+    assert attacher.preview("@shop/long.py", 600).attachments
+
+
+def test_a_scorer_that_cannot_be_had_costs_a_note_not_the_answer(folder, codebase):
+    def missing():
+        raise UserError("no such file")
+
+    gathered = scored(folder, codebase, scorer=missing)
+    assert gathered.attachments == scored(folder, codebase).attachments
+    assert "the scorer cannot be used (no such file), so words alone decide what is kept" in gathered.notes
+
+
+def test_who_does_not_want_to_wait_any_more_waits_for_no_scorer(folder, codebase, scorer):
+    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(scorer=lambda: scorer))
+    before = scorer.tokens
+    attacher.gather("refund_order in @shop/long.py", 600, should_stop=lambda: True)
+    assert scorer.tokens == before
 
 
 HOSTILE = st.lists(
