@@ -4,7 +4,7 @@ Made for one message and thrown away. Lines and definitions that were named take
 one thing: it is attached whole, or its files are shortened together, those first that fit the question best.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from laguna_tui.context import frame
@@ -17,6 +17,7 @@ from laguna_tui.context.shortened import Shortening, framed_whole
 from laguna_tui.context.sources import Source, Sources
 from laguna_tui.context.tokens import Counter
 from laguna_tui.context.wanted import Exact, Group, Wanted, ranked
+from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, WorkspaceError
 
@@ -60,21 +61,22 @@ class Gathering:
     def mentioned(self, asked: Wanted, room: int) -> Gathered:
         """Everything that is asked for, within so many tokens; what is shortened comes last."""
         exact, large = self._that_fit(asked.exact, room)
-        room -= sum(self.count(each.text) for each in exact)
-        read = [self._read(group, room) for group in (*asked.groups, *large)]
-        files = [each for each in read if each.sources]
+        room -= sum(self.count(each.text) for each in exact.values())
+        grouped = {path for group in asked.groups for path in group.paths}
+        groups = (*asked.groups, *(Group((path,)) for path in large if path not in grouped))
+        files = [each for each in (self._read(group, room) for group in groups) if each.sources]
         chosen = whole([each.size for each in files], room)
         kept = [self.how.whole(source) for index in sorted(chosen) for source in _by_path(files[index])]
         room -= sum(files[index].size or 0 for index in chosen)
         shortened = self._shortened([each for index, each in enumerate(files) if index not in chosen], room)
         covered = {each.path for each in kept}
-        exact = [each for each in exact if each.path not in covered]
-        return Gathered((*exact, *kept, *shortened), tuple(self._notes))
+        apart = (made for each, made in exact.items() if each.path not in covered and not _inside_another(each, exact))
+        return Gathered((*apart, *kept, *shortened), tuple(self._notes))
 
-    def _that_fit(self, asked: Sequence[Exact], room: int) -> tuple[list[Attachment], list[Group]]:
+    def _that_fit(self, asked: Sequence[Exact], room: int) -> tuple[dict[Exact, Attachment], dict[str, None]]:
         """The lines that fit, and the files of definitions that do not: those can be shortened."""
-        fit: list[Attachment] = []
-        large: list[Group] = []
+        fit: dict[Exact, Attachment] = {}
+        large: dict[str, None] = {}
         for each in asked:
             attachment = self._exact(each)
             if attachment is None:
@@ -82,9 +84,9 @@ class Gathering:
             size = self.count.within(attachment.text, room)
             if size is not None:
                 room -= size
-                fit.append(attachment)
+                fit[each] = attachment
             elif each.symbol:
-                large.append(Group((each.path,)))
+                large[each.path] = None
             else:
                 self._notes.append(NO_ROOM.format(title=attachment.title))
         return fit, large
@@ -92,7 +94,7 @@ class Gathering:
     def _exact(self, asked: Exact) -> Attachment | None:
         """Lines as they stand; None when they are gone, or in the conversation already."""
         source = self._source(asked.path, READ_LIMIT_BYTES)
-        if source is None:
+        if source is None or asked.first > len(source.lines):
             return None
         count = len(source.lines)
         last = min(asked.last, count)
@@ -102,7 +104,8 @@ class Gathering:
         title = f"{frame.one_line(asked.symbol)} ({place})" if asked.symbol else place
         if self._is_present(title, asked.path, text):
             return None
-        return Attachment(BlockKind.FILE, title, asked.path, text, text, Place.KEPT, "you named these lines")
+        why = "you named this definition" if asked.symbol else "you named these lines"
+        return Attachment(BlockKind.FILE, title, asked.path, text, text, Place.KEPT, why)
 
     def _read(self, group: Group, room: int) -> _Files:
         """A group's files that are not in the conversation yet, as far as they can matter."""
@@ -111,7 +114,7 @@ class Gathering:
         for path in self._ordered(group):
             if self.how.should_stop() or chars > room * _CHARS_A_TOKEN or len(read.sources) * _TOKENS_A_FILE > room:
                 return read
-            source = self._source(path)
+            source = self._source(path, named=group.folder is None)
             if source is not None and not self._is_present(shown(path), path, framed_whole(source)):
                 read.sources.append(source)
                 chars += len(source.text)
@@ -124,11 +127,12 @@ class Gathering:
             return group.paths
         return ranked(group.paths, self.how.question, self.codebase)
 
-    def _source(self, path: str, limit: int | None = None) -> Source | None:
+    def _source(self, path: str, limit: int = SEARCH_LIMIT_BYTES, *, named: bool = True) -> Source | None:
+        """A file's text; None for one that cannot be attached, which is said. A folder's binary files are no news."""
         try:
-            source = self.sources.read(path) if limit is None else self.sources.read(path, limit)
+            source = self.sources.read(path, limit)
         except WorkspaceError as error:
-            self._notes.append(str(error))
+            self._notes += [str(error)] * named
             return None
         if not source.complete:
             self._notes.append(TOO_LARGE.format(title=shown(path)))
@@ -159,6 +163,15 @@ class Gathering:
         if found:
             self._notes.append(PRESENT.format(title=title))
         return found
+
+
+def _inside_another(asked: Exact, all_asked: Iterable[Exact]) -> bool:
+    """Whether lines are part of other ones; of two that are the same lines, the first stays."""
+    around = [
+        each for each in all_asked if each.path == asked.path and each.first <= asked.first and asked.last <= each.last
+    ]
+    wider = any((each.first, each.last) != (asked.first, asked.last) for each in around)
+    return wider or around[0] != asked
 
 
 def _by_path(files: _Files) -> list[Source]:

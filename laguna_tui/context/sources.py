@@ -13,7 +13,7 @@ from laguna_tui.repo.text_files import TextFile, decode, has_wide_bom, is_binary
 from laguna_tui.repo.workspace import UnreadableError, Workspace
 
 # A few files as large as they may be, or a folder with thousands.
-_REMEMBERED_CHARS = 32 * 1024 * 1024
+_REMEMBERED_CHARS = 16 * 1024 * 1024
 # The longest character, in bytes, of what UTF-8, UTF-16 and UTF-32 write.
 _CHARACTER_BYTES = 4
 

@@ -140,6 +140,16 @@ def test_a_folder_that_does_not_fit_is_shortened_together(attacher):
     assert any("of the 4 files in shop/ are attached" in note for note in gathered.notes)
 
 
+def test_a_folders_binary_files_are_no_news_but_its_huge_ones_are(folder, codebase, attacher):
+    (folder / "mixed").mkdir()
+    write(folder, {"mixed/a.py": "a = 1\n", "mixed/data.txt": "\0" * 20, "mixed/huge.txt": "word\n" * 1_000_000})
+    codebase.refresh()
+    assert codebase.wait(60)
+    gathered = attacher.gather("@mixed/", ROOM)
+    assert titles(gathered) == ["mixed/a.py"]
+    assert gathered.notes == ("mixed/huge.txt is too large to be attached; mention some of its lines",)
+
+
 def test_small_files_are_not_pushed_out_by_a_large_one(attacher):
     gathered = attacher.gather("@shop/long.py and @shop/cart.py and @shop/prices.py", 700)
     places = {each.title: each.place for each in gathered.attachments}
@@ -164,6 +174,20 @@ def test_a_file_is_attached_once_however_often_it_is_mentioned(attacher):
     message = "@shop/cart.py @shop/cart.py:1-3 @ShoppingCart @shop/ @cart.py"
     paths = [each.path for each in attacher.gather(message, ROOM).attachments if each.path == "shop/cart.py"]
     assert paths == ["shop/cart.py"]
+
+
+def test_lines_inside_other_lines_are_not_repeated(attacher):
+    found = attacher.gather("@ShoppingCart.total_price @shop/cart.py:12-14 @shop/cart.py:5-14 @shop/cart.py:1-4", ROOM)
+    assert titles(found) == ["shop/cart.py:5-14", "shop/cart.py:1-4"]
+    found = attacher.gather("@ShoppingCart.total_price @shop/cart.py:12-14", ROOM)
+    assert titles(found) == ["ShoppingCart.total_price (shop/cart.py:12-14)"]
+
+
+def test_a_definition_too_long_whose_file_is_mentioned_too_brings_the_file_once(folder, codebase, attacher):
+    write(folder, {"shop/giant.py": "class Giant:\n" + "".join(f"    field_{n} = {n}\n" for n in range(500))})
+    codebase.refresh()
+    assert codebase.wait(60)
+    assert titles(attacher.gather("@Giant @shop/giant.py", 500)) == ["shop/giant.py"]
 
 
 def test_what_the_conversation_holds_is_not_attached_again(attacher):
