@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
-from laguna_tui.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
+from laguna_tui.events import AgentEvent, Attached, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.tui.transcript.pieces import Asked
 from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.turns import State
@@ -85,6 +85,15 @@ async def test_an_error_in_an_answer_keeps_the_text_and_the_app() -> None:
         assert "RuntimeError: boom [/]" in transcript(app)
         await ask(app, pilot, "two")
         assert "fine" in transcript(app)
+
+
+async def test_what_is_put_in_beside_the_question_is_told_under_it() -> None:
+    script = [Attached(("a.py", "b.py (shortened)"), ("no file matches @c",)), *answer("Fine.")]
+    async with running(ScriptedSession(script)) as (app, pilot):
+        await ask(app, pilot, "what is in @a.py")
+        rows = [row.strip() for row in transcript(app).split("\n") if row.strip()]
+        at = rows.index("what is in @a.py")
+        assert rows[at + 1 : at + 4] == ["with a.py, b.py (shortened)", "no file matches @c", "Fine."]
 
 
 async def test_escape_stops_at_once() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.widgets import OptionList
 
 from laguna_engine.errors import EngineError
 from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Cost, Place
@@ -117,7 +118,7 @@ async def test_going_around_the_choices_is_no_change() -> None:
         await until(pilot, lambda: "1 change" not in screen(app))
 
 
-async def test_changes_wait_for_the_answer_and_a_new_chat_forgets_them() -> None:
+async def test_changes_wait_for_the_answer() -> None:
     gate = threading.Event()
     scripted = session([TextDelta("one "), gate, *answer("two")])
     async with running(scripted) as (app, pilot):
@@ -131,6 +132,32 @@ async def test_changes_wait_for_the_answer_and_a_new_chat_forgets_them() -> None
         gate.set()
         await until(pilot, lambda: scripted.context[FILE].place is DROPPED)
         await ready(app, pilot)
+
+
+async def test_a_new_chat_forgets_changes_that_wait() -> None:
+    scripted = session([TextDelta("one "), threading.Event()])
+    async with running(scripted) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        await opened(app, pilot, FILE)
+        await pilot.press("space", "enter", "ctrl+n")
+        await until(pilot, lambda: scripted.chats == 2)
+        await ready(app, pilot)
+        assert scripted.context == BLOCKS
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+async def test_more_blocks_than_rows_are_scrolled_a_row_each(width: int) -> None:
+    many = [replace(BLOCKS[FILE], number=number, title=f"{'long/' * 60}file_{number}.py") for number in range(60)]
+    async with running(session(blocks=many), size=(width, 24)) as (app, pilot):
+        await ready(app, pilot)
+        await opened(app, pilot)
+        options = app.screen.query_one(OptionList)
+        await until(pilot, lambda: options.virtual_size.height == len(many))
+        await pilot.press("end", "space")
+        await until(pilot, lambda: "file_59.py" in screen(app) and "1 change" in screen(app))
+        assert options.virtual_size.height == len(many)
 
 
 async def test_a_change_that_cannot_be_made_says_why_and_the_chat_goes_on() -> None:

@@ -1,11 +1,13 @@
 """Typing an @ opens a list of what can be mentioned; the list never gets in the way (on a scripted session)."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from laguna_tui.context.blocks import Completion, Cost
+from laguna_tui.tui.context import foresight
 from laguna_tui.tui.context.mention_list import FEW_ROWS, ROWS
 from tests.tui.contexts import FILES, names
 from tests.tui.pilot import ready, running, screen, until
@@ -154,6 +156,21 @@ async def test_a_slow_search_neither_holds_up_typing_nor_shows_what_is_overtaken
         await until(pilot, lambda: app.prompt.mentions.is_open)
         assert app.prompt.mentions.chosen.label == "for @abc"
         assert asked == ["@", "@abc"]
+
+
+async def test_a_search_that_finds_nothing_yet_is_made_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foresight, "AGAIN_S", 0.02)
+    asked: list[str] = []
+
+    def late(text: str, cursor: int) -> Sequence[Completion]:
+        asked.append(text)
+        return names(text, cursor) if len(asked) == 2 and text == "@" else ()
+
+    async with running(session(names=late)) as (app, pilot):
+        await typed(app, pilot, "@")
+        app.prompt.insert("~")
+        await pilot.pause(0.3)
+        assert asked == ["@", "@", "@~", "@~"]
 
 
 async def test_text_without_an_at_sign_is_never_searched_for() -> None:

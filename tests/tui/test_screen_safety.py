@@ -7,7 +7,7 @@ import pytest
 
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
-from laguna_tui.events import CallRejected, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
+from laguna_tui.events import Attached, CallRejected, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.tui import border
 from tests.tui.pilot import ask, ready, running, screen, transcript
 from tests.tui.scripted import ScriptedSession, answer, thinking
@@ -28,6 +28,7 @@ EVERYWHERE = answer(
     f"- [{BRACKETS}](http://x/{HOSTILE})\n\n| {BRACKETS} | {HOSTILE} |\n|---|---|\n| a | {HOSTILE} |\n\n"
     "&#x202e;&#27;[2J &#x9b;31m &zwnj;\n",
     before=[
+        Attached((f"{HOSTILE} {BRACKETS}",), (f"{HOSTILE} {BRACKETS}",)),
         *thinking(f"{HOSTILE} {BRACKETS}"),
         ToolStarted(1, f"se{HOSTILE}arch", {f"k{HOSTILE}": f"{HOSTILE} {BRACKETS}", "n": [HOSTILE, {"x": BRACKETS}]}),
         ToolFinished(1, "search", f"{HOSTILE}\n{BRACKETS}", True, 0.1),

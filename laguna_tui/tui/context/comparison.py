@@ -54,6 +54,7 @@ class Comparison(ModalScreen[None]):
             box.border_title = Content(self._title)
             yield Static("reading …", id="told", markup=False)
             with Container(id="sides"):
+                self.after.border_title = "in the prompt"
                 yield self.before
                 yield self.after
 

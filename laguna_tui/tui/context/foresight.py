@@ -23,6 +23,9 @@ from laguna_tui.tui.widgets.prompt import Prompt
 COST_PAUSE_S = 0.15
 # Long enough that it is a pause for thought, short enough to be of use.
 AHEAD_PAUSE_S = 0.7
+# The first question may come before the folder's files are known; then it is asked once more.
+AGAIN_S = 0.5
+NOTHING = ("", 0)
 
 
 class Foresight:
@@ -39,18 +42,22 @@ class Foresight:
         self._costs = Latest[str, Cost | None](app, session.cost, lambda _, cost: self._show(cost), self._failed)
         self._cost_timer: Timer | None = None
         self._ahead_timer: Timer | None = None
+        self._asked, self._again = NOTHING, False
         self._text = ""
         self._read: str | None = None
         self.context_size = 0
 
     def moved(self) -> None:
         """The cursor is elsewhere, or the text is another one."""
-        prompt, text, cursor = self._prompt, self._prompt.text, self._prompt.cursor_index
-        if prompt.by_hand and "@" in text[:cursor]:
-            self._completions.put((text, cursor))
-        else:
+        prompt = self._prompt
+        asked = prompt.text, prompt.cursor_index
+        if not prompt.by_hand or "@" not in asked[0][: asked[1]]:
+            self._asked = NOTHING
             self._completions.forget()
             prompt.mentions.close()
+        elif asked != self._asked:
+            self._asked, self._again = asked, True
+            self._completions.put(asked)
 
     def changed(self) -> None:
         """The text is another one."""
@@ -103,8 +110,16 @@ class Foresight:
 
     def _complete(self, asked: tuple[str, int], found: Sequence[Completion]) -> None:
         prompt = self._prompt
-        if asked == (prompt.text, prompt.cursor_index) and prompt.has_focus:
-            prompt.mentions.offer(found)
+        if asked != (prompt.text, prompt.cursor_index) or not prompt.has_focus:
+            return
+        prompt.mentions.offer(found)
+        if not found and self._again:
+            self._again = False
+            self._app.set_timer(AGAIN_S, self._ask_again)
+
+    def _ask_again(self) -> None:
+        if self._asked != NOTHING:
+            self._completions.put(self._asked)
 
     def _show(self, cost: Cost | None) -> None:
         if cost is None or not self._turns.free:

@@ -74,7 +74,7 @@ class Inspector(ModalScreen[Changes | None]):
         at = self._options.highlighted
         self.board.lay(blocks)
         self._options.clear_options()
-        self._options.add_options([Option(row) for row in self._rows()])
+        self._options.add_options([Option(self._row(block)) for block in blocks])
         self._options.highlighted = min(at or 0, len(blocks) - 1) if blocks else None
         self._options.focus()
         self._tell()
@@ -97,17 +97,18 @@ class Inspector(ModalScreen[Changes | None]):
         at = self._options.highlighted
         return self.board.blocks[at] if at is not None and at < len(self.board.blocks) else None
 
-    def _rows(self) -> list[Content]:
-        width = self._options.scrollable_content_region.width
-        return [Content.assemble(*block_row(block, self.board, width)) for block in self.board.blocks]
+    def _row(self, block: ContextBlock) -> Content:
+        return Content.assemble(*block_row(block, self.board, self._options.scrollable_content_region.width))
 
     def _tell(self) -> None:
         """Bring everything but the rows to date."""
         total = totals(self.board, self._context_size, self._width) if self.board.blocks else [(NOTHING, MUTED)]
         self.query_one("#totals", Static).update(Content.assemble(*total))
-        known = details(self._block, self.board) if self._block is not None else []
+        known = details(self._block, self.board, self._width) if self._block is not None else []
         self.query_one("#details", Static).update(Content.assemble(*known))
         self.query_one("#price", Static).update(Content.assemble(*price(len(self.board.changes), self._cost)))
+        # What is told below may have taken rows from the list.
+        self.call_after_refresh(self._options.scroll_to_highlight)
 
     @property
     def _width(self) -> int:
@@ -119,8 +120,8 @@ class Inspector(ModalScreen[Changes | None]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        for index, row in enumerate(self._rows()):
-            self._options.replace_option_prompt_at_index(index, row)
+        for index, block in enumerate(self.board.blocks):
+            self._options.replace_option_prompt_at_index(index, self._row(block))
         self._tell()
 
     @on(OptionList.OptionHighlighted)
@@ -131,15 +132,16 @@ class Inspector(ModalScreen[Changes | None]):
 
     def action_cycle(self) -> None:
         """Want the block in another place, and ask what that would cost."""
-        block = self._block
-        if block is None or not self.board.cycle(block):
+        block, at = self._block, self._options.highlighted
+        if block is None or at is None or not self.board.cycle(block):
             return
         self._cost = None
         if self.board.changes:
             self._costs.put(dict(self.board.changes))
         else:
             self._costs.forget()
-        self._draw()
+        self._options.replace_option_prompt_at_index(at, self._row(block))
+        self._tell()
 
     def action_apply(self) -> None:
         """Make the changes; when there are none, show the block."""

@@ -57,12 +57,12 @@ def block_row(block: ContextBlock, board: Board, width: int) -> list[Part]:
     return [MARKS[wanted], (f"{block.kind.value:<{KIND}}", MUTED), _title(block, name), *after, (why, MUTED)]
 
 
-def details(block: ContextBlock, board: Board) -> list[Part]:
-    """What there is to know of a block, in a few lines."""
+def details(block: ContextBlock, board: Board, width: int) -> list[Part]:
+    """What there is to know of a block, in a few lines; its name in one."""
     takes = f"{count(block.tokens)} of {count(block.whole)}" if block.whole != block.tokens else count(block.tokens)
     parts = [
         (f"{block.kind.value}  ", MUTED),
-        (sanitize_line(block.title), "bold"),
+        (_cropped(block, width - len(block.kind.value) - 2), "bold"),
         (f"\n{takes} tokens, {count(block.cached)} cached; {block.place.value}", "$foreground"),
         (f": {sanitize_line(block.why)}" if block.why else "", "$foreground"),
     ]
@@ -94,10 +94,14 @@ def price(changes: int, cost: Cost | None) -> list[Part]:
 
 
 def _title(block: ContextBlock, room: int) -> Part:
-    # The end of a path says more than its start; with words it is the other way round.
-    cropped = crop_front if block.kind in (BlockKind.FILE, BlockKind.INSTRUCTIONS) else crop
-    text = cropped(sanitize_line(block.title), max(1, room - 1))
+    text = _cropped(block, max(1, room - 1))
     return text + " " * max(0, room - cells(text)), "$foreground" if block.tokens else MUTED
+
+
+def _cropped(block: ContextBlock, room: int) -> str:
+    """The end of a path says more than its start; with words it is the other way round."""
+    cropped = crop_front if block.kind in (BlockKind.FILE, BlockKind.INSTRUCTIONS) else crop
+    return cropped(sanitize_line(block.title), room)
 
 
 def _tokens(block: ContextBlock) -> Part:

@@ -7,7 +7,7 @@ from laguna_tui.tui.markdown.layout import MAX_PROSE
 from laguna_tui.tui.markdown.wrap import wrap
 from laguna_tui.tui.transcript.pieces import Piece
 
-HINTS = (("Enter", "send"), ("Ctrl+J", "new line"), ("Tab", "to the transcript"), ("F1", "all keys"))
+HINTS = (("Enter", "send"), ("Ctrl+J", "new line"), ("@", "mention a file"), ("F1", "all keys"))
 
 
 class Welcome(Piece):
