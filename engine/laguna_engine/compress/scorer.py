@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.compress.result import Scores
+from laguna_engine.compress.scorer_file import SMALLEST_WINDOW
 from laguna_engine.compress.scorer_model import ScorerModel
 from laguna_engine.compress.scorer_windows import BASE, Query, Window, pack
 from laguna_engine.errors import RequestError, Stopped
@@ -29,7 +30,7 @@ WINDOW = 4096
 QUERY = 64
 """Tokens of the query that are used, its last ones: what is asked stands at the end, and each text pays for them."""
 
-_SMALLEST_WINDOW, _QUERY_SHARE = 64, 4
+_QUERY_SHARE = 4
 """The query may take one part in four of a window."""
 
 _NOTHING = -1
@@ -61,8 +62,8 @@ class Scorer:
         ModelFileError for a file that is no scorer, GraphError if the device cannot run it, RequestError for a window
         or layers that cannot be.
         """
-        if window < _SMALLEST_WINDOW:
-            raise RequestError(f"a window of {window} tokens holds no text; give at least {_SMALLEST_WINDOW}")
+        if window < SMALLEST_WINDOW:
+            raise RequestError(f"a window of {window} tokens holds no text; give at least {SMALLEST_WINDOW}")
         thread = EngineThread()
         try:
             return cls(thread, thread.call(lambda: ScorerModel.open(path, device, threads, window, layers)))

@@ -16,6 +16,9 @@ ARCHITECTURE = "qwen3"
 
 EMBEDDINGS, HEAD, LAST_NORM = "token_embd.weight", "output.weight", "output_norm.weight"
 
+SMALLEST_WINDOW = 64
+"""Tokens that have to fit: a shorter window would be all query."""
+
 _DEFAULT_BASE = 10000.0
 """llama.cpp's, for a file that names no `rope.freq_base`."""
 
@@ -67,6 +70,8 @@ def _described(file: Header, dimensions: Dimensions) -> ScorerFile:
     epsilon = dimensions.number("attention.layer_norm_rms_epsilon")
     if base == 0 or epsilon is None:
         raise Damaged("it lacks the base of its positions or the epsilon of its norms")
+    if dimensions.n_ctx < SMALLEST_WINDOW:
+        raise Damaged(f"it was made for texts of {dimensions.n_ctx} tokens")
     _check_tensors(file, dimensions)
     shapes = {info.name: info.shape for info in file.tensors}
     return ScorerFile(

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import scorers
 import tiny
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from scorers import Variant
 from tiny import GgufFile
 
 from laguna_engine.compress.scorer import Scorer
-from laguna_engine.errors import ModelFileError
+from laguna_engine.errors import EngineError, ModelFileError
 
 
 def reshaped(file: GgufFile, name: str, *shape: int) -> GgufFile:
@@ -43,6 +45,7 @@ WRONG: dict[str, tuple[Callable[[GgufFile], object], str]] = {
     "values of another size": (lambda f: f.set("qwen3.attention.value_length", 16), "16 in values"),
     "no epsilon": (lambda f: f.remove("qwen3.attention.layer_norm_rms_epsilon"), "epsilon"),
     "different layers": (lambda f: f.set("qwen3.attention.head_count", [4, 2, 4]), "different numbers of heads"),
+    "a context without room": (lambda f: f.set("qwen3.context_length", 63), "texts of 63 tokens"),
     "a model that embeds": (lambda f: f.set("qwen3.pooling_type", 3), "set up to embed"),
     "no vocabulary": (lambda f: f.remove("tokenizer.ggml.tokens"), "no list of texts"),
     "a larger vocabulary than embeddings": (
@@ -58,6 +61,32 @@ def test_a_wrong_file_is_refused(harm: Callable[[GgufFile], object], message: st
     harm(file)
     with pytest.raises(ModelFileError, match=message):
         Scorer.open(file.write(tmp_path / "wrong.gguf"), threads=1)
+
+
+KEYS = sorted(key for key in scorers.make(Variant()).metadata if key.startswith("qwen3."))
+VALUES = st.one_of(
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 256),
+    st.floats(width=32),
+    st.text(max_size=8),
+    st.lists(st.integers(0, 64), min_size=1, max_size=4),
+)
+
+
+@given(st.sampled_from(KEYS), VALUES)
+@example("qwen3.rope.freq_base", 0.0)
+@example("qwen3.attention.layer_norm_rms_epsilon", float("nan"))
+@example("qwen3.context_length", 1)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_number_in_the_header_is_computed_with_or_refused(tmp_path: Path, key: str, value: object) -> None:
+    path = scorers.make(Variant(n_layer=1)).set(key, value).write(tmp_path / "odd.gguf")
+    try:
+        with Scorer.open(path, threads=1, window=128) as scorer:
+            [score] = scorer.score(["def add(a, b):"], "where is it?")
+    except EngineError:
+        return
+    assert np.isfinite(score).all()
 
 
 OTHERS: dict[str, Callable[[], GgufFile]] = {
