@@ -144,12 +144,12 @@ class _Cutter:
 
     def _outside(self, look: Lines, first: int, last: int, headings: dict[int, str]) -> None:
         """The units and spans of a run of lines that belong to no definition."""
-        at = first
+        title = ""
         for start, stop, imports in self._blocks(first, last + 1, headings):
+            title = headings.get(start, title)
             text = "".join(self._lines[start:stop])
             if not text.strip():
                 continue
-            title = next((headings[n] for n in range(start, at - 1, -1) if n in headings), "")
             defines = frozenset() if imports else keys_of(text)
             self._units.append(Unit(title, defines, refers_of(text, self._names, None) - defines, start + 1, stop))
             if imports:

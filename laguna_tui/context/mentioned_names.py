@@ -16,7 +16,7 @@ _KEYS = 64
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "constructor", "initialize"})
 _NAME = re.compile(r"(?P<own>\b(?:self|cls|this|super\(\))\s*(?:\.|->)\s*)?\b(?P<name>[^\W\d]\w*)(?P<call>\s*[(<]?)")
 # `key: value` and `key = value`, the key perhaps quoted.
-_KEY = re.compile(r"^\s*(?:-\s+)?[\"']?(?P<key>[\w][\w.\-]{1,80})[\"']?\s*(?:=>|:|=)(?!=)\s*\S", re.MULTILINE)
+_KEY = re.compile(r"^\s*(?:-\s+)?[\"']?(?P<key>[\w][\w.\-]{1,80})[\"']?\s*(?:=>|:|=)(?!=)[ \t]*\S", re.MULTILINE)
 
 
 class Names:

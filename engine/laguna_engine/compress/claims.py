@@ -27,7 +27,7 @@ _NEARLY = 0.75
 _LEAST_SHARE = 0.4
 _ANSWERS = 32
 _LINE_CHARS = 1000
-_GIVES = re.compile(r"\s*(?::=|=>|->|==|=|:|\t|,|\||\bis\b|\bare\b|\bequals\b|\breturns?\b)\s*")
+_GIVES = re.compile(r"\s*(?::=|=>|->|==|=|:|\t|,(?=\S)|\||\bis\b|\bare\b|\bequals\b|\breturns?\b)\s*")
 
 
 class Claim(NamedTuple):
@@ -133,12 +133,15 @@ def _claim_answers(found: Claims, documents: Sequence[Document], lexicon: Lexico
 
 
 def _best_share(text: str, lexicon: Lexicon) -> float:
-    """The rarity of the question's words to the left of the best line's `=` or the like."""
+    """The rarity of the question's words to the left of the best line's `=` or the like, less if much else is there."""
     best = 0.0
     for line in text.splitlines():
         for left in _lefts(line[:_LINE_CHARS]):
-            asked = {word for word in words(left) if word in lexicon.asked}
-            best = max(best, sum(lexicon.rarity[word] for word in asked))
+            said = words(left)
+            asked = {word for word in said if word in lexicon.asked}
+            # A key says little besides; a sentence that speaks of it says more.
+            tight = (1.0 + len(asked) / len(said)) / 2.0 if said else 0.0
+            best = max(best, tight * sum(lexicon.rarity[word] for word in asked))
     return best
 
 
