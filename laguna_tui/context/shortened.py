@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # A file that the user shortens keeps so much: callees of a call that is asked about are still there nearly always.
 KEEP = 0.3
+# A file of fewer lines is its own summary.
+_FEWEST_LINES = 10
 # Two texts can have a token more together than apart.
 _SEAM = 1
 FAILED = "the scorer cannot be used ({reason}), so words alone decide what is kept"
@@ -68,10 +70,9 @@ class Shortening:
             plain = Shortening(self.question, self.measure)
             return framed_part(source, plain._compressed((source,), budget)[0].parts[0])
 
-        text = framed_whole(source)
-        return Attachment(
-            BlockKind.FILE, shown(source.path), source.path, text, text, Place.KEPT, "it fits", shorter=shorter
-        )
+        text, title = framed_whole(source), shown(source.path)
+        cut = shorter if len(source.lines) >= _FEWEST_LINES else None
+        return Attachment(BlockKind.FILE, title, source.path, text, text, Place.KEPT, "it fits", shorter=cut)
 
     def _compressed(self, sources: tuple[Source, ...], budget: int) -> tuple[Compression, tuple[str, ...]]:
         """What is left of the files, and what there is to say about it."""

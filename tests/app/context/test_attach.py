@@ -76,6 +76,12 @@ def test_a_file_that_fits_is_whole(attacher, folder):
     assert found.choices == (Place.KEPT, Place.SHORTENED, Place.DROPPED)
 
 
+def test_a_file_of_a_few_lines_is_not_worth_shortening(attacher):
+    (found,) = attacher.gather("@README.md", ROOM).attachments
+    assert found.choices == (Place.KEPT, Place.DROPPED)
+    assert found.at(Place.SHORTENED) is found
+
+
 def test_a_file_that_does_not_fit_is_shortened_to_what_the_question_is_about(attacher):
     gathered = attacher.gather("what does refund_order do in @shop/long.py", 600)
     (found,) = gathered.attachments
