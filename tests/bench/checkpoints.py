@@ -26,7 +26,7 @@ RANDOM = tiny.Shape(n_layer=8, n_embd=256, head=64, full_heads=4, sliding_heads=
 XS_WINDOWS = tiny.Shape(n_layer=40, head=128, full_heads=8, sliding_heads=8, kv_heads=8, window=512, n_ctx=8192)
 """XS's keys and values, with next to nothing around them."""
 
-TURNS = 7
+TURNS = 5
 MESSAGE, ANSWER = 400, 256
 """Tokens of the last message and of its answer: together more than llama.cpp's window cells can go back."""
 

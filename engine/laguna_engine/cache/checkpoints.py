@@ -73,9 +73,9 @@ class Checkpoints:
         """The one at `length`, which is in `lengths`."""
         return self._kept[length]
 
-    def drafter_at(self, length: int | None) -> DrafterState | None:
-        """What the drafter knew at the one at `length`, if it knew enough; None for None."""
-        return None if length is None else self._kept[length].drafter
+    def drafter_at(self, length: int) -> DrafterState | None:
+        """What the drafter knew at the one at `length`; None if it did not know enough, or where there is none."""
+        return self._kept[length].drafter if length in self._kept else None
 
     def before(self, length: int) -> int:
         """The last length with a checkpoint up to `length`; 0, where none is needed, if there is none."""

@@ -130,7 +130,8 @@ class Generation:
         """Cut the cache back to what of the prompt it keeps; how many tokens that is."""
         self._target.settle()
         plan = self._target.cache.plan(self._prompt)
-        keep, remembered = plan.keep, self._target.cache.checkpoints.drafter_at(plan.checkpoint)
+        keep, checkpoints = plan.keep, self._target.cache.checkpoints
+        remembered = checkpoints.drafter_at(plan.checkpoint or checkpoints.before(keep))
         if self._speculator is not None:
             judge = Judge(self._target.context, self._sampling)
             keep = self._speculator.begin(self._prompt, keep, self._drafting, judge, remembered)

@@ -57,43 +57,33 @@ class FeatureFeed:
         self._taken = 0
         self._computed = 0
         self._from = 0
+        # Rows are overwritten by later positions, and what was cut off or not told here leaves others behind.
         self._rows_from = 0
 
     def begin(self, keep: int, length: int, remembered: DrafterState | None = None) -> int:
         """A prompt of `length` tokens comes, of which `keep` are in the KV cache: how many should be kept.
 
-        remembered: what the reader knew at a checkpoint there, if there is one. Less than `keep` when features that
-        matter are gone: those positions are to be computed once more.
+        remembered: what the reader knew at the last checkpoint up to there. Less than `keep` when features that matter
+        are gone: those positions are to be computed once more.
         """
         wanted = self._wanted_from(length)
-        if not self.go_back(keep, remembered):
-            keep = min(keep, wanted)
+        known = self._go_back(keep, remembered)
+        if known < keep:
+            keep = max(known, min(keep, wanted))
             self.committed(keep)
         self._from = wanted
         return keep
 
-    def go_back(self, keep: int, remembered: DrafterState | None = None) -> bool:
-        """The KV cache keeps `keep` positions: whether the reader has all that matters there, recalled if need be."""
-        self.committed(keep)
-        self.flush()
-        if self._computed == keep and self._reader.covered(keep):
-            return True
-        if remembered is None or remembered.length < keep or not self._reader.recall(remembered):
-            return False
-        # What was recalled has no rows.
-        self._taken = self._computed = self._rows_from = remembered.length
-        self.committed(keep)
-        return self._reader.covered(keep)
+    def pause(self, keep: int, remembered: DrafterState | None = None) -> None:
+        """The KV cache keeps `keep` positions, and what is computed next is not told here; otherwise as `begin`."""
+        self._go_back(keep, remembered)
+        self._rows_from = self._computed
 
     def remember(self, length: int) -> DrafterState | None:
         """What matters for drafting behind `length` positions, if the reader knows or can be told all of it."""
         if self._computed != length:
             return None
-        self.flush()
-        if self._outputs is None and not self._reader.covered(length):
-            # It was spared what the prompt's end will not look back at, but some of that may still lie in its rows.
-            self._wait()
-            self._reader.inject(max(self._rows_from, self._wanted_from(length)), length)
+        self._take_in()
         return self._reader.remember(length)
 
     def part(self, position: int, size: int) -> tuple[int, bool]:
@@ -142,3 +132,25 @@ class FeatureFeed:
         """The first position that matters behind `length` positions or one less: a prompt that comes again as it was is
         cut back by its last token."""
         return self._reader.wanted_from(max(0, length - 1))
+
+    def _go_back(self, keep: int, remembered: DrafterState | None) -> int:
+        """Cut back to `keep` positions: behind how many of them the reader has all that matters, 0 if it has not."""
+        self.committed(keep)
+        self._take_in()
+        if self._computed == keep and self._reader.covered(keep):
+            return keep
+        if remembered is None or not self._reader.recall(remembered):
+            return 0
+        # What was recalled has no rows.
+        self._taken = self._computed = self._rows_from = remembered.length
+        self.committed(keep)
+        return self._computed if self._reader.covered(self._computed) else 0
+
+    def _take_in(self) -> None:
+        """Have the reader take in all there is, and what its rows still hold of what it was spared so far: the end of
+        the prompt that was read would not have looked back at it."""
+        self.flush()
+        start = max(self._rows_from, self._wanted_from(self._computed))
+        if self._outputs is None and start < self._computed and not self._reader.covered(self._computed):
+            self._wait()
+            self._reader.inject(start, self._computed)

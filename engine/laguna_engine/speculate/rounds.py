@@ -101,8 +101,8 @@ class Speculator:
     ) -> int:
         """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
 
-        remembered: what the drafter knew at the checkpoint that they come from, if there is one. Less than all of them
-        when the drafter has lost what it needs to draft well behind the prompt.
+        remembered: what the drafter knew at the last checkpoint up to there, if it did. Less than all of them when the
+        drafter has lost what it needs to draft well behind the prompt.
         """
         self._drafting = drafting
         self._judge = judge
@@ -123,7 +123,7 @@ class Speculator:
     def stand_aside(self, keep: int, remembered: DrafterState | None = None) -> None:
         """A request comes that is decoded plainly, and keeps `keep` tokens of the KV cache, as for `begin`."""
         if self._feed:
-            self._feed.go_back(keep, remembered)
+            self._feed.pause(keep, remembered)
 
     def remember(self) -> DrafterState | None:
         """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""

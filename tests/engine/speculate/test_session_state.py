@@ -13,6 +13,7 @@ import pytest
 import tiny
 from runs import gather
 
+from laguna_engine.cache.prefix import Reuse
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError
 from laguna_engine.events import Finished, FinishReason, Prefill, Source, Token
@@ -34,6 +35,7 @@ VARIANTS = {
     "sliding": drafters.Variant(window=64, causal=True, gate=True, tap_norm=True, context_norm=True),
     "full": drafters.Variant(),
     "last layer tapped, head shared": drafters.Variant(window=64, own_embedding=False, own_head=False),
+    "last layer not tapped": drafters.Variant(window=64, taps=(0, 1, 2)),
     "markov": drafters.Variant(window=128, rank=8, confidence="both"),
 }
 
@@ -201,6 +203,31 @@ def test_back_at_a_checkpoint_nothing_is_read_again_for_the_drafters_sake(engine
     far(engine, PROMPT[:place])
     run = gather(engine.generate(Request(PROMPT, max_tokens=3, drafting=DRAFTED)))
     assert run.stats.cached_tokens == min(place, len(PROMPT) - 1)
+
+
+@pytest.mark.parametrize("options", [VARIANTS["last layer not tapped"]], indirect=True, ids=["last layer not tapped"])
+def test_reading_that_was_stopped_goes_on_where_it_was_stopped(engine: Engine) -> None:
+    """Of a long prompt the drafter is spared all but the end, but what was just read still lies in its rows."""
+    for event in engine.generate(Request([*PROMPT, *FAR], max_tokens=0, drafting=DRAFTED)):
+        if isinstance(event, Prefill) and event.done >= 320:
+            engine.cancel()
+    done = engine.preview([*PROMPT, *FAR]).cached
+    run = gather(engine.generate(Request([*PROMPT, *FAR][: done + 5], max_tokens=3, drafting=DRAFTED)))
+    assert run.stats.cached_tokens == done >= 320
+
+
+def test_where_the_cache_can_go_back_by_itself_the_drafter_is_helped_by_the_nearest_checkpoint(
+    options: EngineOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "STEP", 10_000)
+    with Engine.open(replace(options, n_ubatch=512, draft_context=64)) as engine:
+        generate(engine, PROMPT, 0)
+        # Less than the window's cells can go back, more than the drafter's ring.
+        generate(engine, [*PROMPT, *FAR[:300]], 0)
+        edited = [*PROMPT, *FAR[:20], 77]
+        assert engine._target.cache.plan(edited) == Reuse(len(PROMPT) + 20, len(PROMPT) + 20, reprefill=False)
+        run = gather(engine.generate(Request(edited, max_tokens=3, drafting=DRAFTED)))
+        assert run.stats.cached_tokens >= len(PROMPT)
 
 
 def test_the_callback_serves_where_the_hook_is_refused(
