@@ -52,7 +52,7 @@ class Choice:
         """Say of the documents of which nothing is kept that they are there, while there is room."""
         for number, marked in enumerate(self.marked):
             cost = self._costs[number].first_mark
-            if not marked and not self.kept[number] and cost <= self._left:
+            if not marked and self._documents[number].spans and not self.kept[number] and cost <= self._left:
                 self.marked[number] = True
                 self._left -= cost
 

@@ -141,7 +141,7 @@ def _part(
     document: Document, why: dict[int, Why], values: Sequence[float], names: int, meter: Meter, *, marked: bool
 ) -> Part:
     """A document with only some spans kept; nothing at all when not even what is missing is said."""
-    text, places, copies = render(document, why, names) if why or marked or not document.spans else ("", {}, ())
+    text, places, copies = render(document, why, names) if why or marked else ("", {}, ())
     kept, dropped = [], []
     for index, span in enumerate(document.spans):
         value = values[span.unit]

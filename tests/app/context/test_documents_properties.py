@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_engine.compress.compressor import compress
@@ -11,8 +11,9 @@ from laguna_tui.context.documents import document
 _PIECES = [
     "def f(a):\n", "    return g(a)\n", "class C:\n", "    def m(self):\n", '        """doc"""\n', "        pass\n",
     "import os\n", "x = 1\n", "# note\n", "\n", "\r\n", "{\n", "}\n", "fn a() {\n", "func B() int {\n",
-    "text, more text ", "\t", '"""', "'", "/*", "*/", "\\", "é\n", "\x00", "\x0c", "\u2028", "\ud800", "key: value\n", "<div>", "(" * 40,
-    "a,b;" * 400, "diff --git a/x b/x\n", "@@ -1 +1 @@\n", "Traceback (most recent call last)\n", "error: no\n",
+    "text, more text ", "\t", '"""', "'", "/*", "*/", "\\", "é\n", "\x00", "\x0c", "\u2028", "\ud800",
+    "key: value\n", "<div>", "(" * 40, "a,b;" * 400, "diff --git a/x b/x\n", "@@ -1 +1 @@\n",
+    "Traceback (most recent call last)\n", "error: no\n",
 ]  # fmt: skip
 texts = st.lists(st.one_of(st.sampled_from(_PIECES), st.text(max_size=8)), max_size=60).map("".join)
 paths = st.sampled_from(["a.py", "a.rs", "a.js", "a.go", "a.c", "a.rb", "a.md", "a.html", "a.json", "noext", "x.diff"])
@@ -35,7 +36,6 @@ def marked_lines(part):
 
 
 @given(files, queries, st.floats(0, 1.2))
-@settings(max_examples=150)
 def test_any_files_are_shortened_truthfully(files, query, share):
     documents = [document(path, text) for path, text in files]
     budget = int(share * sum(letters(text) for _, text in files))
@@ -60,7 +60,7 @@ def check_kept(part):
         assert part.line(kept.place) == part.document.line(start)
     copied = "".join(part.text[place : place + length] for place, _, length in part.copies)
     assert copied == "".join(text[start : start + length] for _, start, length in part.copies)
-    if not part.dropped:
+    if part.kept and not part.dropped:
         assert part.text == text
 
 

@@ -1,0 +1,66 @@
+"""Which scorer shortening uses, what it remembers, and how a real scorer's opinion gets in."""
+
+from dataclasses import replace
+
+import pytest
+
+from laguna_engine.compress.result import Scores
+from laguna_tui.context.shorten import scorer_path, shorten
+from laguna_tui.errors import UserError
+from laguna_tui.models.store import Store
+from laguna_tui.settings import Settings
+
+FILES = [("a.py", "".join(f"def f{n}():\n    return g{n}()\n\n\n" for n in range(60)))]
+
+
+class Recorder:
+    """What `Scorer.score` is asked; longer texts score higher. Stands in for a model to count the questions."""
+
+    def __init__(self):
+        self.asked = []
+
+    def score(self, texts, query, should_stop):
+        self.asked += texts
+        return [Scores(float(len(text)), 0.0) for text in texts]
+
+
+def letters(text):
+    return (len(text) + 3) // 4
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "models")
+
+
+def test_a_scorer_is_asked_once_for_each_text_and_question():
+    scorer = Recorder()
+    for budget in (100, 200):
+        assert shorten(FILES, "f3", budget, letters, scorer).scored_by != "words"
+    assert len(scorer.asked) == len(set(scorer.asked)) == 60
+    shorten(FILES, "f4", 100, letters, scorer)
+    assert len(scorer.asked) == 120
+
+
+def test_paths_can_be_protected():
+    assert shorten(FILES, "f3", 0, letters, protected={"a.py"}).text == FILES[0][1]
+
+
+def test_nobody_scores_when_the_settings_say_so(store):
+    assert scorer_path(replace(Settings(), scorer="none"), store) is None
+
+
+def test_a_scorer_that_is_not_here_is_named_with_the_way_to_get_it(store):
+    with pytest.raises(UserError, match=r"laguna-tui models download qwen3-0\.6b"):
+        scorer_path(replace(Settings(), scorer="qwen3-0.6b"), store)
+
+
+def test_a_scorer_that_does_not_exist_is_refused(store):
+    with pytest.raises(UserError, match="no such file"):
+        scorer_path(replace(Settings(), scorer="missing.gguf"), store)
+
+
+def test_a_file_is_taken_as_it_is(store, tmp_path):
+    file = tmp_path / "own.gguf"
+    file.write_bytes(b"GGUF")
+    assert scorer_path(replace(Settings(), scorer=str(file)), store) == file
