@@ -3,7 +3,15 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("cold_start", "engine_overhead", "tui_engine", "tui_stream", "spec_memory_bound", "spec_overhead")
+BENCHMARKS = (
+    "cold_start",
+    "engine_overhead",
+    "tui_engine",
+    "tui_stream",
+    "spec_memory_bound",
+    "spec_overhead",
+    "scorer_cost",
+)
 
 for name in BENCHMARKS:
     print(f"\n## {name}\n", flush=True)

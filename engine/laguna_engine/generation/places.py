@@ -23,6 +23,9 @@ _LEAST = 32
 _SHARE = 0.05
 """What copying may cost of the time that reading takes."""
 
+_FADE = 0.95
+"""Of what the last copy took, whenever it is too much: one that was slow for once shall not be the last."""
+
 
 class Places:
     """Makes the checkpoints of one request. Engine thread only."""
@@ -56,8 +59,12 @@ class Places:
             return
         again = position - checkpoints.before(position)
         seconds = self._target.rate.seconds_for(again)
-        if again >= apart and (seconds is None or checkpoints.seconds <= _SHARE * seconds):
+        if again < apart:
+            return
+        if seconds is None or checkpoints.seconds <= _SHARE * seconds:
             checkpoints.seconds = self._save()
+        else:
+            checkpoints.seconds *= _FADE
 
     def _save(self) -> float:
         """Make a checkpoint here; the seconds that took."""

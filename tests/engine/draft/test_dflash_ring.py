@@ -92,3 +92,13 @@ def test_keys_grow_in_a_few_steps_that_hold_every_position(reach: int) -> None:
 @pytest.mark.parametrize("block", [1, 16, 63, 64])
 def test_every_block_row_has_a_slot_and_one_is_left_for_spare_rows(block: int) -> None:
     assert header_slots(block) > block
+
+
+@given(st.integers(0, 3000), st.integers(1, 192))
+def test_runs_of_slots_are_where_the_positions_were_placed(start, count):
+    ring = Ring(100, HEADER)
+    count = min(count, ring.capacity)
+    runs = ring.spans(start, start + count)
+    placed = ring.place(np.arange(start, start + count, dtype=np.int32))
+    assert len(runs) <= 2
+    assert [slot for run in runs for slot in run] == placed.tolist()
