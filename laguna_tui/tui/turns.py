@@ -233,6 +233,7 @@ class Turns:
                 return True
             case Failed(loading=True):
                 self.state = State.FAILED
+                self._places.clear()
             case Cleared():
                 self._clearing = False
             case Idle():

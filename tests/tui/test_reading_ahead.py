@@ -1,15 +1,19 @@
 """What is being typed is read before it is sent, and never stands in the way of anything (on a scripted session)."""
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from laguna_engine.options import Speculation
-from laguna_tui.events import AgentEvent, TextDelta
+from laguna_tui.context.blocks import Place
+from laguna_tui.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.tui.ahead import Ahead
 from laguna_tui.tui.context import foresight
-from laguna_tui.tui.turns import State
+from laguna_tui.tui.turns import State, Turns
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, answer
 
@@ -233,6 +237,70 @@ async def test_quitting_does_not_wait_for_it() -> None:
         await pilot.press("ctrl+q")
         await until(pilot, session.cancelled.is_set)
     assert app.return_code == 0
+
+
+class Restless(Watchful):
+    """Reads until it is cancelled, and does not hear a cancel that comes at its very beginning."""
+
+    def ahead(self, message: str) -> None:
+        time.sleep(0.001)
+        self.cancelled.clear()
+        self.read_ahead.append(message)
+        self.cancelled.wait(20)
+
+
+class Chat:
+    """Turns as the app drives them: whatever is done, they are polled afterwards."""
+
+    def __init__(self, session: ScriptedSession) -> None:
+        self.turns = Turns(session)
+        self.turns.open()
+        self.heard: list[object] = []
+        self.sent: list[str] = []
+        self.steps = {
+            "read": lambda: self.turns.read_ahead("typed so far"),
+            "send": self.send,
+            "drop": self.turns.drop_ahead,
+            "arrange": lambda: self.turns.arrange({0: Place.DROPPED}),
+            "prove": self.turns.prove,
+            "wait": lambda: time.sleep(0.003),
+        }
+        while not self.turns.free:
+            self.poll()
+
+    def send(self) -> None:
+        self.sent.append(f"message {len(self.sent)}")
+        self.turns.send(self.sent[-1])
+
+    def poll(self) -> None:
+        self.heard.extend(self.turns.poll())
+        queued = self.turns.next_queued()
+        if queued is not None:
+            self.turns.send(queued)
+
+    def finish(self) -> None:
+        deadline = time.monotonic() + 10
+        if self.turns.reading_ahead:
+            self.turns.drop_ahead()
+        while self.turns.busy or self.turns.queued:
+            assert time.monotonic() < deadline, "it never became free"
+            time.sleep(0.0005)
+            self.poll()
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(["read", "wait", "send", "drop", "arrange", "prove"]), max_size=24))
+def test_in_whatever_order_it_comes_every_message_is_answered_once_and_whole(steps: list[str]) -> None:
+    session = Restless(answer("one two three"))
+    chat = Chat(session)
+    for step in steps:
+        chat.steps[step]()
+        chat.poll()
+    chat.finish()
+    assert session.asked == chat.sent
+    assert not session.hit
+    ends = [item.end for item in chat.heard if isinstance(item, TurnFinished)]
+    assert ends == [TurnEnd.ANSWERED] * len(chat.sent)
 
 
 class Broken(ScriptedSession):
