@@ -4,19 +4,15 @@ A file counts as unchanged when size and time of change are what they were; one 
 read is looked at again, because a second change within the clock's tick would leave no trace.
 """
 
-import json
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from laguna_tui.repo.differences import differences, note_grammars, that_fit
 from laguna_tui.repo.files import Listing, walk
-from laguna_tui.repo.grammars import fingerprints, language_name
-from laguna_tui.repo.languages import language_of
-from laguna_tui.repo.parsing import Parsed, Task
-from laguna_tui.repo.paths import is_aside, is_test
+from laguna_tui.repo.parsing import Parsed
 from laguna_tui.repo.pool import Outcome, parse_all
 from laguna_tui.repo.writer import Writer
 
@@ -29,8 +25,6 @@ _TICK_NS = 2_000_000_000
 _VACUUM_SHARE = 0.5
 _VACUUM_PAGES = 2_000
 _FULL = "database or disk is full"
-# What is written at a stroke does not fit any more when so much of the room is used.
-_FULL_SHARE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +76,8 @@ def update(
     """Make the index say what the folder says. The caller holds the write lock."""
     began = time.monotonic()
     listing = listing or walk(root, should_stop)
-    tasks, gone = _differences(connection, listing)
-    tasks, left_out = _that_fit(connection, tasks, gone)
+    tasks, gone = differences(connection, listing)
+    tasks, left_out = that_fit(connection, tasks, gone)
     done = read = refused = 0
     writer = Writer(connection)
     try:
@@ -100,70 +94,9 @@ def update(
         left_out += len(tasks) - done
     complete = listing.complete and not should_stop()
     if complete and not left_out:
-        _note_grammars(connection)
+        note_grammars(connection)
     _tidy(connection, read + len(gone))
     return Update(len(listing.entries), read, len(gone), refused, time.monotonic() - began, complete, left_out)
-
-
-def _differences(connection: sqlite3.Connection, listing: Listing) -> tuple[list[Task], list[str]]:
-    """Files to read, the likeliest to be asked for first, and paths that are gone.
-
-    Folder and index are gone through side by side: neither has to fit into memory twice.
-    """
-    rows = connection.execute("select path, size, mtime_ns, digest from files order by path")
-    anew = _languages_to_parse_anew(connection)
-    tasks: list[Task] = []
-    gone: list[bytes] = []
-    row = next(rows, None)
-    # The index compares bytes; names that are no UTF-8 stand elsewhere among characters.
-    for key, entry in sorted(((os.fsencode(entry.path), entry) for entry in listing.entries), key=lambda pair: pair[0]):
-        while row is not None and row[0] < key:
-            gone.append(row[0])
-            row = next(rows, None)
-        known, row = (row, next(rows, None)) if row is not None and row[0] == key else (None, row)
-        other = bool(anew) and language_name(entry.path) in anew
-        if known is None or other or known[1:3] != (entry.size, entry.mtime_ns):
-            digest = known[3] if known and not other else None
-            tasks.append(Task(entry.path, digest, entry.size, entry.mtime_ns))
-    gone += [path for path, *_ in ([row] if row else []) + rows.fetchall()]
-    tasks.sort(key=lambda task: _unlikely(task.path))
-    return tasks, [os.fsdecode(path) for path in gone]
-
-
-def _unlikely(path: str) -> int:
-    """How unlikely it is that somebody asks for a file, from 0: code comes before tests, and those before data."""
-    return 2 * (language_of(path) is None) + (is_test(path) or is_aside(path))
-
-
-def _that_fit(connection: sqlite3.Connection, tasks: list[Task], gone: Sequence[str]) -> tuple[list[Task], int]:
-    """The tasks without new files while the index is full and nothing leaves it, and how many those are."""
-    used, free, most = (
-        connection.execute(f"pragma {name}").fetchone()[0]
-        for name in ("page_count", "freelist_count", "max_page_count")
-    )
-    if gone or used - free < most * _FULL_SHARE:
-        return tasks, 0
-    kept = [task for task in tasks if _is_known(connection, task.path)]
-    return kept, len(tasks) - len(kept)
-
-
-def _is_known(connection: sqlite3.Connection, path: str) -> bool:
-    return connection.execute("select 1 from files where path = ?", (os.fsencode(path),)).fetchone() is not None
-
-
-def _languages_to_parse_anew(connection: sqlite3.Connection) -> frozenset[str]:
-    """Languages whose grammar or queries are others than those that the index was made with."""
-    row = connection.execute("select value from meta where key = 'grammars'").fetchone()
-    if row is None:
-        _note_grammars(connection)  # a new index: nothing in it is older
-        return frozenset()
-    before: dict[str, str] = json.loads(row[0])
-    return frozenset(name for name, now in fingerprints().items() if before.get(name) != now)
-
-
-def _note_grammars(connection: sqlite3.Connection) -> None:
-    noted = json.dumps(dict(fingerprints()))
-    connection.execute("insert or replace into meta (key, value) values ('grammars', ?)", (noted,))
 
 
 def _gathered(outcomes: Iterator[Outcome]) -> Iterator[tuple[int, list[Outcome]]]:

@@ -178,7 +178,7 @@ def full(shop, cache, monkeypatch):
     """An index with room for some of twenty files."""
     monkeypatch.setattr(store, "MAX_BYTES", 60 * 8192)
     monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
-    monkeypatch.setattr("laguna_tui.repo.update._FULL_SHARE", 0.5)
+    monkeypatch.setattr("laguna_tui.repo.differences._FULL_SHARE", 0.5)
     write(shop, {f"many/m{number}.py": "".join(f"w{number}x{i} = {i}\n" for i in range(300)) for number in range(20)})
     write(shop, {"aaa.md": "# Prose\n"})
     with Index.open(shop, cache) as index:
@@ -212,7 +212,7 @@ def test_with_another_grammar_only_its_files_are_parsed_again(shop, index, monke
     age(shop)
     index.refresh(workers=0)
     upgraded = {**grammars.fingerprints(), "typescript": "of a later version"}
-    monkeypatch.setattr("laguna_tui.repo.update.fingerprints", lambda: upgraded)
+    monkeypatch.setattr("laguna_tui.repo.differences.fingerprints", lambda: upgraded)
     index.connection.execute("delete from symbols where qualified = 'CartView'")
     assert index.refresh(workers=0).read == 1
     assert "CartView" in symbols(index)
