@@ -8,11 +8,11 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from laguna_tui.context.access import Access
 from laguna_tui.errors import UserError
 from laguna_tui.repo.files import Listing, walk
 from laguna_tui.repo.index import Index
@@ -21,9 +21,8 @@ from laguna_tui.repo.map import RepositoryMap, TokenCounter, estimated_tokens, r
 from laguna_tui.repo.paths import is_binary_name
 from laguna_tui.repo.rank import Found, Source
 from laguna_tui.repo.rank import search as ranked
-from laguna_tui.repo.readers import Readers
 from laguna_tui.repo.spellings import NO_PLACES, NO_SYMBOLS, Places, Symbols, places, symbols
-from laguna_tui.repo.store import IndexFault, index_path
+from laguna_tui.repo.store import IndexFault
 from laguna_tui.repo.update import Update
 
 # What an index can meet that is not the asker's fault: another program's lock, a full disk, damage.
@@ -33,8 +32,6 @@ UNUSABLE = "the index cannot be used ({reason}); run: laguna-tui index --rebuild
 # share of one core: a folder in which a look takes long is looked at more rarely.
 _FRESH_S = 5.0
 _REST_PER_LOOK = 20.0
-# An index in memory has one connection. Its next change is written in less than this; its first one takes longer.
-_MEMORY_WAIT_S = 0.5
 # What is written at the moment is finished in this time; only the graph of a large folder or a vacuum takes longer.
 _CLOSE_S = 1.0
 _NOTHING = RepositoryMap("", 0, 0, 0)
@@ -60,8 +57,7 @@ class Codebase:
         self.root = root.resolve()
         self.progress = (0, 0)
         self.changes = 0
-        self._folder = folder
-        self._readers = Readers(index_path(self.root, folder))
+        self._access = Access(self.root, folder)
         self._paths: tuple[str, ...] = ()
         self._notes: tuple[str, ...] = ()
         self._places = NO_PLACES
@@ -74,10 +70,6 @@ class Codebase:
         self._closed = False
         self._due = 0.0
         self._thread: threading.Thread | None = None
-        # The index while the thread writes it. One in memory is kept, and used by one thread at a time.
-        self._writing: Index | None = None
-        self._memory: Index | None = None
-        self._alone = threading.Lock()
         # What was read from it made no sense: the next look begins it again.
         self._damaged = False
 
@@ -170,17 +162,15 @@ class Codebase:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(_CLOSE_S)
-            index = self._writing
-            if self._thread.is_alive() and index is not None:
-                with suppress(sqlite3.Error):
-                    index.connection.interrupt()
+            if self._thread.is_alive():
+                self._access.interrupt()
                 self._thread.join(_CLOSE_S)
-        self._readers.close()
+        self._access.close()
 
     def _answer(self, ask: Callable[[Source], _Answer], nothing: _Answer) -> _Answer:
         self._asked()
         try:
-            with self._source() as source:
+            with self._access.reading() as source:
                 return ask(source)
         except _FAULTS as error:
             # Anything narrower than this class is a lock, a missing file or a text that SQLite cannot take.
@@ -188,20 +178,6 @@ class Codebase:
                 self._damaged = True
                 self.refresh()
             return nothing
-
-    @contextmanager
-    def _source(self) -> Iterator[Source]:
-        memory = self._memory
-        if memory is None:
-            with self._readers.reader() as reader:
-                yield reader
-            return
-        if self._closed or not self._alone.acquire(timeout=_MEMORY_WAIT_S):
-            raise FileNotFoundError("the index is being made in memory")
-        try:
-            yield memory
-        finally:
-            self._alone.release()
 
     def _asked(self) -> None:
         """Somebody wants to know: have the folder looked at again when that is due."""
@@ -229,9 +205,7 @@ class Codebase:
                 self._due = time.monotonic() + max(_FRESH_S, took * _REST_PER_LOOK)
                 self._looks_done = self._looks_done if self._closed else wanted
                 self._changed.notify_all()
-        if self._memory is not None:
-            with self._alone:
-                self._memory.close()
+        self._access.forget()
 
     def _look(self) -> None:
         """List the files, tell of them, then bring the index up to date."""
@@ -241,7 +215,7 @@ class Codebase:
         self._publish(listing)
         if self._spellings is NO_SYMBOLS:
             self._spell()  # of an earlier session, until the index says something newer
-        with self._opened() as index:
+        with self._access.writing() as index:
             if self._damaged:
                 index.rebuild(self._stopping)
                 self._damaged = False
@@ -265,28 +239,6 @@ class Codebase:
 
     def _count(self, done: int, total: int) -> None:
         self.progress = done, total
-
-    @contextmanager
-    def _opened(self) -> Iterator[Index]:
-        """The index, for writing. A file is opened anew each time: another process may have deleted it meanwhile."""
-        if self._memory is None:
-            opened = Index.open(self.root, self._folder)
-            if opened.path is None:
-                self._memory = opened
-            else:
-                self._writing = opened
-                try:
-                    with opened:
-                        yield opened
-                finally:
-                    self._writing = None
-                return
-        with self._alone:
-            self._writing = self._memory
-            try:
-                yield self._memory
-            finally:
-                self._writing = None
 
     def _publish(self, listing: Listing) -> None:
         """Tell of the files, without those that hold no text by their names or by what the index found in them."""
