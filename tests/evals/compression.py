@@ -147,20 +147,22 @@ def mean(values: Sequence[bool]) -> str:
     return f"{sum(values) / len(values):.3f}" if values else "–"
 
 
-def table(title: str, asked: Sequence[Case], keepers: dict[str, Keeper | None]) -> None:
-    """A row for every keeper: definitions whole at each share, then signatures."""
+def table(title: str, asked: Sequence[Case], keepers: dict[str, Keeper | None]) -> dict[str, list[Score]]:
+    """A row for every keeper: definitions whole at each share, then signatures. Gives each keeper's scores."""
     golds = sum(len(case.golds) for case in asked)
     print(f"\n### {title}: {len(asked)} questions, {golds} definitions\n")
     print("| kept by | " + " | ".join(f"{what} {keep}" for what in ("whole", "signature") for keep in KEEPS) + " |")
     print("|---" * (1 + 2 * len(KEEPS)) + "|")
+    found = {}
     for name, keeper in keepers.items():
-        scores = [Score.of(asked, keeper, keep) for keep in KEEPS]
+        scores = found[name] = [Score.of(asked, keeper, keep) for keep in KEEPS]
         row = [mean(score.whole) for score in scores] + [mean(score.heads) for score in scores]
         print(f"| {name} | " + " | ".join(row) + " |", flush=True)
+    return found
 
 
-def split(title: str, asked: Sequence[Case], keeper: Keeper) -> None:
-    """Our compressor's recall of whole definitions, by what kind of definition and question it is."""
+def split(title: str, asked: Sequence[Case], scores: Sequence[Score]) -> None:
+    """Recall of whole definitions at each share, by what kind of definition and question it is."""
     print(f"\n{title}\n\n| definitions | how many | " + " | ".join(map(str, KEEPS)) + " |\n" + "|---" * 5 + "|")
     groups = {
         "whose name is masked": lambda case, gold: gold == case.masked,
@@ -171,7 +173,7 @@ def split(title: str, asked: Sequence[Case], keeper: Keeper) -> None:
         "in another file": lambda case, gold: gold.path != case.call.path,
     } | {f"of {size:,} tokens": lambda case, gold, size=size: case.size == size for size in SIZES}
     pairs = [(case, gold) for case in asked for gold in case.golds]
-    columns = [Score.of(asked, keeper, keep).whole for keep in KEEPS]
+    columns = [score.whole for score in scores]
     for name, belongs in groups.items():
         rows = [index for index, pair in enumerate(pairs) if belongs(*pair)]
         print(f"| {name} | {len(rows)} | " + " | ".join(mean([c[i] for i in rows]) for c in columns) + " |")
@@ -203,11 +205,9 @@ def main() -> None:
         if options.failures:
             print(form, *failures(asked, best, options.failures), sep="\n")
             continue
-        rows: dict[str, Keeper | None] = {**BASELINES, "ours": best}
-        if form == "code":
-            rows |= ablations(options.scorer)
-        table(form, asked, rows | {"knowing the answer": None})
-        split(f"Ours, `{form}`:", asked, best)
+        rows: dict[str, Keeper | None] = {**BASELINES, "ours": best, **ablations(options.scorer)}
+        scores = table(form, asked, rows | {"knowing the answer": None})
+        split(f"Ours, `{form}`:", asked, scores["ours"])
 
 
 if __name__ == "__main__":

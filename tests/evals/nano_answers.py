@@ -1,9 +1,9 @@
 """What a model still answers rightly after compression: `python -m tests.evals.nano_answers [--scorer FILE]`.
 
 Run by hand; nothing is asserted. Laguna Nano is asked about packages that it never saw, in wordings that it never saw,
-and looks with the app's real tools at what compression left of them. It cannot answer from code that merely stands in
-its prompt (see the README), so the compressed files take the folder's place: what was left out is blank there, and
-every line keeps its number. The right answer is the one that the whole files give.
+and calls the app's real tools. It cannot answer from code that merely stands in its prompt (see the README), so
+compression is put where it does read: of what a tool answers, it gets those lines that compression of the files for
+this question left. The right answer is the one that the tool's whole answer gives.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import random
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,17 +25,17 @@ from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
 from laguna_tui.repo.workspace import Workspace
 from tests.evals.compression import HELD, sources
 from tests.evals.corpora import HERE
-from tests.evals.keepers import BASELINES, NANO, Keeper, Ranges, Task, measure
+from tests.evals.keepers import BASELINES, NANO, Keeper, Ranges, Task, line_span, measure, missing
 from tests.evals.ours import ours
 
 sys.path.insert(0, str(HERE / "assets/nano/recipe"))
 
-from answers import ANSWER, text_of
+from answers import ANSWER, LINE, text_of
 from collect import defined_names, file_patterns
 from questions import HELD_OUT, TOOL, Skill
 
 SKILLS = (Skill.WHERE, Skill.TAKES, Skill.USES, Skill.OUTLINE)
-KEEPS = (0.1, 0.2, 0.3)
+KEEPS = (0.1, 0.3)
 SIZE = 32_768
 QUESTIONS = 30
 _SEED = 31
@@ -63,14 +63,17 @@ class Nano:
         self._renderer = Renderer(SafeEncoder(self._engine.vocab), Family.XS_2_1, thinking=False)
         self._head = self._renderer.system(system_prompt(), TOOL_SPECS)
 
-    def answer(self, question: Question, folder: Path) -> str:
-        """What it says in the end, having looked into the folder once."""
+    def answer(self, question: Question, folder: Path, left: Ranges | None) -> str:
+        """What it says in the end, having looked once; `left` of the folder's files, None for all."""
         ids = [*self._head, *self._renderer.user(_OPENING.format(question.package) + question.text)]
         said = self._said(ids)
         called = _CALL.search(said)
         if not called:
             return said
-        ids += self._renderer.tool_response(Toolbox(Workspace(folder)).run(called[1], {"pattern": called[2]}).output)
+        result = looked(folder, called[1], called[2])
+        if left is not None:
+            result = thinned(result, called[2], dict(question.files), left)
+        ids += self._renderer.tool_response(result)
         return self._said(ids)
 
     def _said(self, ids: list[int]) -> str:
@@ -115,33 +118,35 @@ def write(folder: Path, files: Sequence[tuple[str, str]]) -> None:
         (folder / path).write_text(text, encoding="utf-8")
 
 
-def blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
-    """The text with a blank for every character that is not kept; newlines stay."""
-    shown = [character if character == "\n" else " " for character in text]
-    for start, stop in ranges:
-        shown[start:stop] = text[start:stop]
-    return "".join(shown)
+def looked(folder: Path, tool: str, pattern: str) -> str:
+    """What the app's tool says of a folder."""
+    return Toolbox(Workspace(folder)).run(tool, {"pattern": pattern}).output
 
 
-def left_over(question: Question, keeper: Keeper, keep: float) -> list[tuple[str, str]]:
-    """The files after compression for this question."""
-    task = Task(question.text, question.files)
-    ranges: Ranges = keeper(task, task.budget(keep))
-    return [(path, blanked(text, ranges.get(path, ()))) for path, text in question.files]
+def thinned(result: str, pattern: str, files: Mapping[str, str], left: Ranges) -> str:
+    """A tool's answer without the lines of code that were not kept."""
+    lines = [line for line in result.split("\n") if _stays(line, files, left)]
+    return "\n".join(lines) or f"no matches for {pattern}"
 
 
-def right_answer(question: Question, folder: Path) -> str:
-    """What Nano was trained to say about the whole files."""
-    result = Toolbox(Workspace(folder)).run(TOOL[question.skill], {"pattern": question.pattern}).output
-    return text_of(ANSWER[question.skill](question.pattern, result))
+def _stays(line: str, files: Mapping[str, str], left: Ranges) -> bool:
+    shown = LINE.match(line)
+    if not shown or shown[2] not in files:
+        return True
+    path, number = shown[2], int(shown[3])
+    return not missing(files[path], *line_span(files[path], number, number), left.get(path, ()))
 
 
-def outcome(nano: Nano, question: Question, files: Sequence[tuple[str, str]]) -> bool:
-    """Whether Nano says of these files what is right about the whole ones."""
-    with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as folder:
-        write(Path(whole), question.files)
-        write(Path(folder), files)
-        return nano.answer(question, Path(folder)) == right_answer(question, Path(whole))
+def outcomes(nano: Nano, asked: Sequence[Question], keeper: Keeper | None, keep: float) -> Iterator[tuple[Skill, bool]]:
+    """Whether Nano says of what is kept what is right about the whole."""
+    for question in asked:
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder), question.files)
+            task = Task(question.text, question.files)
+            left = keeper(task, task.budget(keep)) if keeper else None
+            result = looked(Path(folder), TOOL[question.skill], question.pattern)
+            right = text_of(ANSWER[question.skill](question.pattern, result))
+            yield question.skill, nano.answer(question, Path(folder), left) == right
 
 
 def main() -> None:
@@ -152,16 +157,12 @@ def main() -> None:
     nano, asked = Nano(), list(questions(options.questions))
     print(f"{options.questions} questions each, {SIZE:,} tokens of files\n")
     print("| files | " + " | ".join(skill.value for skill in SKILLS) + " |\n" + "|---" * (1 + len(SKILLS)) + "|")
-    rows = {"whole": [list(question.files) for question in asked]}
-    keepers: dict[str, Keeper] = {"ours": ours(options.scorer), "BM25": BASELINES["BM25"], "tail": BASELINES["tail"]}
-    rows |= {
-        f"{name}, keep {keep}": [left_over(question, keeper, keep) for question in asked]
-        for name, keeper in keepers.items()
-        for keep in reversed(KEEPS)
-    }
-    rows["none"] = [[(path, blanked(text, ())) for path, text in question.files] for question in asked]
-    for name, folders in rows.items():
-        hits = [(q.skill, outcome(nano, q, files)) for q, files in zip(asked, folders, strict=True)]
+    keepers: dict[str, Keeper] = {"ours": ours(options.scorer), **BASELINES}
+    rows: list[tuple[str, Keeper | None, float]] = [("whole", None, 1.0)]
+    rows += [(f"{name}, keep {keep}", keeper, keep) for name, keeper in keepers.items() for keep in KEEPS]
+    rows.append(("nothing kept", lambda task, budget: {}, 0.0))
+    for name, keeper, keep in rows:
+        hits = list(outcomes(nano, asked, keeper, keep))
         shares = [sum(hit for s, hit in hits if s is skill) / options.questions for skill in SKILLS]
         print(f"| {name} | " + " | ".join(f"{share:.0%}" for share in shares) + " |", flush=True)
 

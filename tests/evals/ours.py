@@ -1,11 +1,16 @@
 """Our compressor as a keeper, whole and in parts."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import cache, lru_cache
 from pathlib import Path
+from unittest import mock
 
+from laguna_engine.compress import ranking
+from laguna_engine.compress.claims import Claims
 from laguna_engine.compress.compressor import SpanScorer, compress
 from laguna_engine.compress.document import Document
+from laguna_engine.compress.fusion import fuse
 from laguna_engine.compress.result import Compression, Scores
 from laguna_engine.compress.scorer import Scorer
 from laguna_tui.context.documents import document
@@ -20,7 +25,7 @@ def _document(path: str, text: str, protected: bool) -> Document:
 @cache
 def remembering(path: Path) -> SpanScorer:
     """A scorer that is asked once for each text and query, however many keepers and shares are tried."""
-    scorer = Scorer.open(path)
+    scorer = Scorer.open(path, threads=1)
     known: dict[tuple[str, str], Scores] = {}
 
     def score(texts: Sequence[str], query: str) -> list[Scores]:
@@ -51,10 +56,17 @@ def kept_ranges(compression: Compression) -> Ranges:
     return {part.document.path: [kept.span[:2] for kept in part.kept] for part in compression.parts}
 
 
-def keeper(scorer: SpanScorer | None, **options) -> Keeper:
+def keeper(scorer: SpanScorer | None, *, words: bool = True, claims: bool = True) -> Keeper:
+    """The compressor; without `words` BM25 has no say, without `claims` no definition is pulled in for its name."""
+
     def keep(task: Task, budget: int) -> Ranges:
         documents = [_document(path, text, path in task.protected) for path, text in task.files]
-        return kept_ranges(compress(documents, task.query, budget, measure, scorer, **options))
+        with ExitStack() as changed:
+            if not words:
+                changed.enter_context(mock.patch.object(ranking, "fuse", lambda own, s: fuse([0.0] * len(own), s)))
+            if not claims:
+                changed.enter_context(mock.patch.object(ranking, "claims", lambda *_: Claims()))
+            return kept_ranges(compress(documents, task.query, budget, measure, scorer))
 
     return keep
 
@@ -65,5 +77,21 @@ def ours(path: Path | None) -> Keeper:
 
 
 def ablations(path: Path | None) -> dict[str, Keeper]:
-    """Each feature alone, and all but each."""
-    return {}
+    """Each feature alone, and all but each; a scorer's features only with a scorer."""
+    made = {
+        "only BM25": keeper(None, claims=False),
+        "only claims": keeper(None, words=False),
+    }
+    if path is None:
+        return made
+    scorer = remembering(path)
+    gain, attention = only(scorer, gain=True), only(scorer, attention=True)
+    return made | {
+        "only gain": keeper(gain, words=False, claims=False),
+        "only attention": keeper(attention, words=False, claims=False),
+        "all but BM25": keeper(scorer, words=False),
+        "all but claims": keeper(scorer, claims=False),
+        "all but gain": keeper(attention),
+        "all but attention": keeper(gain),
+        "all but gain and attention": keeper(None),
+    }
