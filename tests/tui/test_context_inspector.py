@@ -12,7 +12,7 @@ from laguna_engine.errors import EngineError
 from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Cost, Place
 from laguna_tui.events import TextDelta
 from laguna_tui.tui.context.board import Board
-from laguna_tui.tui.context.difference import Fate, compare, places
+from laguna_tui.tui.context.difference import Fate, compare, folded, places
 from laguna_tui.tui.context.rows import block_row, price, totals
 from laguna_tui.tui.markdown.wrap import cells
 from laguna_tui.tui.turns import State
@@ -315,6 +315,25 @@ def test_each_side_has_all_its_lines_in_order_and_every_line_its_place(before: s
         assert len(there) == len(lines)
         assert there == sorted(there)
         assert all(0 <= place <= len(others) for place in there)
+
+
+@given(TEXT, TEXT, st.integers(4, 20))
+def test_folded_lines_have_no_row_too_wide_and_lose_nothing_but_blanks(before: str, after: str, width: int) -> None:
+    pairs = compare(BlockText(before, after))
+    rows = folded(pairs, width)
+    assert all(cells(line.text) <= width for row in rows for line in (row.before, row.after))
+    for side in ("before", "after"):
+        whole = "".join(getattr(pair, side).text for pair in pairs)
+        assert "".join("".join(getattr(row, side).text for row in rows).split()) == "".join(whole.split())
+
+
+async def test_a_long_line_is_shown_whole() -> None:
+    words = " ".join(f"word{number}" for number in range(30))
+    async with running(session(texts={FILE: BlockText(words, words)})) as (app, pilot):
+        await ready(app, pilot)
+        await opened(app, pilot, FILE)
+        await pilot.press("d")
+        await until(pilot, lambda: "word29" in screen(app))
 
 
 # -- rows and wishes

@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from laguna_tui.context.blocks import BlockText
 from laguna_tui.text import sanitize_line
-from laguna_tui.tui.context.difference import Fate, Line, Pair, compare, places
+from laguna_tui.tui.context.difference import Fate, Line, Pair, compare, folded, places
 from laguna_tui.tui.context.latest import Latest
 from laguna_tui.tui.context.sheet import Sheet
 from laguna_tui.tui.meter import count
@@ -66,7 +66,7 @@ class Comparison(ModalScreen[None]):
         box.border_subtitle = next((hint for hint in HINTS if len(hint) < event.size.width - 4), HINTS[-1])
         self._beside = event.size.width >= BESIDE_FROM
         self.set_class(self._beside, "-beside")
-        self._show()
+        self.call_after_refresh(self._show)
 
     def _lay(self, pairs: Sequence[Pair]) -> None:
         self._pairs = pairs
@@ -77,16 +77,18 @@ class Comparison(ModalScreen[None]):
         self.query_one("#told", Static).update(words if dropped else SAME if there else EMPTY)
         self.after.display = there and bool(dropped)
         self.before.focus()
-        self._show()
+        self.call_after_refresh(self._show)
 
     def _fail(self, sentence: str) -> None:
         self.query_one("#told", Static).update(Content.styled(sanitize_line(sentence), "$error"))
 
     def _show(self) -> None:
         """Give each side its lines; beside each other they stay in step by gaps."""
-        self.before.show(self._side([pair.before for pair in self._pairs]))
-        self.after.show(self._side([pair.after for pair in self._pairs]))
-        to_after, to_before = places(self._pairs)
+        room = min(side.room for side in (self.before, self.after) if side.display)
+        pairs = folded(self._pairs, room)
+        self.before.show(self._side([pair.before for pair in pairs]))
+        self.after.show(self._side([pair.after for pair in pairs]))
+        to_after, to_before = places(pairs)
         self._beside_of = {self.before: to_after, self.after: to_before}
         self._sent_to.clear()
 

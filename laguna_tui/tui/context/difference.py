@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from laguna_tui.context.blocks import BlockText
 from laguna_tui.text import sanitize
+from laguna_tui.tui.markdown.wrap import break_words
 
 TAB = 4
 # Columns of a line that anyone looks at; minified files have lines of megabytes.
@@ -55,6 +56,15 @@ def compare(text: BlockText) -> list[Pair]:
     return pairs
 
 
+def folded(pairs: Iterable[Pair], width: int) -> list[Pair]:
+    """The same with every line in rows of at most `width` cells, still in step."""
+    return [
+        Pair(before, after)
+        for pair in pairs
+        for before, after in zip_longest(_rows(pair.before, width), _rows(pair.after, width), fillvalue=_GAP)
+    ]
+
+
 def places(pairs: Iterable[Pair]) -> tuple[list[int], list[int]]:
     """For each line of one side, gaps left out, the line of the other side that stands beside it or follows."""
     to_after: list[int] = []
@@ -66,6 +76,10 @@ def places(pairs: Iterable[Pair]) -> tuple[list[int], list[int]]:
         if pair.after.fate is not Fate.GAP:
             to_before.append(before)
     return to_after, to_before
+
+
+def _rows(line: Line, width: int) -> list[Line]:
+    return [Line(line.text[start:end], line.fate) for start, end in break_words(line.text, width)]
 
 
 def _lines(text: str) -> list[str]:

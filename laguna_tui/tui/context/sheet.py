@@ -33,11 +33,15 @@ class Sheet(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.lines: Sequence[Line] = ()
 
+    @property
+    def room(self) -> int:
+        """Cells for a line's text."""
+        return max(1, self.scrollable_content_region.width - cells(_GUTTERS[Fate.KEPT]))
+
     def show(self, lines: Sequence[Line]) -> None:
-        """Show these."""
+        """Show these, each in its row; what has no room is cut."""
         self.lines = lines
-        width = max((cells(line.text) for line in lines), default=0) + cells(_GUTTERS[Fate.KEPT])
-        self.virtual_size = Size(width, len(lines))
+        self.virtual_size = Size(self.scrollable_content_region.width, len(lines))
         self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -46,8 +50,7 @@ class Sheet(ScrollView, can_focus=True):
             self.post_message(self.Moved(self, round(new_value)))
 
     def render_line(self, y: int) -> Strip:
-        left, top = self.scroll_offset
-        width = self.scrollable_content_region.width
+        top, width = self.scroll_offset.y, self.scrollable_content_region.width
         if top + y >= len(self.lines):
             return Strip.blank(width, self.rich_style)
         line = self.lines[top + y]
@@ -55,4 +58,4 @@ class Sheet(ScrollView, can_focus=True):
         gutter = self.get_component_rich_style(f"sheet--gutter-{name}")
         style = self.get_component_rich_style(f"sheet--{name}")
         strip = Strip([Segment(_GUTTERS[line.fate], gutter), Segment(line.text, style)])
-        return strip.crop_extend(left, left + width, self.rich_style)
+        return strip.crop_extend(0, width, self.rich_style)
