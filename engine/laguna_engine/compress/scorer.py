@@ -4,6 +4,10 @@ Each text is followed by a copy of the query, alone in its own block of rows (`s
 where the query's last tokens look (SpecPrefill, arXiv 2502.02789; PFlash), and by how much the text makes the query
 likelier (LongCodeZip, arXiv 2510.00446). The copies are the price of the second one: a text of n tokens costs n plus
 the query's tokens and 2.
+
+Attention is the largest product before the softmax. On the bundled scorer's held-out cases it ranks as well as products
+standardised head by head, which would make a text's score depend on the others, and better than the shares after the
+softmax (`assets/nano/recipe/scorer_measure.py`).
 """
 
 import threading
