@@ -293,6 +293,7 @@ class History(RuleBasedStateMachine):
             self.fresh.context.close()
 
 
+@pytest.mark.hypothesis
 def test_any_history_leaves_the_logits_of_a_fresh_cache(model, monkeypatch):
     monkeypatch.setattr(places, "STEP", 96)
     monkeypatch.setattr(places, "_LEAST", 16)
