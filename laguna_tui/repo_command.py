@@ -71,7 +71,7 @@ def _index(arguments: argparse.Namespace) -> int:
         assert update is not None, "who waits for the lock gets an update"
         counts = _counts(index)
         if arguments.json:
-            names = ("files", "read", "dropped", "refused", "complete", "full", "seconds")
+            names = ("files", "read", "dropped", "refused", "complete", "full", "left_out", "seconds")
             _print_json({**{name: getattr(update, name) for name in names}, **counts, "notes": index.notes})
             return 0
         words = f"{update.files:,} files, {counts['symbols']:,} definitions, {counts['units']:,} units"
