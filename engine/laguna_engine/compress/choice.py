@@ -27,21 +27,20 @@ class Costs(NamedTuple):
 class Choice:
     """The spans that are kept so far, with the reason of each, and the documents that are said to be missing."""
 
-    def __init__(self, documents: Sequence[Document], costs: Sequence[Costs], budget: float) -> None:
+    def __init__(self, documents: Sequence[Document], costs: Sequence[Costs], room: float) -> None:
         self._documents, self._costs = documents, costs
-        self._left = self._budget = budget
+        self._left = room
         self.kept: list[dict[int, Why]] = [{} for _ in documents]
         self.marked = [document.protected for document in documents]
         self._heads = [_Heads(document) for document in documents]
 
     def keep_all(self, number: int, why: Why) -> None:
-        """Keep a whole document, whatever it costs."""
+        """Keep a whole document; it takes nothing of the room for the others."""
         self.kept[number] = dict.fromkeys(range(len(self._documents[number].spans)), why)
-        self._left -= sum(self._costs[number].spans)
 
     def fill(self, items: Iterable[Item]) -> None:
         """Take items while there is room, the outline within its share."""
-        outline = min(self._left, _OUTLINE_SHARE * self._budget)
+        outline = _OUTLINE_SHARE * self._left
         for item in items:
             limit = min(self._left, outline) if item.phase is Phase.OUTLINE else self._left
             cost = self._take(item, limit)

@@ -21,7 +21,7 @@ UNTOUCHED = 8.0
 CALLED = 4.0
 EDITED = 1.0
 # Longer questions are code, in which every line looks like an answer.
-_ASKED_WORDS = 40
+_ASKED_WORDS, _ASKED_LINES = 40, 4
 # An answer has the words of the question to the left of its `=`, and nearly as many as the best one.
 _NEARLY = 0.75
 _LEAST_SHARE = 0.4
@@ -74,7 +74,8 @@ def claims(
     home = _home(documents, nearness)
     for mention in mentions(query, known):
         _claim_name(found, known, mention, home, NAMED, Why.NAMED)
-    _claim_answers(found, documents, lexicon, starts)
+    if len(lexicon.asked) <= _ASKED_WORDS and len(query.split("\n")) <= _ASKED_LINES:
+        _claim_answers(found, documents, lexicon, starts)
     _claim_uses(found, documents, known)
     for number, document in enumerate(documents):
         if document.protected:
@@ -117,7 +118,7 @@ def _claim_uses(found: Claims, documents: Sequence[Document], known: Definitions
 def _claim_answers(found: Claims, documents: Sequence[Document], lexicon: Lexicon, starts: Sequence[int]) -> None:
     """Lines of the form `what is asked for = something`."""
     total = sum(lexicon.rarity[word] for word in lexicon.asked if lexicon.holding[word])
-    if not total or len(lexicon.asked) > _ASKED_WORDS:
+    if not total:
         return
     candidates = []
     for number, document in enumerate(documents):

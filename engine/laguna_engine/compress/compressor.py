@@ -22,7 +22,8 @@ BY_MODEL = "words, gain and attention"
 # The estimate of what a choice costs is corrected by what it does cost so often; then it only gets smaller.
 _CORRECTIONS = 3
 _CLOSE = 0.97
-_SMALLER = 0.85
+_SMALLER = 0.9
+_CAUTION = 0.99
 _PATHS = 5
 # What stands for documents that are gone says fewer names when it would take more of the budget than this.
 _MARKS_SHARE = 0.1
@@ -62,36 +63,38 @@ def compress(
 
 def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, meter: Meter) -> tuple[Part, ...]:
     """The parts of the largest choice tried that fits when it is measured as it will stand."""
-    names = _names_that_fit(documents, budget, meter)
+    room = budget - sum(meter.tokens(document.text) for document in documents if document.protected)
+    names = _names_that_fit(documents, room, meter)
     costs = [_costs(document, names, meter) for document in documents]
-    items = _items(documents, ranking, costs, budget)
+    items = _items(documents, ranking, costs, room)
+    fixed = budget - room
     best: tuple[Part, ...] | None = None
-    most, target, tries = -1, float(budget), 0
+    most, target, tries = -1, float(room), 0
     while True:
         parts = _parts(documents, ranking, _chosen(documents, items, costs, target), names, meter)
-        after = sum(part.tokens_after for part in parts)
+        after = sum(part.tokens_after for part in parts) - fixed
         tries += 1
-        if most < after <= budget:
+        if most < after <= room:
             best, most = parts, after
-        if after <= budget and (after >= _CLOSE * budget or tries >= _CORRECTIONS):
+        if after <= room and (after >= _CLOSE * room or tries >= _CORRECTIONS):
             break
-        if after > budget and (target <= 0.0 or (best is not None and tries >= _CORRECTIONS)):
+        if after > room and (target <= 0.0 or (best is not None and tries >= _CORRECTIONS)):
             break
-        target = _next_target(target, after, budget, tries)
+        target = _next_target(target, after, room, tries)
     return best if best is not None else parts
 
 
-def _next_target(target: float, after: int, budget: int, tries: int) -> float:
+def _next_target(target: float, after: int, room: int, tries: int) -> float:
     """What to aim at after a choice for `target` took `after` tokens."""
     if tries < _CORRECTIONS:
-        return target * budget / max(after, 1)
+        return target * max(room, 0) / max(after, 1) * (_CAUTION if after > room else 1.0)
     return target * _SMALLER if target >= 1.0 else 0.0
 
 
-def _names_that_fit(documents: Sequence[Document], budget: int, meter: Meter) -> int:
+def _names_that_fit(documents: Sequence[Document], room: int, meter: Meter) -> int:
     """How many names each gap says: fewer when saying what is missing would take too much of the budget."""
     for names in range(NAMES, 0, -2):
-        if sum(_mark(document, names, meter, full=True) for document in documents) <= _MARKS_SHARE * budget:
+        if sum(_mark(document, names, meter, full=True) for document in documents) <= _MARKS_SHARE * room:
             return names
     return 0
 
@@ -108,12 +111,12 @@ def _mark(document: Document, names: int, meter: Meter, *, full: bool) -> float:
     return float(meter.tokens(marker(document, 0, len(document.spans) - 1, names, full=full) + "\n"))
 
 
-def _items(documents: Sequence[Document], ranking: Ranking, costs: Sequence[Costs], budget: int) -> list[Item]:
+def _items(documents: Sequence[Document], ranking: Ranking, costs: Sequence[Costs], room: int) -> list[Item]:
     """Everything that can be chosen, in the order in which it should be."""
     found: list[Item] = []
     for number, document in enumerate(documents):
         if not document.protected:
-            found += Catalogue(number, document, ranking, costs[number].spans, budget).items()
+            found += Catalogue(number, document, ranking, costs[number].spans, room).items()
     return sorted(found, key=lambda item: (item.phase, -item.density, item.document, item.spans))
 
 

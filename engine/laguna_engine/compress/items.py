@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+from laguna_engine.compress.claims import CALLED, Claim
 from laguna_engine.compress.document import Document, Role
 from laguna_engine.compress.lookup import WHOLE_LINES, Place
 from laguna_engine.compress.ranking import Ranking
 from laguna_engine.compress.result import Why
 
-# A unit that takes more of the budget than this is offered in pieces, when it is claimed or not.
+# A unit that takes more of the room than this is offered in pieces, when it is claimed or not.
 _CLAIMED_SHARE = 0.5
 _WHOLE_SHARE = 0.25
 # Between worth by the token (1) and worth alone (0): probable answers are not left out for being long.
@@ -27,11 +28,12 @@ _STATEMENT_FACTORS = 0.5, 1.5
 
 
 class Phase(IntEnum):
-    """What is chosen first."""
+    """What is chosen first: what the question asks for, what that or an edited file uses, heads, everything else."""
 
-    CLAIMED = 0
-    OUTLINE = 1
-    REST = 2
+    ASKED = 0
+    USED = 1
+    OUTLINE = 2
+    REST = 3
 
 
 class Item(NamedTuple):
@@ -44,14 +46,18 @@ class Item(NamedTuple):
     why: Why
 
 
+def _phase(claim: Claim) -> Phase:
+    if claim.value < _FIRST_VALUE:
+        return Phase.REST
+    return Phase.ASKED if claim.value > CALLED else Phase.USED
+
+
 class Catalogue:
     """The items of one document."""
 
-    def __init__(
-        self, number: int, document: Document, ranking: Ranking, costs: Sequence[float], budget: float
-    ) -> None:
+    def __init__(self, number: int, document: Document, ranking: Ranking, costs: Sequence[float], room: float) -> None:
         self._number, self._document, self._ranking = number, document, ranking
-        self._costs, self._budget = costs, budget
+        self._costs, self._room = costs, room
         self._own: list[list[int]] = [[] for _ in document.units]
         for index, span in enumerate(document.spans):
             self._own[span.unit].append(index)
@@ -63,11 +69,11 @@ class Catalogue:
                 yield from self._unit(unit, spans)
         for (number, span), claim in self._ranking.claims.spans.items():
             if number == self._number:
-                yield self._item(Phase.CLAIMED, claim.value, (span,), claim.why)
+                yield self._item(_phase(claim), claim.value, (span,), claim.why)
                 # The line must come; the definition that it is in stays whole where there is room.
                 own = self._own[self._document.spans[span].unit]
                 if self._is_whole(own, claimed=False):
-                    yield self._item(Phase.CLAIMED, claim.value, tuple(own), Why.HEAD)
+                    yield self._item(_phase(claim), claim.value, tuple(own), Why.HEAD)
 
     def _unit(self, unit: int, spans: list[int]) -> Iterator[Item]:
         claim = self._ranking.claims.units.get(Place(self._number, unit))
@@ -78,7 +84,7 @@ class Catalogue:
         phase, why = Phase.REST, Why.SCORE
         if claim is not None:
             value, why = value + claim.value, claim.why
-            phase = Phase.CLAIMED if claim.value >= _FIRST_VALUE else Phase.REST
+            phase = _phase(claim)
         whole = self._item(phase, value, tuple(spans), why)
         if self._is_whole(spans, claimed=claim is not None):
             yield whole
@@ -90,11 +96,11 @@ class Catalogue:
             return True
         cost = sum(self._costs[index] for index in spans)
         if claimed:
-            return cost <= _CLAIMED_SHARE * self._budget
+            return cost <= _CLAIMED_SHARE * self._room
         lines = sum(
             last - first + 1 for first, last in (self._document.lines(*self._document.spans[i][:2]) for i in spans)
         )
-        return lines <= WHOLE_LINES and cost <= _WHOLE_SHARE * self._budget
+        return lines <= WHOLE_LINES and cost <= _WHOLE_SHARE * self._room
 
     def _statements(self, whole: Item) -> Iterator[Item]:
         """A long definition's pieces, those with the question's words first."""
