@@ -29,12 +29,10 @@ from laguna_tui.proof import proof_of
 from laguna_tui.settings import NO_DRAFTER, Settings
 
 if TYPE_CHECKING:
-    from laguna_engine.chat.vocabulary import Tokenizer
     from laguna_engine.engine import Engine, EngineOptions
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.retold import Said
     from laguna_tui.agent.tools import Toolbox
-    from laguna_tui.context.attach import Attacher
     from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
     from laguna_tui.surroundings import Surroundings
     from laguna_tui.tui.session import ModelChoice, SessionInfo
@@ -130,7 +128,7 @@ class LocalSession:
         workspace = Workspace(self.folder)
         around = Surroundings(workspace, self.settings, self.state)
         toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools)
-        attacher = self._attacher(around, engine)
+        attacher = around.attacher(engine, self.entry.tools)
         family = family_of(self.entry, engine.info)
         agent = Agent(engine, engine.vocab, family, toolbox, options, attacher=attacher)
         self._parts = _Parts(engine, toolbox, agent, how, around)
@@ -249,6 +247,8 @@ class LocalSession:
         """Compute what is certain of a message that is being typed; returns when it is done or was cancelled."""
         if self._parts is None or self._lost:
             return
+        # Who waits for the user has time to learn what can be mentioned.
+        self._parts.around.start()
         try:
             self._parts.agent.ahead(message)
         except NativeAbort:
@@ -284,12 +284,6 @@ class LocalSession:
             self._retire(parts)
             parts.toolbox.close()
             parts.around.close()
-
-    def _attacher(self, around: "Surroundings", engine: "Engine") -> "Attacher":
-        vocabulary: Tokenizer = engine.vocab
-        return around.attacher(
-            lambda text: len(vocabulary.tokenize(text, special=False)), engine.n_ctx, self.entry.tools
-        )
 
     def _retire(self, parts: _Parts) -> None:
         """Close the engine, and keep what it learned."""
@@ -364,7 +358,7 @@ class LocalSession:
             family = family_of(self.entry, engine.info)
             options = replace(options, drafting=drafting)
             toolbox = parts.toolbox.with_tools(self.entry.tools)
-            attacher = self._attacher(parts.around, engine)
+            attacher = parts.around.attacher(engine, self.entry.tools)
             parts.agent.use_model(engine, engine.vocab, family, options, said, toolbox, attacher)
         except BaseException:
             engine.close()
@@ -374,7 +368,7 @@ class LocalSession:
     def _take(self, engine: "Engine", how: _How) -> None:
         parts = self._open_parts()
         parts.engine, parts.how = engine, how
-        parts.agent.use_engine(engine, engine.vocab, self._attacher(parts.around, engine))
+        parts.agent.use_engine(engine, engine.vocab, parts.around.attacher(engine, self.entry.tools))
         self._lost = False
 
     def _info(self, parts: _Parts) -> "SessionInfo":

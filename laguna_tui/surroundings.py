@@ -1,6 +1,5 @@
 """The folder around a session: its index, and what of it a message brings into the prompt. Opened when first needed."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,8 @@ from laguna_tui.repo.workspace import Workspace
 from laguna_tui.settings import Settings
 
 if TYPE_CHECKING:
+    from laguna_engine.compress.scorer import Scorer
+    from laguna_engine.engine import Engine
     from laguna_tui.context.attach import Attacher
 
 # How a mention begins.
@@ -30,6 +31,8 @@ class Surroundings:
         self.codebase = Codebase(workspace.root)
         self._settings = settings
         self._packs = False
+        self._scorer: Scorer | None = None
+        self._scorer_asked = False
 
     def start_for(self, message: str) -> None:
         """Begin to read the folder if the message can need it."""
@@ -40,21 +43,38 @@ class Surroundings:
         """Begin to read the folder in the background; harmless when repeated."""
         self.codebase.start()
 
-    def attacher(self, count: Callable[[str], int], n_ctx: int, tools: ToolSet) -> "Attacher":
-        """What gathers for a model with this context and these tools. count: tokens of a text, for that model."""
+    def attacher(self, engine: "Engine", tools: ToolSet) -> "Attacher | None":
+        """What gathers for the model that is open and was given these tools; None for one that only knows its tools."""
         from laguna_tui.context.attach import Attacher, AttachOptions
 
-        pack = self._pack(n_ctx, tools)
+        if tools is ToolSet.BASIC:
+            return None
+        vocabulary, pack = engine.vocab, self._pack(engine.n_ctx)
         self._packs = pack > 0
-        # A model that was trained on a few tools alone was not trained to follow anybody's instructions either.
-        trust = self.trust if tools is ToolSet.FULL else None
-        return Attacher(self.workspace, self.codebase, count, AttachOptions(pack=pack, trust=trust))
+        options = AttachOptions(pack=pack, trust=self.trust, scorer=self.scorer, reading_s=engine.prefill_seconds)
+        return Attacher(
+            self.workspace, self.codebase, lambda text: len(vocabulary.tokenize(text, special=False)), options
+        )
+
+    def scorer(self) -> "Scorer | None":
+        """What scores files that do not fit: opened at the first call, on the session's thread; None without one.
+
+        Raises:
+            UserError, EngineError: the settings name one that cannot be used, which is said once.
+        """
+        from laguna_tui.context.shorten import open_scorer
+
+        if not self._scorer_asked:
+            self._scorer_asked = True
+            self._scorer = open_scorer(self._settings)
+        return self._scorer
 
     def close(self) -> None:
         """Stop reading. Idempotent."""
         self.codebase.close()
+        if self._scorer is not None:
+            self._scorer.close()
 
-    def _pack(self, n_ctx: int, tools: ToolSet) -> int:
-        if self._settings.pack is not None:
-            return self._settings.pack
-        return 0 if tools is ToolSet.BASIC else min(_PACK_MOST, int(n_ctx * _PACK_SHARE))
+    def _pack(self, n_ctx: int) -> int:
+        wanted = self._settings.pack
+        return min(_PACK_MOST, int(n_ctx * _PACK_SHARE)) if wanted is None else wanted

@@ -79,6 +79,10 @@ class Engine:
         self._turnstile.require_open()
         return preview(self._target.cache, self._target.rate, checked_tokens(tokens, self.vocab.size), self.n_ctx)
 
+    def prefill_seconds(self, tokens: int) -> float | None:
+        """What reading so many new prompt tokens will probably take; None before anything was measured."""
+        return self._target.rate.seconds_for(tokens)
+
     def replay(
         self,
         prompt: Sequence[int],

@@ -106,9 +106,8 @@ class Agent:
         Raises:
             EngineError: the model cannot chat; everything is as it was.
         """
-        conversation = Conversation(
-            vocabulary, family, thinking=options.thinking, prompt=system_prompt(), tools=toolbox.specs
-        )
+        prompt, tools = system_prompt(toolbox.tools), toolbox.specs
+        conversation = Conversation(vocabulary, family, thinking=options.thinking, prompt=prompt, tools=tools)
         conversation.retell(said)
         for text in self.conversation.files.texts:
             conversation.files.add(text, vocabulary.tokenize(text, special=False))
@@ -216,8 +215,9 @@ class Agent:
             self._last = generated
 
     def _new_conversation(self) -> Conversation:
-        thinking, tools = self._options.thinking, self._toolbox.specs
-        return Conversation(self._vocabulary, self._family, thinking=thinking, prompt=system_prompt(), tools=tools)
+        prompt, tools = system_prompt(self._toolbox.tools), self._toolbox.specs
+        thinking = self._options.thinking
+        return Conversation(self._vocabulary, self._family, thinking=thinking, prompt=prompt, tools=tools)
 
 
 def _titled(attachment: Attachment) -> str:

@@ -17,15 +17,18 @@ from laguna_tui.agent.view import block_text, blocks
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.attachment import Attachment, Gathered
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Place
+from laguna_tui.context.mentions import mentions
 
 # Of the room that is left, what is attached may take so much: the rest is for tools and the answer.
 ATTACHED_SHARE = 0.6
+LOOKS_UP = "this model is too small to read files beside a question, so it looks up what you mention"
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """A conversation, and what answers it.
 
+    attacher: None for a model that cannot read what is attached, and looks up itself what a message names.
     opening: what stands before the first words of all. read: tokens of the conversation that were in the KV cache once;
     what of them is not there any more has to be computed again.
     """
@@ -40,14 +43,15 @@ class Outlook:
     def gathered(self, message: str, should_stop: Callable[[], bool]) -> Gathered:
         """What the message brings along when it is sent; may take seconds."""
         if self.attacher is None:
-            return Gathered()
+            return _unattached(message)
         first, present = not self.conversation.started, self.conversation.present
         return self.attacher.gather(message, self._room(message), present, should_stop, first=first)
 
     def said(self, message: str, attachments: tuple[Attachment, ...]) -> Said:
         """The message as it is added to the conversation."""
         opening = "" if self.conversation.started else self.opening()
-        return Said(Role.USER, "message", message, opening=opening, attachments=attachments)
+        words = unmarked(message) if self.attacher is None else message
+        return Said(Role.USER, "message", words, opening=opening, attachments=attachments)
 
     def cost(self, message: str) -> Cost:
         """What sending it would cost now."""
@@ -85,7 +89,7 @@ class Outlook:
 
     def _previewed(self, message: str) -> Gathered:
         if self.attacher is None:
-            return Gathered()
+            return _unattached(message)
         first, present = not self.conversation.started, self.conversation.present
         return self.attacher.preview(message, self._room(message), present, first=first)
 
@@ -99,3 +103,17 @@ class Outlook:
 
     def _text(self, tokens: Sequence[int]) -> str:
         return b"".join(map(self.vocabulary.piece, tokens)).decode("utf-8", errors="replace")
+
+
+def _unattached(message: str) -> Gathered:
+    return Gathered(notes=(LOOKS_UP,) if mentions(message) else ())
+
+
+def unmarked(message: str) -> str:
+    """The message with its mentions as plain names."""
+    for mention in reversed(mentions(message)):
+        lines = (
+            "" if mention.first is None else f":{mention.first}" + f"-{mention.last}" * (mention.last != mention.first)
+        )
+        message = message[: mention.start] + mention.name + lines + message[mention.stop :]
+    return message

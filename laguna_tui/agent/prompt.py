@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo import git
 from laguna_tui.text import sanitize_line
 
@@ -17,9 +18,10 @@ _NAME_LIMIT = 80
 
 
 @cache
-def system_prompt() -> str:
-    """The system prompt, without a newline at its end."""
-    return (resources.files(__package__) / "prompts" / "system.md").read_text(encoding="utf-8").rstrip()
+def system_prompt(tools: ToolSet = ToolSet.BASIC) -> str:
+    """The system prompt for a model with these tools, without a newline at its end."""
+    name = {ToolSet.BASIC: "basic.md", ToolSet.FULL: "full.md"}[tools]
+    return (resources.files(__package__) / "prompts" / name).read_text(encoding="utf-8").rstrip()
 
 
 def facts(folder: str, today: date, state: git.GitState | None) -> str:

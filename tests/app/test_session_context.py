@@ -1,12 +1,19 @@
-"""A session on a real engine: what a message would cost, reading ahead, and the prompt's blocks changed by the user."""
+"""A session on a real engine: what a message would cost, reading ahead, and the prompt's blocks changed by the user.
 
+The model is the bundled one under a name that the catalogue does not know, so that it is given everything that a full
+model is. What it says then makes little sense; what it is given does.
+"""
+
+import shutil
 import threading
 
 import pytest
 
+from laguna_tui.agent.outlook import LOOKS_UP
 from laguna_tui.compose import LocalSession
 from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.events import Attached, Prefill, TextDelta, TurnStarted
+from laguna_tui.resources import data_root
 from laguna_tui.settings import Settings
 
 CODE = "def total(items):\n    return sum(items)\n"
@@ -16,15 +23,20 @@ CODE = "def total(items):\n    return sum(items)\n"
 def folder(tmp_path):
     root = tmp_path / "shop"
     root.mkdir()
-    (root / "cart.py").write_text(CODE * 4)
+    (root / "cart.py").write_text(CODE * 12)
     (root / "notes.md").write_text("# Notes\n\nNothing yet.\n")
     return root
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return shutil.copy(data_root() / "assets/nano/laguna-nano.gguf", tmp_path_factory.mktemp("models") / "any.gguf")
+
+
 @pytest.fixture
-def session(tiny_model_path, folder, tmp_path, monkeypatch):
+def session(model, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=6, temperature=0.0)
+    settings = Settings(model=str(model), threads=1, max_tokens=6, temperature=0.0, pack=0)
     session = LocalSession.prepare(settings, folder)
     yield session
     session.close()
@@ -145,3 +157,32 @@ def test_mentions_are_completed_from_the_folder(opened):
             break
         threading.Event().wait(0.05)
     assert found[0].insert.startswith("@cart.py")
+
+
+def test_a_model_that_knows_only_its_tools_is_given_names_and_no_files(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    session = LocalSession.prepare(Settings(threads=1, max_tokens=40), folder)
+    try:
+        session.open(lambda progress: None)
+        events = list(session.ask("What is in @cart.py?"))
+        words = next(block for block in session.blocks() if block.kind is BlockKind.MESSAGE)
+        assert words.title == "What is in cart.py?"
+        assert [event for event in events if isinstance(event, Attached)] == [Attached((), (LOOKS_UP,))]
+        assert any(block.title == "find cart.py" for block in session.blocks())
+    finally:
+        session.close()
+
+
+def test_a_long_file_is_shortened_with_the_scorers_help_and_says_so(session, folder):
+    functions = (f"def step_{name}(x):\n    value = x + {name}\n    return value * {name}\n\n\n" for name in range(400))
+    (folder / "steps.py").write_text("".join(functions))
+    session.open(lambda progress: None)
+    events = list(session.ask("What does step_123 in @steps.py return?"))
+    told = next(event for event in events if isinstance(event, Attached))
+    assert told.titles == ("steps.py (shortened)",)
+    file = next(block for block in session.blocks() if block.kind is BlockKind.FILE)
+    text = session.block_text(file.number)
+    assert "return value * 123\n" in text.after
+    assert "return value * 124\n" in text.before
+    assert len(text.after) < len(text.before) / 2
+    assert "attention" in file.why

@@ -53,7 +53,7 @@ def tool_specs(name: str) -> tuple[ToolSpec, ...]:
 
 
 class Toolbox:
-    """A set of tools, for one workspace."""
+    """A set of tools, for one workspace. tools: which set it is."""
 
     def __init__(
         self,
@@ -74,7 +74,8 @@ class Toolbox:
         self._codebase = codebase
         self._store = store or ResultStore()
         self._tools = {tool.spec.name: tool for tool in _BASIC}
-        if codebase is not None and ToolSet(tools) is ToolSet.FULL:
+        self.tools = ToolSet.BASIC if codebase is None else ToolSet(tools)
+        if codebase is not None and self.tools is ToolSet.FULL:
             self._tools[modes.SPEC.name] = Tool(modes.SPEC, modes.Search(codebase))
 
     def with_tools(self, tools: str) -> "Toolbox":
