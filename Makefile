@@ -3,15 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# A question about this very repository; `make demo QUESTION="who calls sanitize_line?"` asks another.
-QUESTION ?= where is StreamParser defined?
+# `make demo` asks about this very repository, a question for each of three skills (tests/app/test_demo.py checks the
+# answers); `make demo QUESTION="where is Workspace defined?"` asks another one, FOLDER=... about another folder.
+DEMO := "where is StreamParser defined?" "what does sanitize_line take?" "what is in laguna_tui/text.py?"
+QUESTION ?=
 FOLDER ?= .
 
 .PHONY: demo run test fuzz lint bench clean
 
 demo: $(READY)
-	@echo "asking the bundled model about $(FOLDER): $(QUESTION)"
-	@$(BIN)/laguna-tui ask --stats --folder "$(FOLDER)" "$(QUESTION)"
+	@for question in $(if $(QUESTION),"$(QUESTION)",$(DEMO)); do \
+	  echo "asking the bundled model about $(FOLDER): $$question"; \
+	  $(BIN)/laguna-tui ask --stats --folder "$(FOLDER)" "$$question" || exit 1; \
+	done
 
 run: $(READY)
 	@$(BIN)/laguna-tui --folder "$(FOLDER)"
