@@ -6,7 +6,9 @@ BOS token: Laguna's template writes it, and some files ask for a second one.
 
 import ctypes
 import re
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 
 from laguna_engine.errors import EngineClosed, RequestError
@@ -26,7 +28,7 @@ _INT32_MAX = 2**31 - 1
 
 
 class Vocab:
-    """The vocabulary of one open model; usable until the model is closed.
+    """The vocabulary of one open model; usable until the model is closed. Both from any thread, at the same time too.
 
     size: number of tokens. bos: the beginning-of-text token, if there is one. add_bos: whether the file asks for it to
     be added (nobody does; the transcript starts with it).
@@ -39,19 +41,23 @@ class Vocab:
         self.bos = bos if bos >= 0 else None
         self.add_bos: bool = lib.llama_vocab_get_add_bos(handle)
         self._pieces: dict[int, bytes] = {}
+        # Reentrant, because the garbage collector may close an engine at any point.
+        self._lock = threading.RLock()
 
     @cached_property
     def eog(self) -> frozenset[int]:
         """Every token that ends an answer: the file's own, and `END_OF_TURN_TEXTS` found by their text."""
-        is_end, handle = lib.llama_vocab_is_eog, self._live
-        own = {token for token in range(self.size) if is_end(handle, token)}
+        is_end = lib.llama_vocab_is_eog
+        with self._in_use() as handle:
+            own = {token for token in range(self.size) if is_end(handle, token)}
         return frozenset(own | {token for text in END_OF_TURN_TEXTS if (token := self.id_of(text)) is not None})
 
     @cached_property
     def _attributes(self) -> dict[int, int]:
         """Attributes of the tokens that stand for a marker, not for text."""
-        attribute, handle, special = lib.llama_vocab_get_attr, self._live, _ATTR_CONTROL | _ATTR_USER_DEFINED
-        return {token: attr for token in range(self.size) if (attr := attribute(handle, token)) & special}
+        attribute, special = lib.llama_vocab_get_attr, _ATTR_CONTROL | _ATTR_USER_DEFINED
+        with self._in_use() as handle:
+            return {token: attr for token in range(self.size) if (attr := attribute(handle, token)) & special}
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -79,7 +85,8 @@ class Vocab:
         size = _PIECE_BYTES
         while True:
             buffer = ctypes.create_string_buffer(size)
-            length: int = lib.llama_token_to_piece(self._live, token, buffer, size, 0, True)
+            with self._in_use() as handle:
+                length: int = lib.llama_token_to_piece(handle, token, buffer, size, 0, True)
             if length >= 0:
                 return buffer.raw[:length]
             size = -length
@@ -117,7 +124,8 @@ class Vocab:
             raise RequestError(f"a text of {len(data)} bytes is too long to tokenize; send it in pieces")
         room = len(data) + 1
         tokens = (ctypes.c_int32 * room)()
-        count = lib.llama_tokenize(self._live, data, len(data), tokens, room, False, special)
+        with self._in_use() as handle:
+            count = lib.llama_tokenize(handle, data, len(data), tokens, room, False, special)
         if count < 0:
             raise RequestError(
                 f"{len(data)} bytes gave more than {room} tokens; the model file's vocabulary is damaged"
@@ -129,11 +137,14 @@ class Vocab:
         return b"".join(map(self.piece, tokens))
 
     def close(self) -> None:
-        """Forget the native vocabulary; its model calls this before it frees it."""
-        self._handle.value = None
+        """Forget the native vocabulary, once no other thread is in it; its model calls this before it frees it."""
+        with self._lock:
+            self._handle.value = None
 
-    @property
-    def _live(self) -> VocabHandle:
-        if not self._handle:
-            raise EngineClosed("the model is closed; open it again")
-        return self._handle
+    @contextmanager
+    def _in_use(self) -> Iterator[VocabHandle]:
+        """The native vocabulary, which is not freed meanwhile."""
+        with self._lock:
+            if not self._handle:
+                raise EngineClosed("the model is closed; open it again")
+            yield self._handle

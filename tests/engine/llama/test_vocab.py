@@ -1,5 +1,6 @@
 """Text to tokens and back: nothing untrusted becomes a marker, nothing is lost, BOS is nobody's business here."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,3 +111,26 @@ def test_a_closed_model_says_so(tiny_model_path: Path) -> None:
     for call in (lambda: model.vocab.tokenize("a", special=False), lambda: model.vocab.piece(5), lambda: model.handle):
         with pytest.raises(EngineClosed, match="open it again"):
             call()
+
+
+def test_a_model_may_be_closed_while_another_thread_tokenizes(tiny_model_path: Path) -> None:
+    model = Model.open(tiny_model_path)
+    text = "def add(first, second): return first\n" * 2000
+    found, said = [model.vocab.tokenize(text, special=False)], []
+    again = threading.Event()
+
+    def tokenize() -> None:
+        try:
+            while True:
+                found.append(model.vocab.tokenize(text, special=False))
+                again.set()
+        except EngineClosed as error:
+            said.append(error)
+
+    thread = threading.Thread(target=tokenize)
+    thread.start()
+    again.wait(20)
+    model.close()
+    thread.join(20)
+    assert said
+    assert all(tokens == found[0] for tokens in found)
