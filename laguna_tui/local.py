@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 NOTES = "plans.json"
 TOO_LATE = "Strict speculation must be chosen before anything is computed. Start again with --speculation strict."
 
+TRUSTED = "{folder} is trusted: from the next chat on its AGENTS.md counts. To undo that: laguna-tui trust --revoke"
+
 
 @dataclass(frozen=True, slots=True)
 class _How:
@@ -276,6 +278,16 @@ class LocalSession:
     def change(self, places: "Mapping[int, Place]") -> None:
         """Put these blocks into these places, from the next message on."""
         self._open_parts().agent.change(places)
+
+    def trust(self) -> str:
+        """Let the folder's AGENTS.md instruct the model; a sentence about what is trusted now. Any thread.
+
+        Raises:
+            UserError: the folder cannot be trusted, or nothing is kept on this machine.
+        """
+        from laguna_tui.context.trust import Trust
+
+        return TRUSTED.format(folder=Trust(self.state).grant(self.folder))
 
     def close(self) -> None:
         """Free everything. Idempotent."""

@@ -49,6 +49,13 @@ PICTURES = (
         (100, 28),
         Settings(draft_length=4),
     ),
+    Picture(
+        "context.svg",
+        ("where is StreamParser defined?", "who calls run_supervised?"),
+        ("f9", "down", "down", "down", "space"),
+        (100, 28),
+        Settings(),
+    ),
     # What is found and recommended is that of the machine the picture is taken on.
     Picture("setup.svg", (), ("f8",), (100, 28), Settings()),
 )

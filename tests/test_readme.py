@@ -31,7 +31,20 @@ def test_the_exit_codes_are_those_of_the_help():
 
 def test_every_flag_in_the_readme_exists(capsys):
     helps = []
-    commands = ("", "ask", "bench sweep", "setup gpu", "quantize-drafter", "search", "map", "index", "fit", "doctor")
+    commands = (
+        "",
+        "ask",
+        "bench sweep",
+        "setup gpu",
+        "quantize-drafter",
+        "search",
+        "map",
+        "index",
+        "fit",
+        "doctor",
+        "trust",
+        "compress",
+    )
     for command in commands:
         try:
             main([*command.split(), "--help"])

@@ -72,7 +72,7 @@ class Outlook:
         preview = self.engine.preview(self.conversation.tokens)
         # The last token of a prompt is always computed anew, which nobody counts as a change.
         cached = preview.cached + (preview.new == 1)
-        return blocks(self.conversation, cached, self._count)
+        return blocks(self.conversation, cached, self._count, self._text)
 
     def block_text(self, number: int) -> BlockText:
         """One block's text; IndexError when there is no such block."""

@@ -1,5 +1,6 @@
 """The conversation as blocks that the user can look at and change: what each costs, and why it is as it is."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from laguna_engine.chat.transcript import Role
@@ -10,16 +11,21 @@ from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Place
 
 _BY_USER = "by you"
 _TITLE_CHARS = 60
+_CALL = re.compile(r"<tool_call>\s*(\S+)(?:.*?<arg_value>(.*?)</arg_value>)?", re.DOTALL)
+_TAG = re.compile(r"</?[a-z_]+>")
 
 
-def blocks(conversation: Conversation, cached: int, count: Callable[[str], int]) -> list[ContextBlock]:
+def blocks(
+    conversation: Conversation, cached: int, count: Callable[[str], int], decode: Callable[[Sequence[int]], str]
+) -> list[ContextBlock]:
     """The blocks of a conversation.
 
     Args:
         cached: tokens of the conversation, from its start, that are in the KV cache.
         count: tokens of a text, without the turn around it.
+        decode: the text of tokens.
     """
-    return [_block(piece, cached, count) for piece in conversation.pieces()]
+    return [_block(piece, cached, count, decode) for piece in conversation.pieces()]
 
 
 def block_text(conversation: Conversation, number: int, decode: Callable[[Sequence[int]], str]) -> BlockText:
@@ -35,7 +41,9 @@ def block_text(conversation: Conversation, number: int, decode: Callable[[Sequen
             return BlockText(attachment.whole, "" if attachment.place is Place.DROPPED else attachment.text)
 
 
-def _block(piece: Piece, cached: int, count: Callable[[str], int]) -> ContextBlock:
+def _block(
+    piece: Piece, cached: int, count: Callable[[str], int], decode: Callable[[Sequence[int]], str]
+) -> ContextBlock:
     tokens = piece.block.end - piece.block.start
     ready = min(max(cached - piece.block.start, 0), tokens)
     said, attachment = piece.said, piece.attachment
@@ -51,18 +59,30 @@ def _block(piece: Piece, cached: int, count: Callable[[str], int]) -> ContextBlo
         return ContextBlock(
             piece.number, BlockKind.TOOL, said.label, tokens, whole, ready, said.place, why, places_of(said.text)
         )
-    kind, title, why = _fixed(piece)
+    kind, title, why = _fixed(piece, decode)
     return ContextBlock(piece.number, kind, title, tokens, tokens, ready, Place.KEPT, why, (Place.KEPT,))
 
 
-def _fixed(piece: Piece) -> tuple[BlockKind, str, str]:
+def _fixed(piece: Piece, decode: Callable[[Sequence[int]], str]) -> tuple[BlockKind, str, str]:
     """Kind, title and reason of a block that is never touched."""
     said = piece.said
     if said is None:
         return BlockKind.SYSTEM, piece.block.label, "always there"
-    if isinstance(said, Heard) or said.answer is not None:
-        return BlockKind.ANSWER, piece.block.label, "what the model said"
+    if isinstance(said, Heard):
+        return BlockKind.ANSWER, _answer(decode(said.tokens)) or piece.block.label, "what the model said"
+    if said.answer is not None:
+        return BlockKind.ANSWER, _short(said.answer.text) or piece.block.label, "what the model said"
     if said.attachments and piece.part == 0:
         return BlockKind.MESSAGE, "folder, date and git", "always there"
-    title = " ".join(said.text.split())
-    return BlockKind.MESSAGE, title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…", "your words"
+    return BlockKind.MESSAGE, _short(said.text), "your words"
+
+
+def _answer(text: str) -> str:
+    """What the model said in a few words, or which tool it called."""
+    call = _CALL.search(text)
+    return _short(f"calls {call[1]} {call[2] or ''}" if call else _TAG.sub(" ", text))
+
+
+def _short(text: str) -> str:
+    title = " ".join(text.split())
+    return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"

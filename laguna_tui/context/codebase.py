@@ -200,6 +200,11 @@ class Codebase:
                 self._look()
             except _FAULTS as error:
                 self._notes = (UNUSABLE.format(reason=error),)
+            except RuntimeError:
+                # Processes take no work any more once the program ends, which it may before it was told to close.
+                if not self._closed and threading.main_thread().is_alive():
+                    raise
+                break
             took = time.monotonic() - began
             with self._changed:
                 self._due = time.monotonic() + max(_FRESH_S, took * _REST_PER_LOOK)

@@ -12,6 +12,7 @@ from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
+from laguna_tui.errors import UserError
 from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress, safe_proof
@@ -159,7 +160,8 @@ class LagunaApp(Shell):
                 set_aside()
                 if isinstance(self.screen, Inspector):
                     self.screen.look()
-            case Arranged():
+            case Arranged(used):
+                self.status_bar.status = replace(self.status_bar.status, used=used)
                 self.tell("The context is changed, from the next message on.")
             case Cleared():
                 self.status_bar.status = replace(self.status_bar.status, used=0, rate=None, prefill=None)
@@ -317,6 +319,13 @@ class LagunaApp(Shell):
             self.tell("The context changes when the answer is done.")
         self._turns.arrange(changes)
         self._go_on()
+
+    def action_trust(self) -> None:
+        """Let the folder's AGENTS.md instruct the model, from the next chat on."""
+        try:
+            self.conversation.say(sanitize(self._session.trust()))
+        except UserError as error:
+            self.conversation.say(sanitize(str(error)), "error")
 
     def action_plan(self) -> None:
         """Say how the model was opened, and why so."""

@@ -34,6 +34,7 @@ COMMANDS = (
     Command("Set up", "What suits this machine, and one key to get it", "setup", "/setup"),
     Command("Fit", "Which contexts and caches of a model fit here", "fit", "/fit", "NAME|FILE"),
     Command("Context", "The context, block by block: what it costs, what to leave out", "context", "/context"),
+    Command("Trust", "Let this folder's AGENTS.md instruct the model", "trust", "/trust"),
     Command("Plan", "How the model was opened, and why so", "plan", "/plan"),
     Command("Strict", "Strict speculation, or back to fast", "strict", "/strict"),
     Command("Speculation off or on", "Decode plainly from the next answer on, or draft", "speculation"),

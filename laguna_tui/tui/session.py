@@ -158,6 +158,13 @@ class ChatSession(Protocol):
         """Put these blocks into these places from the next message on."""
         ...
 
+    def trust(self) -> str:
+        """Let the folder's AGENTS.md instruct the model; a sentence about what is trusted now. Any thread.
+
+        UserError says why the folder cannot be trusted.
+        """
+        ...
+
     def close(self) -> None:
         """Free everything. Idempotent."""
         ...

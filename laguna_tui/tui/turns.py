@@ -75,7 +75,9 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """Blocks of the context were changed, from the next message on."""
+    """Blocks of the context were changed, from the next message on; it takes `used` tokens now."""
+
+    used: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,7 @@ class Turns:
 
     def _arrange(self, places: Mapping[int, Place]) -> None:
         self._session.change(places)
-        self._feed.put(Arranged())
+        self._feed.put(Arranged(sum(block.tokens for block in self._session.blocks())))
 
     def _read(self, ahead: Ahead) -> None:
         ahead.run()

@@ -159,6 +159,23 @@ def test_mentions_are_completed_from_the_folder(opened):
     assert found[0].insert.startswith("@cart.py")
 
 
+def test_instructions_are_read_once_the_folder_is_trusted(model, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (folder / "AGENTS.md").write_text("Prices are in cents.\n")
+    session = LocalSession.prepare(Settings(model=str(model), threads=1, max_tokens=2, pack=0), folder, tmp_path / "s")
+    try:
+        session.open(lambda progress: None)
+        events = list(session.ask("Hello"))
+        assert any("not trusted" in note for event in events if isinstance(event, Attached) for note in event.notes)
+        assert str(folder) in session.trust()
+        session.new_chat()
+        list(session.ask("Hello"))
+        told = next(block for block in session.blocks() if block.kind is BlockKind.INSTRUCTIONS)
+        assert "Prices are in cents." in session.block_text(told.number).after
+    finally:
+        session.close()
+
+
 def test_a_model_that_knows_only_its_tools_is_given_names_and_no_files(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     session = LocalSession.prepare(Settings(threads=1, max_tokens=40), folder)

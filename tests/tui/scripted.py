@@ -77,6 +77,7 @@ class ScriptedSession:
         self.cancelled = threading.Event()
         self.closed = False
         self.chats = 1
+        self.trusted: str | Exception = "/project is trusted."
         self._scripts = scripts or (answer("Hello."),)
         self._opening = opening
         self._delay = delay
@@ -131,6 +132,11 @@ class ScriptedSession:
 
     def new_chat(self) -> None:
         self.chats += 1
+
+    def trust(self) -> str:
+        if isinstance(self.trusted, Exception):
+            raise self.trusted
+        return self.trusted
 
     def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         if self._mode_error is not None:

@@ -44,7 +44,13 @@ def asks(vocabulary):
 
 @pytest.fixture
 def view(conversation, vocabulary):
-    return lambda cached=0: blocks(conversation, cached, lambda text: len(vocabulary.tokenize(text, special=False)))
+    def decode(tokens):
+        return vocabulary.detokenize(list(tokens)).decode()
+
+    def count(text):
+        return len(vocabulary.tokenize(text, special=False))
+
+    return lambda cached=0: blocks(conversation, cached, count, decode)
 
 
 @pytest.fixture
@@ -72,6 +78,14 @@ def test_every_block_has_its_kind_and_together_they_are_all_tokens(asks, convers
     assert (shown[2].title, shown[3].title, shown[5].title) == ("cart.py", "What is this?", "search total")
 
 
+def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(conversation, view, vocabulary):
+    conversation.add_message(Said.asked("Where?"))
+    conversation.open_turn()
+    call = "<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>total</arg_value>\n</tool_call>"
+    conversation.close_turn(vocabulary.tokenize(f"\n{call}\n</assistant>", special=True))
+    assert [block.title for block in view()][1:] == ["Where?", "calls search total"]
+
+
 def test_cached_tokens_are_counted_from_the_start(asks, conversation, view):
     asks(conversation, "What is this?", attached())
     system, opening, file, words, _ = view()
@@ -86,7 +100,7 @@ def test_only_attachments_and_results_can_be_changed(asks, conversation, view):
     choices = {block.title: block.choices for block in view()}
     assert choices["cart.py"] == (Place.KEPT, Place.SHORTENED, Place.DROPPED)
     assert choices["read cart.py"] == (Place.KEPT, Place.DROPPED)
-    assert {choices[title] for title in ("system prompt and tools", "What is this?", "answer")} == {(Place.KEPT,)}
+    assert {choices[title] for title in ("system prompt and tools", "What is this?", "A shop.")} == {(Place.KEPT,)}
 
 
 def test_what_is_dropped_leaves_a_line_that_says_so_and_comes_back_as_it_was(asks, conversation, view, text):

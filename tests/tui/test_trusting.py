@@ -1,0 +1,25 @@
+"""/trust: the folder's AGENTS.md may instruct the model, and the user is told where that ends."""
+
+from laguna_tui.errors import UserError
+from tests.tui.pilot import ready, running, transcript, until
+from tests.tui.scripted import ScriptedSession
+
+
+async def test_a_folder_is_trusted_by_a_command():
+    session = ScriptedSession()
+    session.trusted = "/project is trusted.\x1b[2J"
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        app.prompt.replace_text("/trust")
+        await pilot.press("enter")
+        await until(pilot, lambda: "/project is trusted." in transcript(app))
+        assert "\x1b" not in transcript(app)
+
+
+async def test_a_folder_that_cannot_be_trusted_says_why():
+    session = ScriptedSession()
+    session.trusted = UserError("/ holds everything; trust a project's own folder")
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await app.run_action("trust")
+        await until(pilot, lambda: "trust a project's own folder" in transcript(app))
