@@ -36,7 +36,7 @@ class Picture:
 PICTURES = (
     Picture(
         "answer.svg",
-        ("where is StreamParser defined?", "what does run_supervised take?"),
+        ("where is FilesRead defined?", "what does find_symbols take?"),
         (),
         (100, 28),
         Settings(),
