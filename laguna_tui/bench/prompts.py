@@ -21,9 +21,11 @@ from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.retold import Said
-from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
+from laguna_tui.agent.tools import Toolbox
+from laguna_tui.agent.tools.registry import tool_specs
 from laguna_tui.agent.turn import AgentOptions
 from laguna_tui.bench.options import Options
+from laguna_tui.context.codebase import Codebase
 from laguna_tui.errors import UserError
 from laguna_tui.repo.workspace import Workspace
 
@@ -86,9 +88,10 @@ def _messages(path: Path) -> list[str]:
 
 
 def _asked(engine: Engine, options: Options, messages: list[str]) -> list[Prompt]:
-    chat = Conversation(
-        engine.vocab, _family(engine, options), thinking=_thinking(options), prompt=system_prompt(), tools=TOOL_SPECS
-    )
+    tools = options.entry.tools
+    system, specs = system_prompt(tools), tool_specs(tools)
+    family, thinking = _family(engine, options), _thinking(options)
+    chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system, tools=specs)
     prompts = [
         Prompt(str(number), tuple(chat.with_message(Said.asked(message))), chat.stop_tokens)
         for number, message in enumerate(messages, 1)
@@ -104,7 +107,8 @@ def _asked(engine: Engine, options: Options, messages: list[str]) -> list[Prompt
 def _requests(engine: Engine, options: Options, folder: Path, name: str, question: str) -> list[Prompt]:
     """What the agent asks of the engine until it has answered."""
     recorder = _Recorder(engine)
-    toolbox = Toolbox(Workspace(folder))
+    codebase = Codebase(folder, folder.parent / "index")
+    toolbox = Toolbox(Workspace(folder), codebase=codebase, tools=options.entry.tools)
     try:
         agent = Agent(
             recorder,
@@ -120,6 +124,7 @@ def _requests(engine: Engine, options: Options, folder: Path, name: str, questio
                 break
     finally:
         toolbox.close()
+        codebase.close()
     return [
         Prompt(f"{name} {step}", tuple(request.tokens), request.stop_tokens, request.drafting.files)
         for step, request in enumerate(recorder.requests, 1)
