@@ -5,13 +5,13 @@ What was cut up and scored is remembered by its contents, so the same files with
 
 import threading
 from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.compress.compressor import Compression, Scores, SpanScorer, compress
 from laguna_engine.compress.document import Document
 from laguna_tui.context.documents import document
+from laguna_tui.context.remembered import Remembered
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import Kind
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 NO_SCORER = "none"
 """What the setting `scorer` says to rank by words alone."""
 
-_DOCUMENTS = 512
 _SCORES = 20_000
+# A file that is cut up takes about eight bytes for each of its characters.
+_REMEMBERED_CHARS = 8 * 1024 * 1024
 # Longer texts are not worth their place among what is remembered.
-_REMEMBERED_CHARS = 1024 * 1024
+_LONGEST_CHARS = 1024 * 1024
+_CUT_UP = Remembered[tuple[str, str, bool], Document](_REMEMBERED_CHARS)
 
 
 def shorten(
@@ -91,13 +93,13 @@ def scorer_path(settings: Settings, store: Store | None = None) -> Path | None:
 
 
 def _document(path: str, text: str, protected: bool) -> Document:
-    make = document if len(text) > _REMEMBERED_CHARS else _remembered
-    return make(path, text, protected=protected)
-
-
-@lru_cache(maxsize=_DOCUMENTS)
-def _remembered(path: str, text: str, *, protected: bool) -> Document:
-    return document(path, text, protected=protected)
+    key = path, text, protected
+    made = _CUT_UP.get(key)
+    if made is None:
+        made = document(path, text, protected=protected)
+        if len(text) <= _LONGEST_CHARS:
+            _CUT_UP.put(key, made, len(text))
+    return made
 
 
 class _Scores:

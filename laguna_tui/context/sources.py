@@ -1,12 +1,11 @@
 """The folder's files as text: read safely, only as far as is needed, and not twice while they stay as they are."""
 
 import os
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from laguna_tui.context.frame import plain
+from laguna_tui.context.remembered import Remembered
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.text_files import TextFile, decode, has_wide_bom, is_binary
@@ -45,9 +44,7 @@ class Sources:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._known: OrderedDict[tuple[str, int], tuple[_Stamp, Source]] = OrderedDict()
-        self._chars = 0
-        self._lock = threading.Lock()
+        self._known = Remembered[tuple[str, int], tuple[_Stamp, Source]](_REMEMBERED_CHARS)
 
     def read(self, path: str, limit: int = SEARCH_LIMIT_BYTES) -> Source:
         """A file's text, or that of its first `limit` bytes.
@@ -59,14 +56,12 @@ class Sources:
             WorkspaceError: it cannot be read, or is no text; the message is a sentence.
         """
         stamp = self._stamp(path)
-        with self._lock:
-            known = self._known.get((path, limit))
-            if known is not None and stamp is not None and known[0] == stamp:
-                self._known.move_to_end((path, limit))
-                return known[1]
+        known = self._known.get((path, limit))
+        if known is not None and stamp is not None and known[0] == stamp:
+            return known[1]
         source = read_source(self._workspace, path, limit)
         if stamp is not None:
-            self._remember(path, limit, stamp, source)
+            self._known.put((path, limit), (stamp, source), len(source.text))
         return source
 
     def _stamp(self, path: str) -> _Stamp | None:
@@ -76,14 +71,6 @@ class Sources:
         except (OSError, ValueError):
             return None
         return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-    def _remember(self, path: str, limit: int, stamp: _Stamp, source: Source) -> None:
-        with self._lock:
-            before = self._known.pop((path, limit), None)
-            self._known[path, limit] = stamp, source
-            self._chars += len(source.text) - (len(before[1].text) if before else 0)
-            while self._chars > _REMEMBERED_CHARS:
-                self._chars -= len(self._known.popitem(last=False)[1][1].text)
 
 
 def read_source(workspace: Workspace, path: str, limit: int) -> Source:

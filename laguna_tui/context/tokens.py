@@ -1,9 +1,9 @@
 """Counting tokens without counting twice, and finding what fits into a number of them. Knows no vocabulary itself."""
 
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
+
+from laguna_tui.context.remembered import Remembered
 
 # Texts whose count is remembered: a folder's files and every piece that a shortening tries, a few times over.
 _REMEMBERED = 20_000
@@ -16,22 +16,15 @@ class Counter:
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self._count = count
-        self._known: OrderedDict[bytes, int] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known = Remembered[bytes, int](_REMEMBERED)
 
     def __call__(self, text: str) -> int:
         """How many tokens a text has."""
         key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        with self._lock:
-            known = self._known.get(key)
-            if known is not None:
-                self._known.move_to_end(key)
-                return known
-        tokens = self._count(text)
-        with self._lock:
-            self._known[key] = tokens
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+        tokens = self._known.get(key)
+        if tokens is None:
+            tokens = self._count(text)
+            self._known.put(key, tokens)
         return tokens
 
     def within(self, text: str, limit: int) -> int | None:
