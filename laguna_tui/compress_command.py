@@ -126,18 +126,22 @@ def _files(paths: list[Path]) -> Iterator[tuple[str, str]]:
 def _read(file: Path, *, named: bool) -> str | None:
     """A file's text; None for one of a folder that is no text or cannot be read."""
     from laguna_tui.repo.text_files import decode, is_binary
+    from laguna_tui.repo.workspace import READ_LIMIT_BYTES
 
     try:
-        data = file.read_bytes()
+        with file.open("rb") as stream:
+            data = stream.read(READ_LIMIT_BYTES + 1)
     except OSError as error:
         if not named:
             return None
         raise UserError(f"{sanitize_line(str(file))}: {error.strerror or error}; give a file or a folder") from error
-    if not is_binary(data):
+    large = len(data) > READ_LIMIT_BYTES
+    if not large and not is_binary(data):
         return decode(data).text
     if not named:
         return None
-    raise UserError(f"{sanitize_line(str(file))}: a binary file; give text")
+    why = f"more than {READ_LIMIT_BYTES:,} bytes; give a part of it" if large else "a binary file; give text"
+    raise UserError(f"{sanitize_line(str(file))}: {why}")
 
 
 def _report(result: "Compression") -> Iterator[str]:

@@ -66,6 +66,7 @@ def test_nothing_that_a_terminal_would_obey_is_printed(code, capsys):
     [
         (["missing.py"], "missing.py: No such file"),
         (["sub/c.bin"], "binary"),
+        (["/dev/zero"], "more than"),
         (["a.py", "--keep", "2"], "between 0 and 1"),
         (["a.py", "--tokens", "-1"], "0 or more"),
         (["a.py", "--model", "missing"], "missing"),
