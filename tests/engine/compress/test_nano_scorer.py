@@ -14,7 +14,7 @@ TEXTS = (
     "def close_all(session):\n    for file in session.opened:\n        file.close()\n    session.opened.clear()\n",
     "UPLOAD_RETRY_LIMIT = 7\n",
     "DOWNLOAD_CHUNK_BYTES = 65536\n",
-    "def parse_header(line):\n    name, _, value = line.partition(':')\n    return name.strip().lower(), value.strip()\n",
+    "def parse_header(line):\n    name, _, value = line.partition(':')\n    return name.strip(), value.strip()\n",
     "def render(template, values):\n    return template.format(**values)\n",
 )
 
