@@ -34,6 +34,8 @@ NOT_READY = "the folder is still being indexed, so the conversation begins witho
 _ROOM_STEP = 128
 # A map and a few functions must not take the room of what the user asked for.
 _PACK_MOST = 0.25
+# Nobody asked for it, so the model must not read it for longer than this.
+_PACK_S = 3.0
 # A message that is typed is shortened in one way; a few more while its mentions change.
 _RECENT = 8
 
@@ -76,6 +78,7 @@ class Attacher:
         self._map: tuple[tuple[int, int], Attachment | None] | None = None
         self._map_lock = threading.Lock()
         self._told = False
+        self._affords: int | None = None
 
     def gather(
         self,
@@ -132,9 +135,21 @@ class Attacher:
         found, notes = self._folder_map(self._pack(room), until)
         return Gathered((*told.attachments, *found), (*told.notes, *notes))
 
+    def _affordable(self) -> int:
+        """Tokens of the pack that are read soon enough. Decided once the speed is known: a pack must not change."""
+        if self._affords is None:
+            pack = self._options.pack
+            seconds = self._options.reading_s(pack)
+            if seconds is None:
+                return pack
+            while pack and seconds > _PACK_S:
+                pack, seconds = pack // 2, seconds / 2
+            self._affords = pack
+        return self._affords
+
     def _pack(self, room: int) -> int:
         """Tokens for map and code. Halved until they fit, so that a room which shrinks a little changes nothing."""
-        pack = self._options.pack
+        pack = self._affordable()
         while pack > room * _PACK_MOST:
             pack //= 2
         return pack

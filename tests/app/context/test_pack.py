@@ -49,6 +49,27 @@ def test_the_map_names_files_and_definitions_with_their_lines(codebase, count):
     assert found.certain
 
 
+def test_a_slow_model_is_given_less_unasked(shop, codebase):  # noqa: F811
+    def tokens(seconds_a_token):
+        gathered = packed(shop, codebase, reading_s=lambda tokens: tokens * seconds_a_token)
+        return sum(estimated_tokens(each.text) for each in gathered.attachments)
+
+    assert tokens(0.001) > tokens(0.01) > tokens(10.0) == 0
+
+
+def test_the_size_stays_as_it_was_decided_when_the_speed_changes(shop, codebase):  # noqa: F811
+    speed = [None]
+    options = AttachOptions(pack=600, reading_s=lambda tokens: speed[0] and tokens * speed[0])
+    attacher = Attacher(Workspace(shop), codebase, estimated_tokens, options)
+
+    def gathered(seconds_a_token):
+        speed[0] = seconds_a_token
+        return attacher.gather(QUESTION, 4000, first=True).attachments
+
+    first, then, later = gathered(None), gathered(0.001), gathered(10.0)
+    assert [each.text for each in first] == [each.text for each in then] == [each.text for each in later]
+
+
 @pytest.mark.parametrize("budget", [100, 130, 200, 400])
 def test_the_map_keeps_to_its_tokens_head_and_fence_included(codebase, count, budget):
     assert 0 < count(folder_map(codebase, budget, count).text) <= budget
