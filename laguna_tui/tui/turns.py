@@ -201,6 +201,9 @@ class Turns:
         items = [item for item in self._feed.drain() if self._wanted(item)]
         if self._ahead is not None and self._ahead.dropped:
             self._ahead.drop()
+        if self.state is State.STOPPING:
+            # Not heard by a turn that had not begun yet, behind what was read ahead or a model that was opened again.
+            self._session.cancel()
         if not self._clearing:
             self._begin_wanted()
         return items

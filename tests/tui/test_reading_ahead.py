@@ -107,6 +107,35 @@ async def test_a_cancel_that_came_too_early_is_sent_again() -> None:
         assert session.read_to_the_end == []
 
 
+class SlowToBegin(ScriptedSession):
+    """Has something to do before it answers, and hears no cancel meanwhile."""
+
+    def __init__(self, *scripts, **more) -> None:
+        super().__init__(*scripts, **more)
+        self.entered, self.begin = threading.Event(), threading.Event()
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        self.entered.set()
+        self.begin.wait(10)
+        yield from super().ask(message)
+
+
+async def test_a_stop_that_came_before_the_answer_began_is_sent_again() -> None:
+    endless = threading.Event()
+    session = SlowToBegin(answer("Never said.", before=[endless]))
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        app.prompt.replace_text("where")
+        await pilot.press("enter")
+        await until(pilot, session.entered.is_set)
+        await pilot.press("escape")
+        await until(pilot, session.cancelled.is_set)
+        session.begin.set()
+        await ready(app, pilot)
+        assert session.asked == ["where"]
+        assert "Never said." not in transcript(app)
+
+
 class Watchful(ScriptedSession):
     """Notes whether a cancel ever met an answer."""
 
