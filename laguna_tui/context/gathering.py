@@ -13,7 +13,7 @@ from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.frame import framed
 from laguna_tui.context.room import whole
-from laguna_tui.context.shortened import Shortening, framed_whole
+from laguna_tui.context.shortened import TOKENS_A_FILE, Shortening, framed_whole
 from laguna_tui.context.sources import Source, Sources
 from laguna_tui.context.tokens import Counter
 from laguna_tui.context.wanted import Exact, Group, Wanted, ranked
@@ -21,8 +21,6 @@ from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, WorkspaceError
 
-# Less than this of a file is not worth its frame and the marks in it.
-_TOKENS_A_FILE = 64
 # Of so many characters for each token of room, nearly everything would be thrown away, and ranking them would take
 # longer than reading what is left.
 _CHARS_A_TOKEN = 128
@@ -112,7 +110,7 @@ class Gathering:
         read = _Files(group, [])
         chars = 0
         for path in self._ordered(group):
-            if self.how.should_stop() or chars > room * _CHARS_A_TOKEN or len(read.sources) * _TOKENS_A_FILE > room:
+            if self.how.should_stop() or chars > room * _CHARS_A_TOKEN or len(read.sources) * TOKENS_A_FILE > room:
                 return read
             source = self._source(path, named=group.folder is None)
             if source is not None and not self._is_present(shown(path), path, framed_whole(source)):

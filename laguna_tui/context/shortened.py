@@ -21,6 +21,8 @@ from laguna_tui.repo.names import shown
 if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
 
+TOKENS_A_FILE = 64
+"""Less than this of a file is not worth its frame and the marks in it."""
 # A file that the user shortens keeps so much: callees of a call that is asked about are still there nearly always.
 KEEP = 0.3
 # A file of fewer lines is its own summary.
@@ -48,7 +50,7 @@ class Shortening:
     def attachments(self, sources: tuple[Source, ...], room: int) -> Gathered:
         """As much of the files as fits; files of which nothing would be left are not among them."""
         heads = [self._head(source) for source in sources]
-        while heads and sum(heads) >= room:
+        while heads and sum(heads) + TOKENS_A_FILE > room:
             heads.pop()
         chosen = sources[: len(heads)]
         if not chosen:
@@ -59,7 +61,8 @@ class Shortening:
         # Only what must not be touched can be too much; the files that matter least go first.
         while made and sum(self.measure(each.text) for each in made) > room:
             made.pop()
-        return Gathered(tuple(made), notes)
+        # Of what is not there nobody needs to know how it was shortened.
+        return Gathered(tuple(made), notes) if made else Gathered()
 
     def whole(self, source: Source) -> Attachment:
         """A file with nothing left out, which the user may have shortened."""

@@ -176,6 +176,23 @@ def test_what_is_whole_fits_and_nothing_smaller_is_left_out(sizes, room):
         assert len(chosen) == len(sizes)
 
 
+@pytest.mark.parametrize("room", range(0, 200, 20))
+def test_a_file_of_which_nothing_fits_is_told_in_one_sentence(attacher, room):
+    gathered = attacher.gather("refund_order in @shop/long.py", room)
+    too_much = ("shop/long.py does not fit in the context that is left; mention less, or some of its lines",)
+    assert bool(gathered.attachments) != (gathered.notes == too_much)
+
+
+def test_a_room_too_small_for_anything_is_not_worth_asking_a_scorer(folder, codebase):
+    asked = []
+    options = AttachOptions(scorer=lambda: asked.append(True))
+    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, options)
+    attacher.gather("@shop/long.py", 70)
+    assert not asked
+    attacher.gather("@shop/long.py", 700)
+    assert asked
+
+
 def test_a_file_is_attached_once_however_often_it_is_mentioned(attacher):
     message = "@shop/cart.py @shop/cart.py:1-3 @ShoppingCart @shop/ @cart.py"
     paths = [each.path for each in attacher.gather(message, ROOM).attachments if each.path == "shop/cart.py"]
