@@ -1,6 +1,6 @@
 """Train the scorer: bfloat16 compute, float32 masters, one thread.
 
-    python scorer_train.py WORK --minutes 30 [--start WORK/scorer.pt]
+    python scorer_train.py WORK --minutes 31 [--start WORK/scorer.pt]
 
 Reads `repos/` and `tokenizer.json` of WORK; writes `WORK/NAME.pt` and prints a log. Stops by the clock, with the
 learning rate at zero. Three losses: the next token (of code, questions and answers), tail attention that must find the
@@ -167,11 +167,11 @@ def main() -> None:
     """Read the command line and train."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
-    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--minutes", type=float, default=31.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=Path)
     parser.add_argument("--name", default="scorer")
-    parser.add_argument("--muon-rate", type=float, default=0.01)
+    parser.add_argument("--muon-rate", type=float, default=0.008)
     parser.add_argument("--adam-rate", type=float, default=2e-3)
     parser.add_argument("--decay", type=float, default=0.8)
     options = parser.parse_args()
