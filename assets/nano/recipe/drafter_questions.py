@@ -16,6 +16,7 @@ from typing import TypedDict
 
 from data import SKILL_SHARES, Generator, load_results
 from questions import TOOL, TRAINED, Skill
+from sources import trained
 from train import corpus_words
 
 SEED = 90210
@@ -48,9 +49,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--chats", type=int, default=6000)
     options = parser.parse_args()
-    manifest = json.loads((Path(__file__).parent / "sources.json").read_text())
-    trained = {source["name"] for source in manifest["packages"] if not source["held_out"]} | {"stdlib"}
-    results = load_results(options.work / "results", trained)
+    results = load_results(options.work / "results", trained(options.work))
     generator = Generator(SEED, results, corpus_words([r.result for r in results]))
     (options.work / "drafter").mkdir(exist_ok=True)
     with (options.work / "drafter" / "asked.jsonl").open("w", encoding="utf-8") as out:

@@ -14,25 +14,15 @@ from pathlib import Path
 
 from scorer_cases import Case, load, report
 
+from laguna_engine.compress.fusion import fuse
 from laguna_engine.compress.lexical import Lexicon
 from laguna_engine.compress.scorer import Scorer
-
-RANKS_FROM = 60  # of reciprocal rank fusion
 
 
 def by_words(case: Case) -> list[float]:
     """The engine's own BM25."""
     lexicon = Lexicon(case.query, case.texts)
     return lexicon.scores([[index] for index in range(len(case.texts))])
-
-
-def fused(*scores: list[float]) -> list[float]:
-    """Reciprocal rank fusion of several scores of the same texts."""
-    total = [0.0] * len(scores[0])
-    for values in scores:
-        for rank, index in enumerate(sorted(range(len(values)), key=lambda i: -values[i])):
-            total[index] += 1 / (RANKS_FROM + rank)
-    return total
 
 
 def main() -> None:
@@ -54,8 +44,8 @@ def main() -> None:
     (options.work / "engine.json").write_text(json.dumps({"attention": attention, "gain": gain}))
     print(report("tail attention", cases, attention))
     print(report("gain", cases, gain))
-    print(report("tail attention + gain", cases, [fused(*pair) for pair in zip(attention, gain, strict=True)]))
-    print(report("words + tail attention + gain", cases, [fused(*t) for t in zip(words, attention, gain, strict=True)]))
+    print(report("tail attention + gain", cases, [fuse([0.0] * len(scores), scores) for scores in found]))
+    print(report("words + tail attention + gain", cases, [fuse(*pair) for pair in zip(words, found, strict=True)]))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """The training corpus: permissively licensed Python, downloaded from PyPI by name and checked against `sources.json`.
 
+    python sources.py WORK [--only NAME ...] [--wheels FOLDER] [--manifest]
+
 Deals in wheels, their licences and their unpacked trees; knows nothing of tokens or models. A wheel whose own
 metadata does not name an accepted licence is refused. Six whole packages are held out: nothing of them is trained on.
 """
 
 from __future__ import annotations
 
+import argparse
 import email
 import hashlib
 import json
@@ -76,23 +79,25 @@ def describe(wheel: Path, name: str) -> Source:
 def download(requirement: str, folder: Path) -> Path:
     """Fetch one wheel without its dependencies; returns its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "-q",
-        "--no-deps",
-        "--only-binary=:all:",
-        "-d",
-        str(folder),
-    ]
-    subprocess.run([*command, requirement], check=True)
+    options = ["-q", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "-d", str(folder)]
+    subprocess.run([sys.executable, "-m", "pip", "download", *options, requirement], check=True)
     project = re.sub(r"[-_.]+", "_", requirement.split("==")[0]).lower()
     return max(
         (w for w in folder.glob("*.whl") if w.name.lower().startswith(project + "-")),
         key=lambda w: w.stat().st_mtime,
     )
+
+
+def wheel_of(name: str, pinned: Source | None, folder: Path) -> Path:
+    """The wheel of a package: the pinned one, from the folder if it is there, or the newest."""
+    if pinned is None:
+        return download(name, folder)
+    wheel = folder / pinned["file"]
+    if not wheel.exists():
+        wheel = download(f"{name}=={pinned['version']}", folder)
+    if hashlib.sha256(wheel.read_bytes()).hexdigest() != pinned["sha256"]:
+        raise SystemExit(f"{wheel.name}: sha256 differs from sources.json; use the platform it was made on")
+    return wheel
 
 
 def unpack(wheel: Path, target: Path) -> None:
@@ -119,29 +124,52 @@ def copy_standard_library(target: Path) -> None:
     shutil.copytree(sysconfig.get_paths()["stdlib"], target, ignore=ignore, dirs_exist_ok=True)
 
 
-def fetch(work: Path) -> list[Source]:
-    """Download, check and unpack everything under `work/repos`; pinned by the manifest where there is one."""
-    pinned: dict[str, Source] = {}
-    if MANIFEST.exists():
-        pinned = {source["name"]: source for source in json.loads(MANIFEST.read_text())["packages"]}
+def manifest() -> dict[str, Source]:
+    """The pinned packages by name; none before the first manifest."""
+    return (
+        {source["name"]: source for source in json.loads(MANIFEST.read_text())["packages"]} if MANIFEST.exists() else {}
+    )
+
+
+def unpacked(work: Path, *, held_out: bool) -> list[str]:
+    """The packages, trained on or held out, that are in the working folder; without the standard library."""
+    return [
+        name for name, one in manifest().items() if one["held_out"] == held_out and (work / "repos" / name).is_dir()
+    ]
+
+
+def trained(work: Path) -> set[str]:
+    """Everything in the working folder that is trained on."""
+    library = {STANDARD_LIBRARY} if (work / "repos" / STANDARD_LIBRARY).is_dir() else set()
+    return {*unpacked(work, held_out=False), *library}
+
+
+def fetch(work: Path, names: list[str], wheels: Path, pinned: dict[str, Source]) -> list[Source]:
+    """Download, check and unpack packages under `work/repos`; the standard library is copied."""
     sources = []
-    for name in TRAINED + HELD_OUT:
-        requirement = f"{name}=={pinned[name]['version']}" if name in pinned else name
-        wheel = download(requirement, work / "wheels")
-        source = describe(wheel, name)
-        if name in pinned and source["sha256"] != pinned[name]["sha256"]:
-            raise SystemExit(f"{wheel.name}: sha256 differs from sources.json; use the platform it was made on")
+    for name in names:
+        if name == STANDARD_LIBRARY:
+            copy_standard_library(work / "repos" / name)
+            continue
+        wheel = wheel_of(name, pinned.get(name), wheels)
         unpack(wheel, work / "repos" / name)
-        sources.append(source)
-    copy_standard_library(work / "repos" / STANDARD_LIBRARY)
+        sources.append(describe(wheel, name))
     return sources
 
 
 def main() -> None:
-    """Fetch into the folder given on the command line and write the manifest."""
-    sources = fetch(Path(sys.argv[1]))
-    stdlib = {"name": STANDARD_LIBRARY, "version": sys.version.split()[0], "licence": "PSF-2.0"}
-    MANIFEST.write_text(json.dumps({"standard_library": stdlib, "packages": sources}, indent=1) + "\n")
+    """Fetch into the folder given on the command line; `--manifest` pins what was fetched."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--only", nargs="+", default=[*TRAINED, *HELD_OUT, STANDARD_LIBRARY], help="these packages")
+    parser.add_argument("--wheels", type=Path, help="where wheels are, or are put; WORK/wheels without it")
+    parser.add_argument("--manifest", action="store_true", help="take the newest versions and write sources.json anew")
+    options = parser.parse_args()
+    pinned = {} if options.manifest else manifest()
+    sources = fetch(options.work, options.only, options.wheels or options.work / "wheels", pinned)
+    if options.manifest:
+        library = {"name": STANDARD_LIBRARY, "version": sys.version.split()[0], "licence": "PSF-2.0"}
+        MANIFEST.write_text(json.dumps({"standard_library": library, "packages": sources}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ border, an identifier has the same tokens after a backtick, a space or a slash, 
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,11 +80,10 @@ def load(work: Path) -> Tokenizer:
 def main() -> None:
     """Train into the working folder given on the command line."""
     from questions import all_prose
+    from sources import trained
 
     work = Path(sys.argv[1])
-    manifest = json.loads((Path(__file__).parent / "sources.json").read_text())
-    names = {source["name"] for source in manifest["packages"] if not source["held_out"]} | {"stdlib"}
-    tokenizer = train(python_texts(work / "repos", names), all_prose())
+    tokenizer = train(python_texts(work / "repos", trained(work)), all_prose())
     tokenizer.save(str(work / "tokenizer.json"))
 
 
