@@ -5,6 +5,7 @@ exception is the user's: `change` renders the conversation again with some block
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from laguna_engine.chat.messages import ToolSpec
@@ -47,12 +48,12 @@ class Conversation:
         self._family = family
         self._tools = tools
         self._thinking = thinking
-        self._prompt = prompt
         self._heard: list[Said | Heard] = []
         self.use_vocabulary(vocabulary)
         self.files = FilesRead()
         self.stop_tokens = self._renderer.stop_tokens
-        self.transcript = self._rendered(())
+        self.transcript = Transcript()
+        self.transcript.append(Role.SYSTEM, self._renderer.system(prompt, tools), "system prompt and tools")
 
     def use_vocabulary(self, vocabulary: Tokenizer) -> None:
         """Go on with this vocabulary, which is that of the same model opened again."""
@@ -125,21 +126,24 @@ class Conversation:
 
     def pieces(self) -> list[Piece]:
         """The transcript's blocks in order. Any thread."""
-        system, *others = self.transcript.blocks
+        return self._pieces(self.transcript)
+
+    def changed(self, places: Mapping[int, Place]) -> TokenView:
+        """What the conversation would be with these blocks in these places."""
+        return self._with(self._placed(places)).tokens
+
+    def change(self, places: Mapping[int, Place]) -> None:
+        """Put blocks into other places, from the next message on. Those that are never touched stay as they are."""
+        heard = self._placed(places)
+        self.transcript, self._heard = self._with(heard), heard
+
+    def _pieces(self, transcript: Transcript) -> list[Piece]:
+        system, *others = transcript.blocks
         owned = zip(others, self._owners(), strict=False)
         return [
             Piece(0, system, None),
             *(Piece(number, block, *owner) for number, (block, owner) in enumerate(owned, 1)),
         ]
-
-    def changed(self, places: Mapping[int, Place]) -> TokenView:
-        """What the conversation would be with these blocks in these places."""
-        return self._rendered(self._placed(places)).tokens
-
-    def change(self, places: Mapping[int, Place]) -> None:
-        """Put blocks into other places, from the next message on. Those that are never touched stay as they are."""
-        self._heard = self._placed(places)
-        self.transcript = self._rendered(self._heard)
 
     def _owners(self) -> Iterator[tuple[Said | Heard, int, int]]:
         """What was said, its number and the number of its part, for every block but the first."""
@@ -148,19 +152,26 @@ class Conversation:
             yield from ((each, item, part) for part in range(parts))
 
     def _placed(self, places: Mapping[int, Place]) -> list[Said | Heard]:
-        heard = list(self._heard)
-        for piece in self.pieces():
+        pieces, heard = self.pieces(), list(self._heard)
+        for piece in pieces:
             said, wanted = heard[piece.item] if piece.said else None, places.get(piece.number)
             if isinstance(said, Said) and wanted is not None:
                 heard[piece.item] = said.placed(piece.part, wanted)
         return heard
 
-    def _rendered(self, heard: Sequence[Said | Heard]) -> Transcript:
-        transcript = Transcript()
-        opening = self._renderer.system(self._prompt, self._tools)
-        transcript.append(Role.SYSTEM, opening, "system prompt and tools")
-        for each in heard:
-            self._add(transcript, each)
+    def _with(self, heard: Sequence[Said | Heard]) -> Transcript:
+        """The conversation with this instead of what was said: what stays keeps its tokens, the rest is rendered."""
+        before, transcript = self.transcript, Transcript()
+        tokens = before.tokens
+        # A turn that runs meanwhile may have said more than was heard until then.
+        pieces = (piece for piece in self._pieces(before) if piece.item < len(heard))
+        for item, owned in groupby(pieces, key=lambda piece: piece.item):
+            first, *others = owned
+            if first.said is None or first.said is heard[item]:
+                for block in (first.block, *(piece.block for piece in others)):
+                    transcript.append(block.role, tokens[block.start : block.end], block.label)
+            else:
+                self._add(transcript, heard[item])
         return transcript
 
     def _add(self, transcript: Transcript, each: Said | Heard) -> None:

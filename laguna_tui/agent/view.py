@@ -71,9 +71,10 @@ def _fixed(piece: Piece, decode: Callable[[Sequence[int]], str]) -> tuple[BlockK
     if isinstance(said, Heard):
         return BlockKind.ANSWER, _answer(decode(said.tokens)) or piece.block.label, "what the model said"
     if said.answer is not None:
-        return BlockKind.ANSWER, _short(said.answer.text) or piece.block.label, "what the model said"
+        calls = " ".join(f"calls {call.name}" for call in said.answer.calls[:1])
+        return BlockKind.ANSWER, _short(said.answer.text) or calls or piece.block.label, "what the model said"
     if said.attachments and piece.part == 0:
-        return BlockKind.MESSAGE, "folder, date and git", "always there"
+        return BlockKind.MESSAGE, "folder, date and git" if said.opening else "your message begins", "always there"
     return BlockKind.MESSAGE, _short(said.text), "your words"
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from laguna_engine.chat.messages import AssistantMessage, ToolCall
 from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
 from laguna_tui.agent.conversation import Conversation
@@ -84,6 +85,32 @@ def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(conversation, v
     call = "<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>total</arg_value>\n</tool_call>"
     conversation.close_turn(vocabulary.tokenize(f"\n{call}\n</assistant>", special=True))
     assert [block.title for block in view()][1:] == ["Where?", "calls search total"]
+
+
+def test_answers_to_another_model_are_called_the_same(conversation, view):
+    call = ToolCall("search", {"pattern": "total"})
+    answers = AssistantMessage("A shop."), AssistantMessage("", "Where is it?", (call,))
+    conversation.retell([Said(Role.ASSISTANT, "answer", answer=answer) for answer in answers])
+    assert [block.title for block in view()][1:] == ["A shop.", "calls search"]
+
+
+def test_only_the_first_message_tells_of_the_folder(asks, conversation, view):
+    asks(conversation, "What is this?", attached())
+    conversation.add_message(Said(Role.USER, "message", "And this?", attachments=(attached("b.py"),)))
+    titles = [block.title for block in view() if block.kind is BlockKind.MESSAGE]
+    assert titles == ["folder, date and git", "What is this?", "your message begins", "And this?"]
+
+
+def test_a_change_renders_nothing_again_that_is_not_changed(asks, conversation):
+    asks(conversation, "What is this?", attached())
+    conversation.add_result("one line", "read cart.py")
+    before, blocks_before = list(conversation.tokens), conversation.transcript.blocks
+    rendered = []
+    conversation._add = lambda transcript, each: rendered.append(each)
+    conversation.change({5: Place.DROPPED})
+    assert [each.text for each in rendered] == ["one line"]
+    assert conversation.transcript.blocks == blocks_before[:5]
+    assert list(conversation.tokens) == before[: blocks_before[4].end]
 
 
 def test_cached_tokens_are_counted_from_the_start(asks, conversation, view):
