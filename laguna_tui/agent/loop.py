@@ -21,6 +21,7 @@ from laguna_tui.agent.turn import AgentOptions, Generated, Parts, Turn
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.attachment import Attachment
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Place
+from laguna_tui.context.tokens import Counter
 from laguna_tui.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
 
 
@@ -49,7 +50,7 @@ class Agent:
             attacher: brings along what a message mentions; None attaches nothing.
         """
         self._engine = engine
-        self._vocabulary = vocabulary
+        self._use_vocabulary(vocabulary)
         self._family = family
         self._toolbox = toolbox
         self._options = options or AgentOptions()
@@ -84,7 +85,8 @@ class Agent:
 
     def use_engine(self, engine: Engine, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
         """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
-        self._engine, self._vocabulary, self._attacher = engine, vocabulary, attacher
+        self._engine, self._attacher = engine, attacher
+        self._use_vocabulary(vocabulary)
         self.conversation.use_vocabulary(vocabulary)
 
     def said(self) -> tuple[Said, ...]:
@@ -111,7 +113,8 @@ class Agent:
         conversation.retell(said)
         for text in self.conversation.files.texts:
             conversation.files.add(text, vocabulary.tokenize(text, special=False))
-        self._engine, self._vocabulary, self._family, self._options = engine, vocabulary, family, options
+        self._engine, self._family, self._options = engine, family, options
+        self._use_vocabulary(vocabulary)
         self._toolbox, self._attacher = toolbox, attacher
         self.conversation, self._last, self._read = conversation, None, 0
 
@@ -187,7 +190,14 @@ class Agent:
         self._note_read()
 
     def _outlook(self) -> Outlook:
-        return Outlook(self._engine, self._vocabulary, self.conversation, self._attacher, self._opening_now, self._read)
+        return Outlook(
+            self._engine, self._vocabulary, self.conversation, self._count,
+            self._attacher, self._opening_now, self._read,
+        )  # fmt: skip
+
+    def _use_vocabulary(self, vocabulary: Tokenizer) -> None:
+        self._vocabulary = vocabulary
+        self._count = Counter(lambda text: len(vocabulary.tokenize(text, special=False)))
 
     def _opening_now(self) -> str:
         """What stands before the first question: asked for once, so that what was read ahead stays right."""

@@ -18,6 +18,7 @@ from laguna_tui.context.attach import Attacher
 from laguna_tui.context.attachment import Attachment, Gathered
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Place
 from laguna_tui.context.mentions import mentions
+from laguna_tui.context.tokens import Counter
 
 # Of the room that is left, what is attached may take so much: the rest is for tools and the answer.
 ATTACHED_SHARE = 0.6
@@ -28,6 +29,7 @@ LOOKS_UP = "this model is too small to read files beside a question, so it looks
 class Outlook:
     """A conversation, and what answers it.
 
+    count: the tokens of a text, remembered.
     attacher: None for a model that cannot read what is attached, and looks up itself what a message names.
     opening: what stands before the first words of all. read: tokens of the conversation that were in the KV cache once;
     what of them is not there any more has to be computed again.
@@ -36,6 +38,7 @@ class Outlook:
     engine: Engine
     vocabulary: Tokenizer
     conversation: Conversation
+    count: Counter
     attacher: Attacher | None
     opening: Callable[[], str]
     read: int
@@ -72,7 +75,7 @@ class Outlook:
         preview = self.engine.preview(self.conversation.tokens)
         # The last token of a prompt is always computed anew, which nobody counts as a change.
         cached = preview.cached + (preview.new == 1)
-        return blocks(self.conversation, cached, self._count, self._text)
+        return blocks(self.conversation, cached, self.count, self._text)
 
     def block_text(self, number: int) -> BlockText:
         """One block's text; IndexError when there is no such block."""
@@ -95,11 +98,8 @@ class Outlook:
 
     def _room(self, message: str) -> int:
         """Tokens that attachments may take."""
-        free = self.engine.n_ctx - len(self.conversation.tokens) - self._count(message) - ANSWER_ROOM
+        free = self.engine.n_ctx - len(self.conversation.tokens) - self.count(message) - ANSWER_ROOM
         return int(max(0, free) * ATTACHED_SHARE)
-
-    def _count(self, text: str) -> int:
-        return len(self.vocabulary.tokenize(text, special=False))
 
     def _text(self, tokens: Sequence[int]) -> str:
         return b"".join(map(self.vocabulary.piece, tokens)).decode("utf-8", errors="replace")

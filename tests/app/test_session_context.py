@@ -203,3 +203,13 @@ def test_a_long_file_is_shortened_with_the_scorers_help_and_says_so(session, fol
     assert "return value * 124\n" in text.before
     assert len(text.after) < len(text.before) / 2
     assert "attention" in file.why
+
+
+def test_looking_at_the_context_again_counts_nothing_again(opened, monkeypatch):
+    list(opened.ask("What does @cart.py do?"))
+    (file,) = [block.number for block in opened.blocks() if block.kind is BlockKind.FILE]
+    opened.change({file: Place.SHORTENED})
+    before, vocabulary = opened.blocks(), opened._parts.engine.vocab
+    assert before[file].tokens < before[file].whole
+    monkeypatch.setattr(vocabulary, "tokenize", lambda text, special: pytest.fail(f"counted: {text}"))
+    assert opened.blocks() == before
