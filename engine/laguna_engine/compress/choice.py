@@ -39,13 +39,19 @@ class Choice:
         self.kept[number] = dict.fromkeys(range(len(self._documents[number].spans)), why)
 
     def fill(self, items: Iterable[Item]) -> None:
-        """Take items while there is room, the outline within its share."""
+        """Take items while there is room, the outline within its share. Ends early when not even the heads of what is
+        asked for fit: what nobody asked for would look like the answer."""
         outline = _OUTLINE_SHARE * self._left
+        refused = False
         for item in items:
+            if refused and item.phase >= Phase.OUTLINE:
+                break
             limit = min(self._left, outline) if item.phase is Phase.OUTLINE else self._left
             cost = self._take(item, limit)
             if item.phase is Phase.OUTLINE:
                 outline -= cost
+            if item.phase is Phase.ASKED_HEAD:
+                refused = refused or not self.kept[item.document].keys() & set(item.spans)
 
     def mark_missing(self) -> None:
         """Say of the documents of which nothing is kept that they are there, while there is room."""

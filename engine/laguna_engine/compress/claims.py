@@ -43,6 +43,12 @@ class Claims:
     def __init__(self) -> None:
         self.units: dict[Place, Claim] = {}
         self.spans: dict[tuple[int, int], Claim] = {}
+        self._claimed: dict[int, list[int]] = {}
+
+    def spans_of(self, document: int) -> Iterator[tuple[int, Claim]]:
+        """The spans of one document that are claimed."""
+        for span in self._claimed.get(document, ()):
+            yield span, self.spans[document, span]
 
     def unit(self, place: Place, value: float, why: Why) -> None:
         """Claim a unit."""
@@ -52,6 +58,8 @@ class Claims:
     def span(self, document: int, span: int, value: float, why: Why) -> None:
         """Claim a span."""
         if value > self.spans.get((document, span), Claim(0.0, why)).value:
+            if (document, span) not in self.spans:
+                self._claimed.setdefault(document, []).append(span)
             self.spans[document, span] = Claim(value, why)
 
 
@@ -79,7 +87,7 @@ def claims(
     _claim_uses(found, documents, known)
     for number, document in enumerate(documents):
         if document.protected:
-            for name in {name for unit in document.units for name in unit.refers}:
+            for name in sorted({name for unit in document.units for name in unit.refers}):
                 _claim_name(found, known, Mention(name, 1.0), number, EDITED, Why.EDITED)
         else:
             _claim_untouched(found, number, document)
@@ -105,14 +113,19 @@ def _claim_uses(found: Claims, documents: Sequence[Document], known: Definitions
         for place, claim in found.units.items()
         if claim.why is Why.NAMED
     }
-    for (number, index), claim in list(found.spans.items()):
+    for (number, index), claim in found.spans.items():
         span = documents[number].spans[index]
         text = documents[number].text[span.start : span.stop]
         names = frozenset(re.findall(r"[^\W\d]\w+", text)) & documents[number].units[span.unit].refers
         using.setdefault(Place(number, span.unit), (claim.value / ANSWER, names))
-    for place, (strength, names) in list(using.items()):
+    # What a name means depends on the file alone: of a thousand definitions that use it, only the surest one counts.
+    strengths: dict[tuple[str, int], float] = {}
+    for place, (strength, names) in using.items():
         for name in names:
-            _claim_name(found, known, Mention(name, strength), place.document, CALLED, Why.CALLED)
+            key = name, place.document
+            strengths[key] = max(strengths.get(key, 0.0), strength)
+    for (name, number), strength in sorted(strengths.items()):
+        _claim_name(found, known, Mention(name, strength), number, CALLED, Why.CALLED)
 
 
 def _claim_answers(found: Claims, documents: Sequence[Document], lexicon: Lexicon, starts: Sequence[int]) -> None:
@@ -139,7 +152,8 @@ def _best_share(text: str, lexicon: Lexicon) -> float:
     for line in text.splitlines():
         for left in _lefts(line[:_LINE_CHARS]):
             said = words(left)
-            asked = {word for word in said if word in lexicon.asked}
+            # In their order: sums of floats in a set's order differ from one process to the next.
+            asked = dict.fromkeys(word for word in said if word in lexicon.asked)
             # A key says little besides; a sentence that speaks of it says more.
             tight = (1.0 + len(asked) / len(said)) / 2.0 if said else 0.0
             best = max(best, tight * sum(lexicon.rarity[word] for word in asked))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from laguna_engine.compress.choice import Choice, Costs
 from laguna_engine.compress.document import Document, Role
 from laguna_engine.compress.elision import NAMES, marker, render
-from laguna_engine.compress.items import Catalogue, Item
+from laguna_engine.compress.items import Catalogue, Item, Phase, phase_of
 from laguna_engine.compress.meter import Meter
 from laguna_engine.compress.ranking import Ranking, rank
 from laguna_engine.compress.result import Compression, Dropped, Kept, Part, Scores, SpanScorer, Why
@@ -24,7 +24,7 @@ _CORRECTIONS = 3
 _CLOSE = 0.97
 _SMALLER = 0.9
 _CAUTION = 0.99
-_PATHS = 5
+_SEVERAL = 5
 # What stands for documents that are gone says fewer names when it would take more of the budget than this.
 _MARKS_SHARE = 0.1
 
@@ -56,7 +56,7 @@ def compress(
     ranking = rank(documents, query, scorer, should_stop)
     parts = _settled(documents, ranking, budget, meter)
     after = sum(part.tokens_after for part in parts)
-    notes = (*ranking.notes, *_notes(parts, budget, after))
+    notes = (*ranking.notes, *_notes(parts, ranking, budget, after))
     by = BY_MODEL if ranking.scored else BY_WORDS
     return Compression(parts, budget, sum(before), after, by, time.monotonic() - began, notes)
 
@@ -162,14 +162,29 @@ def _whole(document: Document, tokens: int) -> Part:
     return Part(document, document.text, kept, (), tokens, tokens, ((0, 0, len(document.text)),))
 
 
-def _notes(parts: Sequence[Part], budget: int, after: int) -> Iterator[str]:
+def _notes(parts: Sequence[Part], ranking: Ranking, budget: int, after: int) -> Iterator[str]:
     """What the user should know of a result that is not what was asked for."""
     if after > budget:
         yield f"What must not be shortened takes {after:,} tokens; {budget:,} were asked for."
+    asked = list(dict.fromkeys(_asked_in_vain(parts, ranking)))
+    if asked:
+        yield f"There is no room for {_several(asked)}, which the question names; allow more than {budget:,} tokens."
     heads = sum(dropped.span.role is Role.OUTLINE for part in parts for dropped in part.dropped)
     if heads:
         yield f"{heads:,} signatures and imports did not fit either."
     silent = [part.document.path for part in parts if part.dropped and not part.text]
     if silent:
-        more = f" and {len(silent) - _PATHS} more" if len(silent) > _PATHS else ""
-        yield f"Nothing is left of {', '.join(silent[:_PATHS])}{more}."
+        yield f"Nothing is left of {_several(silent)}."
+
+
+def _asked_in_vain(parts: Sequence[Part], ranking: Ranking) -> Iterator[str]:
+    """The names of definitions that the question asks for, and of which nothing is there."""
+    shown = {(number, kept.span.unit) for number, part in enumerate(parts) for kept in part.kept}
+    for place, claim in ranking.claims.units.items():
+        if claim.why is Why.NAMED and phase_of(claim) is Phase.ASKED and place not in shown:
+            yield parts[place.document].document.units[place.unit].name
+
+
+def _several(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SEVERAL} more" if len(names) > _SEVERAL else ""
+    return ", ".join(names[:_SEVERAL]) + more

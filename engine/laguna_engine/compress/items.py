@@ -28,12 +28,15 @@ _STATEMENT_FACTORS = 0.5, 1.5
 
 
 class Phase(IntEnum):
-    """What is chosen first: what the question asks for, what that or an edited file uses, heads, everything else."""
+    """What is chosen first: what the question asks for, the heads of what of that did not fit, the same for what that
+    or an edited file uses, all heads, everything else."""
 
     ASKED = 0
-    USED = 1
-    OUTLINE = 2
-    REST = 3
+    ASKED_HEAD = 1
+    USED = 2
+    USED_HEAD = 3
+    OUTLINE = 4
+    REST = 5
 
 
 class Item(NamedTuple):
@@ -46,10 +49,14 @@ class Item(NamedTuple):
     why: Why
 
 
-def _phase(claim: Claim) -> Phase:
+_HEADS = {Phase.ASKED: Phase.ASKED_HEAD, Phase.USED: Phase.USED_HEAD}
+
+
+def phase_of(claim: Claim) -> Phase:
+    """When a claim is met. A name with two definitions (a getter and a setter, say) asks for both."""
     if claim.value < _FIRST_VALUE:
         return Phase.REST
-    return Phase.ASKED if claim.value > CALLED else Phase.USED
+    return Phase.ASKED if claim.value >= CALLED and claim.why is not Why.CALLED else Phase.USED
 
 
 class Catalogue:
@@ -67,13 +74,12 @@ class Catalogue:
         for unit, spans in enumerate(self._own):
             if spans:
                 yield from self._unit(unit, spans)
-        for (number, span), claim in self._ranking.claims.spans.items():
-            if number == self._number:
-                yield self._item(_phase(claim), claim.value, (span,), claim.why)
-                # The line must come; the definition that it is in stays whole where there is room.
-                own = self._own[self._document.spans[span].unit]
-                if self._is_whole(own, claimed=False):
-                    yield self._item(_phase(claim), claim.value, tuple(own), Why.HEAD)
+        for span, claim in self._ranking.claims.spans_of(self._number):
+            yield self._item(phase_of(claim), claim.value, (span,), claim.why)
+            # The line must come; the definition that it is in stays whole where there is room.
+            own = self._own[self._document.spans[span].unit]
+            if self._is_whole(own, claimed=False):
+                yield self._item(phase_of(claim), claim.value, tuple(own), Why.HEAD)
 
     def _unit(self, unit: int, spans: list[int]) -> Iterator[Item]:
         claim = self._ranking.claims.units.get(Place(self._number, unit))
@@ -84,12 +90,18 @@ class Catalogue:
         phase, why = Phase.REST, Why.SCORE
         if claim is not None:
             value, why = value + claim.value, claim.why
-            phase = _phase(claim)
+            phase = phase_of(claim)
+            if phase in _HEADS:
+                yield self._item(_HEADS[phase], value, self._head(outline or tuple(spans)), why)
         whole = self._item(phase, value, tuple(spans), why)
         if self._is_whole(spans, claimed=claim is not None):
             yield whole
         else:
             yield from self._statements(whole)
+
+    def _head(self, outline: tuple[int, ...]) -> tuple[int, ...]:
+        """What to show of a definition at least: its outline, or how that begins if it is as large as anything."""
+        return outline if sum(self._costs[index] for index in outline) <= _CLAIMED_SHARE * self._room else outline[:1]
 
     def _is_whole(self, spans: list[int], *, claimed: bool) -> bool:
         if len(spans) == 1:

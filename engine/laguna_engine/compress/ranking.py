@@ -55,7 +55,7 @@ def rank(
     for own in groups:
         units.append(fused[at : at + len(own)])
         at += len(own)
-    spans = [_relative(document, singles[start:]) for document, start in zip(documents, starts, strict=False)]
+    spans = [_relative(document, singles[a:b]) for document, (a, b) in zip(documents, pairwise(starts), strict=True)]
     found = claims(documents, query, known, lexicon, starts, nearness)
     return Ranking(units, spans, found, scores is not None, notes)
 
@@ -67,7 +67,8 @@ def _used(documents: Sequence[Document], known: Definitions, values: Sequence[fl
     best = sorted((index for index, value in enumerate(values) if value > 0.0), key=lambda index: -values[index])
     for index in best[:_USERS]:
         user = places[index]
-        for name in documents[user.document].units[user.unit].refers:
+        # Sorted: sums of floats in a set's order differ from one process to the next.
+        for name in sorted(documents[user.document].units[user.unit].refers):
             found = known.find(Mention(name, 1.0), user.document)
             for place in found:
                 if place != user:
@@ -90,10 +91,10 @@ def _names(documents: Sequence[Document]) -> list[str]:
 
 def _relative(document: Document, scores: Sequence[float]) -> list[float]:
     best = [0.0] * len(document.units)
-    for span, score in zip(document.spans, scores, strict=False):
+    for span, score in zip(document.spans, scores, strict=True):
         best[span.unit] = max(best[span.unit], score)
     return [
-        score / best[span.unit] if best[span.unit] else 0.0 for span, score in zip(document.spans, scores, strict=False)
+        score / best[span.unit] if best[span.unit] else 0.0 for span, score in zip(document.spans, scores, strict=True)
     ]
 
 
