@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from laguna_engine.ggml.device import Device
-from laguna_engine.llama.options import physical_cores
+from laguna_engine.llama.options import all_cores_but_one
 from laguna_engine.options import EngineOptions, Speculation
 from laguna_tui.settings import Settings
 
@@ -38,8 +38,7 @@ def unplanned(options: EngineOptions, settings: Settings) -> tuple[EngineOptions
     if size >= SMALL_BYTES:
         return None
     if settings.threads is None:
-        # One core stays free: when llama.cpp has all of them, whatever else runs stops it again and again.
-        options = replace(options, threads=max(1, physical_cores() - 1))
+        options = replace(options, threads=all_cores_but_one())
     return options, Told((summary(options, gpus=gpus), _FITS_ANYWHERE.format(max(1, round(size / 1e6)))))
 
 

@@ -62,8 +62,9 @@ def open_scorer(settings: Settings, store: Store | None = None) -> "Scorer | Non
     if path is None:
         return None
     from laguna_engine.compress.scorer import Scorer
+    from laguna_engine.llama.options import all_cores_but_one
 
-    return Scorer.open(path, threads=settings.threads or 0)
+    return Scorer.open(path, threads=all_cores_but_one() if settings.threads is None else settings.threads)
 
 
 def scorer_path(settings: Settings, store: Store | None = None) -> Path | None:

@@ -66,3 +66,9 @@ def physical_cores() -> int:
     physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
     return max(1, min(physical, allowed))
+
+
+def all_cores_but_one() -> int:
+    """Threads for who shares the machine, at least 1: llama.cpp's wait for each other after every step, so whatever else
+    runs on one of their cores stops them all again and again."""
+    return max(1, physical_cores() - 1)

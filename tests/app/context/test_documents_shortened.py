@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.compress.result import Scores
-from laguna_tui.context.shorten import scorer_path, shorten
+from laguna_engine.compress.scorer import Scorer
+from laguna_engine.llama import options
+from laguna_tui.context.shorten import open_scorer, scorer_path, shorten
 from laguna_tui.errors import UserError
 from laguna_tui.models.store import Store
 from laguna_tui.settings import Settings
@@ -64,3 +66,14 @@ def test_a_file_is_taken_as_it_is(store, tmp_path):
     file = tmp_path / "own.gguf"
     file.write_bytes(b"GGUF")
     assert scorer_path(replace(Settings(), scorer=str(file)), store) == file
+
+
+@pytest.mark.parametrize(("asked", "cores", "threads"), [(None, 8, 7), (None, 1, 1), (3, 8, 3), (0, 8, 0)])
+def test_a_scorer_leaves_a_core_to_others_unless_told_how_many_to_use(monkeypatch, tmp_path, asked, cores, threads):
+    opened = []
+    monkeypatch.setattr(options, "physical_cores", lambda: cores)
+    monkeypatch.setattr(Scorer, "open", lambda path, **how: opened.append(how["threads"]))
+    file = tmp_path / "own.gguf"
+    file.write_bytes(b"GGUF")
+    open_scorer(replace(Settings(), scorer=str(file), threads=asked))
+    assert opened == [threads]
