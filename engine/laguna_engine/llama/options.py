@@ -69,6 +69,6 @@ def physical_cores() -> int:
 
 
 def all_cores_but_one() -> int:
-    """Threads for who shares the machine, at least 1: llama.cpp's wait for each other after every step, so whatever else
-    runs on one of their cores stops them all again and again."""
+    """Threads for who shares the machine, at least 1: llama.cpp's wait for each other after every step, so whatever
+    else runs on one of their cores stops them all again and again."""
     return max(1, physical_cores() - 1)
