@@ -1,21 +1,25 @@
 """Parsing many files in worker processes; few files here, because starting a worker takes longer than parsing them.
 
 Results come in any order. A file that ends its worker process (a fault in a grammar) costs only itself: it comes back
-as None in `Outcome.parsed`, and `refused` is set.
+as None in `Outcome.parsed`, and `refused` is set. When no worker can be started at all, no file is to blame.
 """
 
 import faulthandler
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import NamedTuple
 
+from laguna_tui.errors import UserError
 from laguna_tui.repo.parsing import Parsed, Task, parse_file
 
 # Below so many files, one process is faster than two that have to start first.
@@ -32,6 +36,7 @@ _MAX_WORKERS = 8
 # Between two looks at whether the user stopped.
 _POLL_S = 0.1
 _NICE = 5
+NO_WORKERS = "no process can be started to read the files with; free some memory, or allow more processes (ulimit -u)"
 # In a worker: set once nobody wants its results any more.
 _ended: Event | None = None
 
@@ -59,6 +64,9 @@ def parse_all(
 
     Args:
         workers: how many processes; None chooses by the number of tasks.
+
+    Raises:
+        UserError: no worker can be started.
     """
     count = worker_count(len(tasks)) if workers is None else workers
     if count == 0:
@@ -70,6 +78,11 @@ def parse_all(
     batches = [list(tasks[at : at + _BATCH_FILES]) for at in range(0, len(tasks), _BATCH_FILES)]
     broken: list[list[Task]] = []
     yield from _in_processes(root, batches, count, should_stop, broken)
+    unstarted: list[list[Task]] = []
+    if broken:
+        yield from _in_processes(root, [[]], 1, should_stop, unstarted)
+    if unstarted:
+        raise UserError(NO_WORKERS)
     # One file at a time in one worker: whichever breaks it now is the one at fault.
     for task in (task for batch in broken for task in batch):
         if should_stop():
@@ -96,6 +109,7 @@ def _in_processes(
 ) -> Iterator[Outcome]:
     """The batches' outcomes; those that were lost with their worker are added to `broken`."""
     # Forked workers would inherit the engine's threads and locks in whatever state they are.
+    _start_tracker()
     context = multiprocessing.get_context("spawn")
     ended = context.Event()
     pool = ProcessPoolExecutor(workers, context, _in_worker, (ended,))
@@ -117,6 +131,22 @@ def _in_processes(
     finally:
         ended.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_tracker() -> None:
+    """Start what Python keeps beside its worker processes, also where stderr stands for no file.
+
+    A screen puts its own stderr in place, whose number is -1; the tracker is to inherit it, and cannot be started.
+    """
+    seen = sys.stderr
+    # One without a number at all is no trouble.
+    with suppress(AttributeError, OSError, ValueError):
+        if seen.fileno() < 0:
+            sys.stderr = sys.__stderr__
+            try:
+                resource_tracker.ensure_running()
+            finally:
+                sys.stderr = seen
 
 
 def _submitted(
