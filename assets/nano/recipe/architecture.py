@@ -66,7 +66,7 @@ def all_experts(experts: nn.Module, hidden: Tensor, chosen: Tensor, weights: Ten
     """
     number, width = experts.num_experts, experts.intermediate_dim
     gate_up = functional.linear(hidden, experts.gate_up_proj.flatten(0, 1)).view(-1, number, 2, width)
-    routed = torch.zeros(hidden.shape[0], number, dtype=hidden.dtype).scatter(1, chosen, weights)
+    routed = hidden.new_zeros(hidden.shape[0], number).scatter(1, chosen, weights)
     inner = functional.silu(gate_up[:, :, 0]) * gate_up[:, :, 1] * routed[..., None]
     return functional.linear(inner.flatten(1), experts.down_proj.transpose(0, 1).flatten(1))
 
@@ -100,12 +100,12 @@ class SharedPrefix:
         return torch.cat([head_key, key], 2), torch.cat([head_value, value], 2)
 
 
-def masks(queries: int, before: int) -> dict[str, Tensor]:
+def masks(queries: int, before: int, device: torch.device | None = None) -> dict[str, Tensor]:
     """Boolean masks [queries, keys] by layer type, for `before` header positions followed by `queries` own ones."""
     seen = min(before, WINDOW - 1)
-    row = torch.arange(queries)[:, None]
-    full = torch.arange(before + queries)[None] - before <= row
-    column = torch.arange(seen + queries)[None] - seen
+    row = torch.arange(queries, device=device)[:, None]
+    full = torch.arange(before + queries, device=device)[None] - before <= row
+    column = torch.arange(seen + queries, device=device)[None] - seen
     return {"full_attention": full, "sliding_attention": (column <= row) & (row - column < WINDOW)}
 
 

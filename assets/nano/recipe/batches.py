@@ -1,6 +1,6 @@
 """Training batches: chats of like length side by side, after one shared header.
 
-Deals in padded tensors; a batch has about BATCH_TOKENS tokens whatever the length of its rows.
+Deals in padded tensors; a batch has about as many tokens as asked for, whatever the length of its rows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from tokenizer import PAD_ID
 from tokenizers import Tokenizer
 from torch import Tensor
 
-BATCH_TOKENS = 2048
-POOL = 96  # chats sorted by length together; larger wastes less padding and mixes less
+BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}
+"""By device; a GPU is idle on small ones."""
+POOL = 96  # chats sorted by length together, for each 2,048 tokens; larger wastes less padding and mixes less
 LONGEST = 1500  # tokens after the header: three ordinary turns, or two long results
 TURNS = ([1, 2, 3, 4], [60, 22, 12, 6])
 ROUND = 16  # lengths are padded to a multiple, for few distinct shapes
@@ -29,6 +30,10 @@ class Batch:
     inputs: Tensor
     targets: Tensor
     weights: Tensor
+
+    def to(self, device: torch.device) -> Batch:
+        """The same, there."""
+        return Batch(*(part.to(device, non_blocking=True) for part in (self.inputs, self.targets, self.weights)))
 
 
 def collate(rows: list[tuple[list[int], list[float]]]) -> Batch:
@@ -43,16 +48,17 @@ def collate(rows: list[tuple[list[int], list[float]]]) -> Batch:
     return Batch(ids[:, :-1].contiguous(), ids[:, 1:].contiguous(), weights[:, 1:].contiguous())
 
 
-def stream(generator: Generator, tokenizer: Tokenizer, seed: int) -> Iterator[Batch]:
-    """Batches without end."""
+def stream(generator: Generator, tokenizer: Tokenizer, seed: int, size: int) -> Iterator[Batch]:
+    """Batches of about `size` tokens, without end."""
     rng = random.Random(seed)
+    pool = POOL * size // BATCH_TOKENS["cpu"]
     while True:
-        chats = [generator.chat(rng.choices(*TURNS)[0]) for _ in range(POOL)]
+        chats = [generator.chat(rng.choices(*TURNS)[0]) for _ in range(pool)]
         rows = sorted((encode(tokenizer, chat) for chat in chats), key=lambda row: len(row[0]))
         rows = [row for row in rows if 4 < len(row[0]) <= LONGEST and any(row[1])]
         batches: list[list[tuple[list[int], list[float]]]] = [[]]
         for row in rows:
-            if batches[-1] and (len(batches[-1]) + 1) * len(row[0]) > BATCH_TOKENS:
+            if batches[-1] and (len(batches[-1]) + 1) * len(row[0]) > size:
                 batches.append([])
             batches[-1].append(row)
         rng.shuffle(batches)

@@ -1,15 +1,17 @@
 """Run the app's own tools over every repository of the corpus, once, and keep what they print.
 
+    python collect.py WORK [--searches 260] [--finds 60]
+
 Deals in tool calls and their results. Training and evaluation read these files, so the model only ever sees text
 that the app's tools really produce.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import random
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -42,34 +44,39 @@ def used_names(repository: Path) -> Iterator[str]:
                 yield line.split(" import ")[1].split(",")[0].split(" as ")[0].strip()
 
 
-def file_patterns(repository: Path, rng: random.Random) -> list[str]:
+def file_patterns(repository: Path, rng: random.Random, number: int = FINDS) -> list[str]:
     """Files as people name them: the stem with its suffix, with its folder, or the whole path."""
     files = [path.relative_to(repository).as_posix() for path in sorted(repository.rglob("*.py"))]
-    chosen = rng.sample(files, min(len(files), FINDS))
+    chosen = rng.sample(files, min(len(files), number))
     return ["/".join(path.split("/")[-rng.choice([1, 1, 2, 3, 9]) :]) for path in chosen]
 
 
-def collect(repository: Path, search: Tool, find: Tool) -> list[dict[str, str]]:
+def collect(repository: Path, search: Tool, find: Tool, searches: int, finds: int) -> list[dict[str, str]]:
     """A sample of searches and finds in one repository."""
     rng = random.Random(f"{SEED}{repository.name}")
     defined = sorted({name for name in defined_names(repository) if not name.startswith("__") and name.isascii()})
     foreign = sorted(set(used_names(repository)) - set(defined) - {"*"})
-    names = rng.sample(defined, min(len(defined), SEARCHES)) + rng.sample(foreign, min(len(foreign), SEARCHES // 10))
+    names = rng.sample(defined, min(len(defined), searches)) + rng.sample(foreign, min(len(foreign), searches // 10))
     calls = [("search", name, search(name)) for name in names]
-    calls += [("find", pattern, find(pattern)) for pattern in file_patterns(repository, rng)]
+    calls += [("find", pattern, find(pattern)) for pattern in file_patterns(repository, rng, finds)]
     return [{"tool": t, "pattern": p, "result": r} for t, p, r in calls if len(r) <= LONGEST]
 
 
 def main() -> None:
-    """Write `header.txt` and fill `results/` in the working folder given on the command line."""
+    """Write `header.txt` and fill `results/` in the working folder."""
     from apptools import open_tools
     from header import header
 
-    work = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--searches", type=int, default=SEARCHES, help="of each package")
+    parser.add_argument("--finds", type=int, default=FINDS, help="of each package")
+    options = parser.parse_args()
+    work = options.work
     (work / "header.txt").write_text(header(work), encoding="utf-8")
     (work / "results").mkdir(exist_ok=True)
     for repository in sorted((work / "repos").iterdir()):
-        entries = collect(repository, *open_tools(repository))
+        entries = collect(repository, *open_tools(repository), options.searches, options.finds)
         (work / "results" / f"{repository.name}.json").write_text(json.dumps(entries, ensure_ascii=False))
         print(repository.name, len(entries), flush=True)
 

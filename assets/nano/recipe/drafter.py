@@ -131,9 +131,9 @@ class Drafter(nn.Module):
             anchors: [B, A], where in the stretch each anchor stands. tokens: [B, A], what it is.
         """
         rows, number = anchors.shape
-        ids = torch.full((rows, number, BLOCK), MASK_ID)
+        ids = torch.full((rows, number, BLOCK), MASK_ID, device=tokens.device)
         ids[..., 0] = tokens
-        place = (anchors[..., None] + torch.arange(BLOCK)).flatten(1)
+        place = (anchors[..., None] + torch.arange(BLOCK, device=anchors.device)).flatten(1)
         mask = self.mask(taps.shape[1], first, anchors, place)
         x, context = functional.embedding(ids.flatten(1), self.table), self.encode(taps)
         for layer in self.layers:
@@ -166,10 +166,10 @@ class Drafter(nn.Module):
 
         Returns [B, N, C + N] in bfloat16: 0 where it sees, a very negative number elsewhere.
         """
-        column = torch.arange(length)
+        column = torch.arange(length, device=anchors.device)
         anchor = anchors.repeat_interleave(BLOCK, 1)[..., None]
         context = (column < anchor) & (place[..., None] - column < WINDOW) & (column >= first[:, None, None])
-        row = torch.arange(place.shape[1])
+        row = torch.arange(place.shape[1], device=anchors.device)
         own = (row[:, None] // BLOCK == row // BLOCK) & (row <= row[:, None])
         seen = torch.cat([context, own.expand(len(anchors), -1, -1)], 2)
         return torch.where(seen, 0.0, -1e4).bfloat16()

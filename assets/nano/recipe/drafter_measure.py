@@ -40,11 +40,14 @@ class Count:
             self.reached[position] += 1
             self.stood[position] += position < accepted
 
+    @property
+    def tokens_a_round(self) -> float:
+        """Committed, on average."""
+        return self.committed / max(1, self.rounds)
+
     def __str__(self) -> str:
         shares = " ".join(f"{100 * s / max(1, r):.0f}" for s, r in zip(self.stood, self.reached, strict=True))
-        return (
-            f"{self.committed / max(1, self.rounds):.2f} a round ({self.rounds} rounds; stood, if reached, %: {shares})"
-        )
+        return f"{self.tokens_a_round:.2f} a round ({self.rounds} rounds; stood, if reached, %: {shares})"
 
 
 @torch.inference_mode()
@@ -55,8 +58,9 @@ def accepted_everywhere(drafter: Drafter, corpus: Corpus, entry: Entry) -> dict[
     while wanted:
         part = [p for p in wanted[:ANCHORS] if p < wanted[0] + REACH]
         wanted = wanted[len(part) :]
-        batch = stack([corpus.stretch(entry, part[0], part)])
-        with torch.autocast("cpu", torch.bfloat16):
+        device = drafter.table.device
+        batch = {name: value.to(device) for name, value in stack([corpus.stretch(entry, part[0], part)]).items()}
+        with torch.autocast(device.type, torch.bfloat16):
             best = drafter.propose(batch["taps"], batch["first"], batch["anchors"], batch["tokens"])
         right = (best == batch["targets"]) & (batch["weights"] > 0)
         accepted |= dict(zip(part, right[0].long().cumprod(-1).sum(-1).tolist(), strict=True))
@@ -75,7 +79,9 @@ def rounds(entry: Entry, accepted: dict[int, int]) -> Iterator[tuple[int, int]]:
 def measure(drafter: Drafter, corpus: Corpus, limit: int | None = None) -> dict[str, Count]:
     """Counts by kind of text and temperature."""
     counts: dict[str, Count] = defaultdict(Count)
-    entries = corpus.entries if limit is None else random.Random(5).sample(corpus.entries, limit)
+    entries = (
+        corpus.entries if limit is None else random.Random(5).sample(corpus.entries, min(limit, len(corpus.entries)))
+    )
     for entry in entries:
         accepted = accepted_everywhere(drafter, corpus, entry)
         for stood, room in rounds(entry, accepted):

@@ -1,15 +1,16 @@
 """Train transformers' LagunaForCausalLM on chats: bfloat16 compute, float32 masters, one shared header.
 
     python train.py WORK --minutes 75 [--start checkpoint.pt] [--processes 2]
+    python train.py WORK --minutes 15 --device cuda
 
-Reads `tokenizer.json`, `results/` and `header.txt` from WORK; writes `WORK/NAME.pt` and a log. Stops by the clock,
-with the learning rate at zero, so that the plan fits whatever machine it runs on.
+Reads `tokenizer.json`, `results/` and `header.txt` from WORK; writes `WORK/NAME.pt` and the log `WORK/NAME.csv`. Stops
+by the clock, with the learning rate at zero, so that the plan fits whatever machine it runs on. On a CPU several
+processes train one model, each with a batch of its own; on a GPU one does, with larger batches that others make.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import time
@@ -19,17 +20,20 @@ from pathlib import Path
 
 import torch
 from architecture import SharedPrefix, masks
-from batches import Batch, stream
+from batches import BATCH_TOKENS, Batch, stream
 from data import Generator, header_ids, load_results
 from init import initialise
+from log import Log
 from muon import Optimizer
 from partners import agree, join, meeting_place
+from sources import trained
 from tokenizer import load
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 from transformers import LagunaForCausalLM
+from workers import batches, enough
 
 WARM_UP = 60  # steps
 BIAS_STEP = 0.003  # of the experts' correction bias, towards equal load
@@ -37,6 +41,8 @@ HEADER_STEPS = 4  # steps between two passes over the header: its states change 
 HEADER_FROM = 0.35  # fraction of the run after which every step has the header
 RANK_SEEDS = 1000  # apart: no partner ever sees another's chats
 REPORT_SECONDS, SAVE_SECONDS = 30.0, 120.0
+REPORTS = 60  # at least, of a short run
+COLUMNS = ("seconds", "fraction", "step", "tokens", "rate", "loss")
 COMMON_WORD = 3  # occurrences that make a word of the corpus one to build names from
 
 
@@ -64,7 +70,8 @@ class Trainer:
     """One model, one header, and the loss of one step."""
 
     def __init__(self, model: LagunaForCausalLM, header: list[int]) -> None:
-        self.model, self.header = model, torch.tensor([header])
+        self.model, self.device = model, model.device
+        self.header = torch.tensor([header], device=self.device)
         self.table = model.model.embed_tokens.weight
         self.prefix, self.header_age = SharedPrefix(), 0
 
@@ -78,7 +85,7 @@ class Trainer:
         inputs = {
             "inputs_embeds": functional.embedding(ids, self.table).bfloat16(),
             "attention_mask": mask,
-            "position_ids": torch.arange(first, first + ids.shape[1])[None],
+            "position_ids": torch.arange(first, first + ids.shape[1], device=self.device)[None],
             "past_key_values": prefix,
             "use_cache": False,
         }
@@ -89,7 +96,7 @@ class Trainer:
         """The header's keys and values, as of a few steps ago at most."""
         if self.header_age % HEADER_STEPS == 0:
             self.prefix = SharedPrefix()
-            self.hidden(self.header, 0, masks(self.header.shape[1], 0), self.prefix)
+            self.hidden(self.header, 0, masks(self.header.shape[1], 0, self.device), self.prefix)
         self.header_age += 1
         return self.prefix
 
@@ -97,7 +104,8 @@ class Trainer:
         """Weighted cross entropy of what the model must write; `bare` leaves the header out but keeps its positions."""
         length = self.header.shape[1]
         prefix = None if bare else self.header_states()
-        hidden = self.hidden(batch.inputs, length, masks(batch.inputs.shape[1], 0 if bare else length), prefix)
+        mask = masks(batch.inputs.shape[1], 0 if bare else length, self.device)
+        hidden = self.hidden(batch.inputs, length, mask, prefix)
         wanted = batch.weights > 0
         logits = functional.linear(hidden[wanted], self.table.bfloat16()).float()
         losses = functional.cross_entropy(logits, batch.targets[wanted], reduction="none")
@@ -112,42 +120,51 @@ def rate_at(fraction: float, step: int, decay: float) -> float:
 
 def save(model: LagunaForCausalLM, path: Path) -> None:
     """Write the checkpoint so that a reader never sees half of one."""
-    torch.save({name: value.clone() for name, value in model.state_dict().items()}, path.with_suffix(".part"))
+    torch.save({name: value.cpu().clone() for name, value in model.state_dict().items()}, path.with_suffix(".part"))
     path.with_suffix(".part").rename(path)
 
 
 def examples(options: argparse.Namespace, rank: int, tokenizer: Tokenizer) -> Iterator[Batch]:
     """This partner's own endless stream of batches over the trained packages."""
-    manifest = json.loads((Path(__file__).parent / "sources.json").read_text())
-    trained = {source["name"] for source in manifest["packages"] if not source["held_out"]} | {"stdlib"}
-    results = load_results(options.work / "results", trained)
-    seed = options.seed + RANK_SEEDS * rank
-    generator = Generator(seed + 1, results, corpus_words([r.result for r in results]))
-    return stream(generator, tokenizer, seed + 2)
+    results = load_results(options.work / "results", trained(options.work))
+    words = corpus_words([r.result for r in results])
+
+    def make(worker: int) -> Iterator[Batch]:
+        seed = options.seed + RANK_SEEDS * (rank + worker)
+        return stream(Generator(seed + 1, results, words), tokenizer, seed + 2, options.batch_tokens)
+
+    return batches(make, options.workers)
 
 
 class Report:
-    """Progress lines and checkpoints, by the clock."""
+    """Progress lines, a log of numbers and checkpoints, by the clock."""
 
-    def __init__(self, model: LagunaForCausalLM, path: Path) -> None:
+    def __init__(self, model: LagunaForCausalLM, path: Path, minutes: float) -> None:
         self.model, self.path = model, path
+        self.log = Log(path.with_suffix(".csv"), COLUMNS)
+        self.every = min(REPORT_SECONDS, 60 * minutes / REPORTS)
         self.start = self.reported = self.saved = time.monotonic()
         self.tokens, self.average, self.steps = 0, 0.0, 0
 
-    def step(self, fraction: float, tokens: int, loss: float) -> None:
+    def step(self, fraction: float, tokens: int, loss: float, rate: float) -> None:
         """Count one step of all partners."""
         self.steps += 1
         self.tokens += tokens
         self.average = loss if self.steps == 1 else 0.98 * self.average + 0.02 * loss
         now = time.monotonic()
-        if now - self.reported > REPORT_SECONDS:
+        if now - self.reported > self.every:
             self.reported = now
-            speed = self.tokens / (now - self.start)
-            done = f"{fraction:.3f} step {self.steps} tokens {self.tokens / 1e6:.2f}M {speed:.0f}/s"
-            print(f"{done} loss {self.average:.4f}", flush=True)
+            self.tell(now - self.start, fraction, rate)
         if now - self.saved > SAVE_SECONDS:
             self.saved = now
             save(self.model, self.path)
+
+    def tell(self, seconds: float, fraction: float, rate: float) -> None:
+        """A line for people and a row for `curves.py`."""
+        done = f"{fraction:.3f} step {self.steps} tokens {self.tokens / 1e6:.2f}M {self.tokens / seconds:.0f}/s"
+        print(f"{done} loss {self.average:.4f}", flush=True)
+        numbers = zip(COLUMNS, (seconds, fraction, self.steps, self.tokens, rate, self.average), strict=True)
+        self.log.add(**dict(numbers))
 
 
 def run(rank: int, options: argparse.Namespace, meeting: str) -> None:
@@ -156,26 +173,29 @@ def run(rank: int, options: argparse.Namespace, meeting: str) -> None:
     join(rank, options.processes, meeting)
     model = initialise(options.seed)
     if options.start:
-        model.load_state_dict(torch.load(options.start))
+        model.load_state_dict(torch.load(options.start, map_location="cpu"))
+    model.to(options.device)
     bias_balancer(model)
     tokenizer = load(options.work)
     trainer = Trainer(model, header_ids(tokenizer, (options.work / "header.txt").read_text()))
     optimizer = Optimizer(model, options.muon_rate, options.adam_rate)
-    report = Report(model, options.work / f"{options.name}.pt")
+    report = Report(model, options.work / f"{options.name}.pt", options.minutes)
     coin = random.Random(options.seed)
     fraction = 0.0
     for step, batch in enumerate(examples(options, rank, tokenizer), start=1):
         bare = fraction < options.header_from and coin.random() < options.bare_share
-        loss = trainer.loss(batch, bare=bare)
+        loss = trainer.loss(batch.to(options.device), bare=bare)
         loss.backward()
         elapsed = (time.monotonic() - report.start) / (60 * options.minutes)
         fraction = agree(model, rank, options.processes, elapsed)
         if fraction >= 1:
             break
-        optimizer.step(rate_at(fraction, step, options.decay))
+        rate = rate_at(fraction, step, options.decay)
+        optimizer.step(rate)
         if rank == 0:
-            report.step(fraction, batch.inputs.numel() * options.processes, loss.item())
+            report.step(fraction, batch.inputs.numel() * options.processes, loss.item(), rate)
     if rank == 0:
+        report.tell(time.monotonic() - report.start, 1.0, 0.0)
         save(model, report.path)
         print(f"end: about {report.tokens / 1e6:.2f}M tokens, loss {report.average:.4f}", flush=True)
 
@@ -185,8 +205,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
     parser.add_argument("--minutes", type=float, default=75.0)
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--device", type=torch.device, default=torch.device("cpu"), help="cpu or cuda")
+    parser.add_argument("--processes", type=int, help="that train together; 2 on a CPU, 1 on a GPU")
     parser.add_argument("--threads", type=int, default=1, help="of each process")
+    parser.add_argument("--workers", type=int, help="processes that make batches; none on a CPU")
+    parser.add_argument("--batch-tokens", type=int, help="of a step of each process; 2,048 on a CPU, 32,768 on a GPU")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=Path)
     parser.add_argument("--name", default="nano")
@@ -198,6 +221,12 @@ def main() -> None:
     )
     parser.add_argument("--header-from", type=float, default=HEADER_FROM)
     options = parser.parse_args()
+    kind = options.device.type
+    options.processes = options.processes or (2 if kind == "cpu" else 1)
+    options.workers = enough(options.device) if options.workers is None else options.workers
+    options.batch_tokens = options.batch_tokens or BATCH_TOKENS[kind]
+    if options.processes > 1 and (kind != "cpu" or options.workers):
+        parser.error("several processes train on a CPU only, and make their own batches; leave --processes out")
     if options.processes == 1:
         run(0, options, "")
     else:

@@ -1,0 +1,88 @@
+"""Draw training logs: one line of an SVG for each column of each CSV file that `train.py` and `drafter_train.py` wrote.
+
+    python curves.py OUT.svg LOG.csv [LOG.csv ...] --x tokens --y loss [--y ...]
+
+Needs nothing but Python. Both axes are linear and begin at the smallest number; rows without the number are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+WIDTH, HEIGHT = 760, 400
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 70
+COLOURS = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#475569")
+TICKS = 5
+Line = tuple[str, list[tuple[float, float]]]
+
+
+def lines_of(path: Path, x: str, columns: Sequence[str]) -> Iterator[Line]:
+    """The points of each column; SystemExit for a column that is not there."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for column in columns:
+        if rows and not {x, column} <= rows[0].keys():
+            raise SystemExit(f"{path}: no column {x!r} or {column!r}; there are {', '.join(rows[0])}")
+        points = [(float(row[x]), float(row[column])) for row in rows if row[x] and row[column]]
+        yield f"{path.stem} {column}", points
+
+
+class Axes:
+    """Where a number stands in the picture."""
+
+    def __init__(self, points: Sequence[tuple[float, float]]) -> None:
+        xs, ys = zip(*points, strict=True)
+        self.x, self.y = (min(xs), max(xs)), (min(ys), max(ys))
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        """Pixels from the left and from the top."""
+        across = (x - self.x[0]) / ((self.x[1] - self.x[0]) or 1)
+        up = (y - self.y[0]) / ((self.y[1] - self.y[0]) or 1)
+        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
+
+    def ticks(self) -> Iterator[str]:
+        """Numbers and thin lines along both axes."""
+        for step in range(TICKS + 1):
+            x, y = (low + (high - low) * step / TICKS for low, high in (self.x, self.y))
+            left, top = self.place(x, y)
+            yield f'<path d="M{LEFT} {top:.1f}H{WIDTH - RIGHT}" stroke="#e5e7eb"/>'
+            yield f'<text x="{LEFT - 8}" y="{top + 4:.1f}" text-anchor="end">{y:.4g}</text>'
+            yield f'<text x="{left:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{x:.4g}</text>'
+
+
+def picture(lines: Sequence[Line], x: str) -> str:
+    """The SVG of some lines with at least one point together."""
+    axes = Axes([point for _, points in lines for point in points])
+    parts = list(axes.ticks())
+    for index, (name, points) in enumerate(lines):
+        colour, top = COLOURS[index % len(COLOURS)], TOP + 16 * index
+        path = " ".join(f"{left:.1f},{height:.1f}" for left, height in (axes.place(*point) for point in points))
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        parts.append(
+            f'<text x="{WIDTH - RIGHT - 8}" y="{top + 12}" text-anchor="end" fill="{colour}">{escape(name)}</text>'
+        )
+    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 20}" text-anchor="middle">{escape(x)}</text>')
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif"'
+    return "\n".join([f'{head} font-size="12">', '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>\n"])
+
+
+def main() -> None:
+    """Read the command line and draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("logs", type=Path, nargs="+")
+    parser.add_argument("--x", default="tokens")
+    parser.add_argument("--y", action="append", help="a column; loss without any")
+    options = parser.parse_args()
+    lines = [line for log in options.logs for line in lines_of(log, options.x, options.y or ["loss"])]
+    if not any(points for _, points in lines):
+        raise SystemExit("the logs have no rows; train for longer")
+    options.out.write_text(picture(lines, options.x), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
