@@ -2,9 +2,9 @@
 
 Run by hand; nothing is asserted. Two models are made on the spot, of random weights, because speed does not depend on
 what they say: a target of the laguna architecture, and a scorer (qwen3) of about a tenth of its arithmetic. Both read
-real code in Laguna Nano's vocabulary, on the processor. Without compression: the whole prompt. With it: cutting the
-files up, scoring, choosing, and the prompt that is left. Floor: what scoring and the shorter prompt alone should take,
-from each model's speed on 4,096 tokens. All in one run, taking turns.
+real code in Laguna Nano's vocabulary, on one thread. Seconds are the processor's, which others on the machine change
+least. Without compression: the whole prompt. With it: cutting the files up, scoring, choosing, and the prompt that is
+left. Floor: what scoring and the shorter prompt alone should take, from each model's speed on 4,096 tokens.
 """
 
 import argparse
@@ -90,14 +90,13 @@ def rows(pair: Pair, length: int, rates: tuple[float, float] | None) -> list[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=re.sub(r"\s+", " ", __doc__ or ""))
-    parser.add_argument("--threads", type=int, default=0, help="0: the physical cores")
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS, help="tokens")
     asked = parser.parse_args()
     before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         target, scorer = random_models.write(Path(folder))
-        options = EngineOptions(target, n_ctx=random_models.CONTEXT, threads=asked.threads, speculation=Speculation.OFF)
-        with Engine.open(options) as engine, Scorer.open(scorer, threads=asked.threads) as opened:
+        options = EngineOptions(target, n_ctx=random_models.CONTEXT, threads=1, speculation=Speculation.OFF)
+        with Engine.open(options) as engine, Scorer.open(scorer, threads=1) as opened:
             pair = Pair(engine, opened)
             sample = haystack(HELD, LENGTHS[0], 1)
             pair.first_token(prompt(sample))  # the first computation pays for pages and kernels
