@@ -53,10 +53,11 @@ _HEADS = {Phase.ASKED: Phase.ASKED_HEAD, Phase.USED: Phase.USED_HEAD}
 
 
 def phase_of(claim: Claim) -> Phase:
-    """When a claim is met. A name with two definitions (a getter and a setter, say) asks for both."""
+    """When a claim is met. A name with several definitions asks for none of them surely: all of them before what the
+    others use took recall at keep 0.1 from 0.95 to 0.89."""
     if claim.value < _FIRST_VALUE:
         return Phase.REST
-    return Phase.ASKED if claim.value >= CALLED and claim.why is not Why.CALLED else Phase.USED
+    return Phase.ASKED if claim.value > CALLED else Phase.USED
 
 
 class Catalogue:

@@ -69,10 +69,13 @@ class Scorer:
         if window < SMALLEST_WINDOW:
             raise RequestError(f"a window of {window} tokens holds no text; give at least {SMALLEST_WINDOW}")
         thread = EngineThread()
+        opened: list[ScorerModel] = []
         try:
-            return cls(thread, thread.call(lambda: ScorerModel.open(path, device, threads, window, layers)))
+            thread.call(lambda: opened.append(ScorerModel.open(path, device, threads, window, layers)))
+            return cls(thread, opened[0])
         except BaseException:
-            thread.stop(lambda: None)
+            # Ctrl-C ends the waiting, not the loading.
+            thread.stop(lambda: _close_all(opened))
             raise
 
     def __enter__(self) -> Self:
@@ -203,6 +206,11 @@ class Scorer:
             done += size
             progress(done / rows)
         return looks, likely
+
+
+def _close_all(models: Sequence[ScorerModel]) -> None:
+    for model in models:
+        model.close()
 
 
 def _pooled(count: int, owners: Sequence[int], looks: NDArray[np.float32], likely: NDArray[np.float32]) -> list[Scores]:

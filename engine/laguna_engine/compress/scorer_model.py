@@ -72,8 +72,9 @@ class ScorerModel:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of weights, hidden states and graphs on the device."""
-        held = [*self._bodies.values(), self._weights, self._hidden, self._head]
+        """Bytes of weights, hidden states and graphs on the device. Any thread may ask."""
+        # One step for the interpreter: a graph may be added meanwhile.
+        held = [*tuple(self._bodies.values()), self._weights, self._hidden, self._head]
         return sum(part.nbytes for part in held if part is not None)
 
     def run(self, window: Window) -> tuple[Looks, NDArray[np.float32] | None]:

@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,6 +16,7 @@ from scorers import Variant
 from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
 from laguna_engine.compress.scorer_body import Body
+from laguna_engine.compress.scorer_model import ScorerModel
 from laguna_engine.compress.scorer_windows import Window
 from laguna_engine.errors import EngineClosed, RequestError, Stopped
 
@@ -151,6 +153,23 @@ def test_ctrl_c_ends_the_computation_that_runs(path: Path, monkeypatch: pytest.M
         monkeypatch.undo()
         assert len(scorer.score(TEXTS, ASKED)) == len(TEXTS)
     assert len(ended) == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals that are sent to one thread")
+def test_ctrl_c_while_it_opens_frees_what_was_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main, load = threading.get_ident(), ScorerModel.open
+    loaded: list[ScorerModel] = []
+
+    def interrupting(*arguments: Any) -> ScorerModel:
+        signal.pthread_kill(main, signal.SIGINT)
+        loaded.append(load(*arguments))
+        assert loaded[0].nbytes > 0
+        return loaded[0]
+
+    monkeypatch.setattr(ScorerModel, "open", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        Scorer.open(path, threads=1)
+    assert loaded[0].nbytes == 0
 
 
 def test_a_failing_progress_function_ends_the_work_with_its_error(scorer: Scorer) -> None:
