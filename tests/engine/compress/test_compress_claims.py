@@ -40,7 +40,7 @@ def test_of_both_definitions_of_a_name_at_least_the_signatures_come_before_what_
     pair = "".join(f"def port(self{n}):\n{lines}\n" for n in range(2))
     document = cut("a.py", filler(40) + pair + filler(40, "more"))
     for room in range(80, 400, 20):
-        kept = compress([document], "what is the `port` of thing7?", room, letters).parts[0].kept
+        kept = compress([document], "which value has the `port`?", room, letters).parts[0].kept
         heads = [one for one in kept if one.why is Why.NAMED and one.span.role is Role.OUTLINE]
         assert Why.OUTLINE not in {one.why for one in kept} or len(heads) == 2
 
