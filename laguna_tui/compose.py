@@ -16,6 +16,8 @@ __all__ = ["LocalSession", "run_ask", "run_tui"]
 # How long the engine's thread may have to wait for the screen's between two tokens. Python's default of 5 ms is the
 # time of a whole token: with a busy screen, decoding was measured at a fifth of its speed.
 SWITCH_INTERVAL_S = 0.0002
+# Who asks once has no later question that could know more of a large folder.
+ASK_WAIT_S = 60.0
 # In the state folder: the setup screen was shown.
 SETUP_SEEN = "setup-seen"
 
@@ -23,6 +25,7 @@ SETUP_SEEN = "setup-seen"
 def run_ask(settings: Settings, folder: Path, question: str, form: Format, *, stats: bool) -> ExitCode:
     """Answer one question on stdout; returns the exit code. UserError for settings that name no model."""
     session = LocalSession.prepare(settings, folder, state_dir())
+    session.wait_s = ASK_WAIT_S
     try:
         info = session.open(lambda progress: None)
     except EngineError as error:

@@ -78,7 +78,8 @@ class _Parts:
 @dataclass(slots=True)
 class LocalSession:
     """A session. `mode` is how its engine decodes, once it is open; `state` keeps what it learns about drafts and about
-    what did not fit. `context`: tokens that the catalogue insists on, None if it does not.
+    what did not fit. `context`: tokens that the catalogue insists on, None if it does not. `wait_s`: so long a message
+    that is sent waits for the folder's index, where it needs that.
     """
 
     settings: Settings
@@ -88,6 +89,7 @@ class LocalSession:
     state: Path | None
     mode: Speculation
     context: int | None = None
+    wait_s: float = 2.0
     _parts: _Parts | None = field(default=None, init=False)
     _lost: bool = field(default=False, init=False)
 
@@ -128,7 +130,7 @@ class LocalSession:
         options = agent_options(self.settings, self.entry)
         engine, how = self._open_engine(self.mode, progress)
         workspace = Workspace(self.folder)
-        around = Surroundings(workspace, self.settings, self.state)
+        around = Surroundings(workspace, self.settings, self.state, self.wait_s)
         toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools)
         attacher = around.attacher(engine, self.entry.tools)
         family = family_of(self.entry, engine.info)
@@ -293,6 +295,8 @@ class LocalSession:
         """Free everything. Idempotent."""
         parts, self._parts = self._parts, None
         if parts is not None:
+            # What is gathered or scored for a message is waited for below.
+            parts.agent.cancel()
             self._retire(parts)
             parts.toolbox.close()
             parts.around.close()

@@ -24,12 +24,16 @@ _PACK_MOST = 4096
 class Surroundings:
     """One folder. codebase: its index, which begins to be made with `start`."""
 
-    def __init__(self, workspace: Workspace, settings: Settings, state: Path | None) -> None:
-        """Take a folder; nothing is read yet. state: where is kept whom the user trusts, None for nobody."""
+    def __init__(self, workspace: Workspace, settings: Settings, state: Path | None, wait_s: float) -> None:
+        """Take a folder; nothing is read yet.
+
+        state: where is kept whom the user trusts, None for nobody. wait_s: so long a message waits for the index.
+        """
         self.workspace = workspace
         self.trust = Trust(state)
         self.codebase = Codebase(workspace.root)
         self._settings = settings
+        self._wait_s = wait_s
         self._packs = False
         self._scorer: Scorer | None = None
         self._scorer_asked = False
@@ -51,7 +55,7 @@ class Surroundings:
             return None
         vocabulary, pack = engine.vocab, self._pack(engine.n_ctx)
         self._packs = pack > 0
-        options = AttachOptions(pack=pack, trust=self.trust, scorer=self.scorer, reading_s=engine.prefill_seconds)
+        options = AttachOptions(pack, self._wait_s, self.trust, self.scorer, engine.prefill_seconds)
         return Attacher(
             self.workspace, self.codebase, lambda text: len(vocabulary.tokenize(text, special=False)), options
         )

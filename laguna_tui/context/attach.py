@@ -6,7 +6,6 @@ that as much as possible can be computed while they are still being typed.
 """
 
 import threading
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +20,7 @@ from laguna_tui.context.shortened import Shortening
 from laguna_tui.context.sources import Sources
 from laguna_tui.context.tokens import Counter
 from laguna_tui.context.trust import Trust
-from laguna_tui.context.wanted import wanted
+from laguna_tui.context.wanted import needs_index, wanted
 from laguna_tui.repo.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class Attacher:
         self._shortened = lru_cache(_RECENT)(self._quick.attachments)
         self._map: tuple[tuple[int, int], Attachment | None] | None = None
         self._map_lock = threading.Lock()
-        self._told = False
+        self._told: frozenset[str] = frozenset()
         self._affords: int | None = None
 
     def gather(
@@ -99,9 +98,13 @@ class Attacher:
             first: whether the conversation begins with this message: instructions and pack are attached only then.
         """
         options = self._options
+        if (first and self._affordable()) or needs_index(message, self._codebase, self._workspace):
+            self._codebase.start()
+            if not self._codebase.ready:
+                self._codebase.wait(options.wait_s, should_stop)
         how = Shortening(message, self._count, options.scorer, options.reading_s, should_stop)
         gathering = self._gathering(present, how, how.attachments)
-        gathered = self._gathered(message, room, gathering, first=first, wait_s=options.wait_s)
+        gathered = self._gathered(message, room, gathering, first=first)
         return Gathered(gathered.attachments, self._not_twice(gathered.notes))
 
     def preview(self, message: str, room: int, present: Collection[str] = (), *, first: bool = False) -> Gathered:
@@ -110,29 +113,30 @@ class Attacher:
         The attachments that are `certain` are those that `gather` brings; of the others the size is about right.
         """
         gathering = self._gathering(present, self._quick, self._shortened)
-        gathered = self._gathered(message, room, gathering, first=first, wait_s=0.0)
+        gathered = self._gathered(message, room, gathering, first=first)
         return Gathered(gathered.attachments, tuple(note for note in gathered.notes if note != UNTRUSTED))
 
     def _gathering(self, present: Collection[str], how: Shortening, shorten: Shorten) -> Gathering:
         return Gathering(self._sources, self._codebase, self._count, how, shorten, frozenset(present))
 
-    def _gathered(self, message: str, room: int, gathering: Gathering, *, first: bool, wait_s: float) -> Gathered:
+    def _gathered(self, message: str, room: int, gathering: Gathering, *, first: bool) -> Gathered:
         room = room - room % _ROOM_STEP if room > _ROOM_STEP else room
-        until = time.monotonic() + wait_s
-        opening = self._opening(room, until) if first else Gathered()
+        opening = self._opening(room) if first else Gathered()
         room -= sum(self._count(each.text) for each in opening.attachments)
-        asked = wanted(message, self._codebase, self._workspace, until)
+        asked = wanted(message, self._codebase, self._workspace)
         mentioned = gathering.mentioned(asked, room)
         # Who names what the question is about needs no guesses.
         found = mentioned.attachments if mentioned.attachments or not first else self._best(message, room)
-        notes = dict.fromkeys((*opening.notes, *asked.notes, *mentioned.notes))
+        # What cannot be found may be what the index lacks.
+        lacks = self._codebase.notes if asked.notes else ()
+        notes = dict.fromkeys((*opening.notes, *asked.notes, *mentioned.notes, *lacks))
         return Gathered((*opening.attachments, *found), tuple(notes))
 
-    def _opening(self, room: int, until: float) -> Gathered:
+    def _opening(self, room: int) -> Gathered:
         """What every conversation begins with, whatever is asked."""
         trust = self._options.trust
         told = Gathered() if trust is None else instructions(self._workspace.root, trust, self._count, room)
-        found, notes = self._folder_map(self._pack(room), until)
+        found, notes = self._folder_map(self._pack(room))
         return Gathered((*told.attachments, *found), (*told.notes, *notes))
 
     def _affordable(self) -> int:
@@ -154,12 +158,12 @@ class Attacher:
             pack //= 2
         return pack
 
-    def _folder_map(self, pack: int, until: float) -> tuple[Sequence[Attachment], Sequence[str]]:
-        """The map, made once for what the index has; nothing when that is not ready in time."""
+    def _folder_map(self, pack: int) -> tuple[Sequence[Attachment], Sequence[str]]:
+        """The map, made once for what the index has; nothing while that is not ready."""
         if pack <= 0:
             return (), ()
         self._codebase.start()
-        if not self._codebase.ready and not self._codebase.wait(max(0.0, until - time.monotonic())):
+        if not self._codebase.ready:
             return (), (NOT_READY,)
         budget = int(pack * MAP_SHARE)
         with self._map_lock:
@@ -167,7 +171,7 @@ class Attacher:
             if self._map is None or self._map[0] != state:
                 self._map = state, folder_map(self._codebase, budget, self._count)
             found = self._map[1]
-        return ((found,) if found else ()), ()
+        return ((found,), ()) if found else ((), self._codebase.notes)
 
     def _best(self, message: str, room: int) -> Sequence[Attachment]:
         """What the index finds for the first question, in what the map leaves of the pack."""
@@ -177,6 +181,6 @@ class Attacher:
         return best_spans(self._codebase, self._sources, message, budget, self._count)
 
     def _not_twice(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """The notes, but that the folder is not trusted only the first time."""
-        told, self._told = self._told, self._told or UNTRUSTED in notes
-        return tuple(note for note in notes if not (told and note == UNTRUSTED))
+        """The notes, but what is no news of this message only the first time."""
+        told, self._told = self._told, self._told | ({UNTRUSTED, *self._codebase.notes} & set(notes))
+        return tuple(note for note in notes if note not in told)

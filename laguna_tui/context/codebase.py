@@ -32,6 +32,8 @@ UNUSABLE = "the index cannot be used ({reason}); run: laguna-tui index --rebuild
 # share of one core: a folder in which a look takes long is looked at more rarely.
 _FRESH_S = 5.0
 _REST_PER_LOOK = 20.0
+# Between two looks at whether somebody who waits was stopped.
+_STOP_S = 0.1
 # What is written at the moment is finished in this time; only the graph of a large folder or a vacuum takes longer.
 _CLOSE_S = 1.0
 _NOTHING = RepositoryMap("", 0, 0, 0)
@@ -94,11 +96,18 @@ class Codebase:
         """Whether the folder was looked at to the end once: what the index lacks now, `notes` says."""
         return self._looks_done > 0
 
-    def wait(self, timeout: float) -> bool:
-        """Wait until every look that was asked for so far is done; whether it is."""
+    def wait(self, timeout: float, should_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until every look that was asked for so far is done; whether it is.
+
+        Args:
+            should_stop: asked now and then; nobody waits any more once it says so.
+        """
+        until = time.monotonic() + timeout
         with self._changed:
             wanted = self._looks_wanted
-            self._changed.wait_for(lambda: self._closed or self._looks_done >= wanted, timeout)
+            while not should_stop() and (left := until - time.monotonic()) > 0:
+                if self._changed.wait_for(lambda: self._closed or self._looks_done >= wanted, min(left, _STOP_S)):
+                    break
             return self._looks_done >= wanted > 0
 
     @property

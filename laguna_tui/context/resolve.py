@@ -75,15 +75,11 @@ class Unresolved:
     sentence: str
 
 
-def resolve(mention: Mention, codebase: Codebase, workspace: Workspace, timeout: float = 0.0) -> Resolved | Unresolved:
-    """What a mention means now.
-
-    Args:
-        timeout: seconds to wait for the index when the mention is no path as it stands; 0 asks what it has until now.
-    """
+def resolve(mention: Mention, codebase: Codebase, workspace: Workspace) -> Resolved | Unresolved:
+    """What a mention means now; what is no path as it stands, by what the index has until now."""
     text = shown(mention.text)
     try:
-        return _as_path(mention, text, codebase, workspace) or _by_name(mention, text, codebase, workspace, timeout)
+        return _as_path(mention, text, codebase, workspace) or _by_name(mention, text, codebase, workspace)
     except OutsideError:
         return Unresolved(OUTSIDE.format(text=text))
     except UnreadableError as error:
@@ -151,12 +147,8 @@ def _folder(
     return Resolved(MentionKind.FOLDER, inside, None, None, paths)
 
 
-def _by_name(
-    mention: Mention, text: str, codebase: Codebase, workspace: Workspace, timeout: float
-) -> Resolved | Unresolved:
+def _by_name(mention: Mention, text: str, codebase: Codebase, workspace: Workspace) -> Resolved | Unresolved:
     """The mention as a definition, or as the end of a path."""
-    if timeout and not codebase.ready:
-        codebase.wait(timeout)
     if mention.first is None and (found := meanings(mention.name, codebase.definitions(mention.name))):
         if len(found) > 1:
             return _several(text, [_at(meaning) for meaning in found])

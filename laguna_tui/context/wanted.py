@@ -1,6 +1,5 @@
 """What a message's mentions ask for: exact lines, and groups of files. Resolves; counts nothing and cuts nothing."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,19 +39,21 @@ class Wanted:
     notes: tuple[str, ...]
 
 
-def wanted(message: str, codebase: Codebase, workspace: Workspace, until: float) -> Wanted:
-    """What the mentions of a message ask for.
+def needs_index(message: str, codebase: Codebase, workspace: Workspace) -> bool:
+    """Whether a message mentions what can only be looked up in an index that is not ready yet."""
+    found = (resolve(mention, codebase, workspace) for mention in mentions(message))
+    return not codebase.ready and any(isinstance(each, Unresolved) for each in found)
 
-    Args:
-        until: when (`time.monotonic`) to wait no longer for the index, where a name can only be looked up there.
-    """
+
+def wanted(message: str, codebase: Codebase, workspace: Workspace) -> Wanted:
+    """What the mentions of a message ask for."""
     exact: dict[Exact, None] = {}
     files: dict[str, None] = {}
     folders: dict[str, tuple[str, ...]] = {}
     notes: dict[str, None] = {}
     for mention in mentions(message):
         codebase.start()
-        found = resolve(mention, codebase, workspace, max(0.0, until - time.monotonic()))
+        found = resolve(mention, codebase, workspace)
         match found:
             case Unresolved(sentence=sentence):
                 notes[sentence] = None

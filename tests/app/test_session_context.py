@@ -4,11 +4,14 @@ The model is the bundled one under a name that the catalogue does not know, so t
 model is. What it says then makes little sense; what it is given does.
 """
 
+import contextlib
 import shutil
 import threading
 
 import pytest
 
+from laguna_engine.compress.compressor import Scores
+from laguna_engine.errors import EngineClosed
 from laguna_tui.agent.outlook import LOOKS_UP
 from laguna_tui.compose import LocalSession
 from laguna_tui.context.blocks import BlockKind, Place
@@ -213,3 +216,40 @@ def test_looking_at_the_context_again_counts_nothing_again(opened, monkeypatch):
     assert before[file].tokens < before[file].whole
     monkeypatch.setattr(vocabulary, "tokenize", lambda text, special: pytest.fail(f"counted: {text}"))
     assert opened.blocks() == before
+
+
+class EndlessScorer:
+    """Scores until it is stopped, and is closed when that is over."""
+
+    rate = 1e9
+
+    def __init__(self) -> None:
+        self.asked, self.stopped = threading.Event(), threading.Event()
+
+    def score(self, texts, query, should_stop):
+        self.asked.set()
+        while not should_stop() and not self.stopped.wait(0.01):
+            pass
+        self.stopped.set()
+        return [Scores(0.0, 0.0) for _ in texts]
+
+    def close(self) -> None:
+        assert self.stopped.wait(20)
+
+
+def test_closing_ends_what_is_scored_for_a_message(opened, folder):
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    scorer = EndlessScorer()
+    opened._parts.around._scorer, opened._parts.around._scorer_asked = scorer, True
+
+    def ask():
+        # What it had to say is nobody's business any more.
+        with contextlib.suppress(EngineClosed):
+            list(opened.ask("What does @long.py do?"))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert scorer.asked.wait(30)
+    opened.close()
+    thread.join(30)
+    assert not thread.is_alive()

@@ -455,3 +455,34 @@ def test_no_message_can_break_it_or_reach_outside(attacher, message):
     assert size(gathered) <= 500
     assert {each.path for each in gathered.attachments} <= {*FILES, "shop/long.py", "docs/a b.md", "AGENTS.md"}
     assert all(isinstance(note, str) and "\n" not in note for note in gathered.notes)
+
+
+def test_a_definition_that_is_mentioned_is_waited_for(folder, tmp_path):
+    codebase = Codebase(folder, tmp_path / "fresh")
+    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(wait_s=60.0))
+    assert titles(attacher.gather("what is @ShoppingCart", ROOM)) == ["ShoppingCart (shop/cart.py:5-14)"]
+    codebase.close()
+
+
+def test_nobody_waits_for_a_definition_after_a_stop(folder, tmp_path):
+    codebase = Codebase(folder, tmp_path / "fresh")
+    codebase.start = lambda: None
+    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(wait_s=3600.0))
+    stops = iter([False, False])
+    (note,) = attacher.gather("what is @ShoppingCart", ROOM, should_stop=lambda: next(stops, True)).notes
+    assert "still being indexed" in note
+
+
+def test_why_an_index_cannot_be_used_is_said_once(folder, tmp_path):
+    (tmp_path / "file").write_text("in the way of the folder of indexes")
+    codebase = Codebase(folder, tmp_path / "file" / "indexes")
+    codebase._notes = ("the index cannot be used",)
+    codebase.start()
+    try:
+        assert codebase.wait(60)
+        attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions())
+        first, again = (attacher.gather("what is @NothingLikeIt", ROOM).notes for _ in range(2))
+        assert first == (*again, *codebase.notes)
+        assert codebase.notes
+    finally:
+        codebase.close()

@@ -289,7 +289,8 @@ def test_before_the_index_is_ready_paths_resolve_and_names_say_that_they_are_not
     assert isinstance(resolve(mentions("@shop/cart.py:2")[0], idle, workspace), Resolved)
     assert "still being indexed" in resolve(mentions("@Cart")[0], idle, workspace).sentence
     idle.start()
-    assert where(resolve(mentions("@Cart")[0], idle, workspace, LONG_S))[1] == "shop/cart.py"
+    assert idle.wait(LONG_S)
+    assert where(resolve(mentions("@Cart")[0], idle, workspace))[1] == "shop/cart.py"
     idle.close()
 
 
