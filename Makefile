@@ -9,7 +9,7 @@ DEMO := "where is StreamParser defined?" "what does sanitize_line take?" "what i
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test fuzz lint bench clean
+.PHONY: demo run test fuzz lint bench nano nano-work nano-check clean
 
 demo: $(READY)
 	@for question in $(if $(QUESTION),"$(QUESTION)",$(DEMO)); do \
@@ -36,6 +36,30 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python -m tests.bench
 
+# Laguna Nano's whole recipe (assets/nano/recipe/README.md) into the folder WORK: hours on a CPU. DEVICE=cuda trains on a
+# GPU, FROM=step goes on from there. The training environment is made unless NANO_PYTHON names one; LLAMA_CPP (sources)
+# and WHEELS (a folder) save downloads.
+DEVICE ?= cpu
+NANO_PYTHON ?= .venv-nano/bin/python
+NANO_READY := $(if $(filter .venv-nano/%,$(NANO_PYTHON)),.venv-nano/.ready)
+STEPS = $(PYTHON) assets/nano/recipe/steps.py --training "$(NANO_PYTHON)" --app $(BIN)/python \
+  $(if $(LLAMA_CPP),--llama-cpp "$(LLAMA_CPP)") $(if $(WHEELS),--wheels "$(WHEELS)") $(if $(FROM),--from $(FROM))
+
+nano: nano-work $(READY) $(NANO_READY)
+	$(STEPS) --device $(DEVICE) "$(WORK)"
+
+nano-work:
+	@test -n "$(WORK)" || { echo "say where to work: make nano WORK=/some/folder [DEVICE=cuda]" >&2; exit 2; }
+
+# The same chain at toy size, in a folder that is thrown away: some minutes, most of them imports.
+nano-check: $(READY) $(NANO_READY)
+	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && $(STEPS) --check "$$work"
+
+.venv-nano/.ready: assets/nano/recipe/requirements.txt
+	$(PYTHON) -m venv .venv-nano
+	.venv-nano/bin/python -m pip install --disable-pip-version-check -r $<
+	touch $@
+
 # llama.cpp is compiled here unless a wheel is at hand: several minutes, so the build's own output is shown.
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "laguna-tui needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -46,4 +70,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-nano build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,7 @@
 """The whole recipe in order: from downloads to measured files. `make nano` and `make nano-check` run this.
 
-    python steps.py WORK --llama-cpp vendor/llama.cpp --training PYTHON --app PYTHON [--device cuda] [--from STEP]
-    python steps.py WORK --llama-cpp vendor/llama.cpp --training PYTHON --app PYTHON --check
+    python steps.py WORK --training PYTHON --app PYTHON [--device cuda] [--from STEP]
+    python steps.py WORK --training PYTHON --app PYTHON --check
 
 Needs nothing but Python: every step is a command in the environment it belongs to, and is printed before it runs. All
 files land in WORK (`--out` for the GGUFs), never in the repository. `--check` is the same chain at toy size: it shows
@@ -17,10 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sources import HELD_OUT
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-TOY = ("click", "jinja2", "structlog", "tomlkit")
-"""Packages of a check: two to train on, two held out."""
+TOY = ("click", "jinja2", *HELD_OUT)
+"""Packages of a check: two to train on, and those that are held out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Step:
 def corpus(options: argparse.Namespace, size: Size) -> Iterator[Step]:
     """Downloads, tokens and the tools' results."""
     work = options.work
+    if options.llama_cpp == work / "llama.cpp":
+        yield Step("llama.cpp", False, "converter.py", (work,))
     wheels = ("--wheels", options.wheels) if options.wheels else ()
     yield Step("sources", False, "sources.py", (work, *wheels, *(("--only", *TOY) if options.check else ())))
     yield Step("duplicates", False, "duplicates.py", (work, "--remove"))
@@ -135,7 +139,7 @@ def main() -> None:
     """Run from the first step, or from the named one; the first failure ends it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path, help="a folder for everything; its space: some 3 GB")
-    parser.add_argument("--llama-cpp", type=Path, required=True, help="vendor/llama.cpp of the llama-cpp-python sdist")
+    parser.add_argument("--llama-cpp", type=Path, help="its sources; fetched into WORK without it")
     parser.add_argument("--training", type=Path, required=True, help="python of the training environment")
     parser.add_argument("--app", type=Path, required=True, help="python of the app's environment")
     parser.add_argument("--out", type=Path, help="for the GGUFs; WORK without it")
@@ -145,6 +149,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="toy size, some minutes")
     options = parser.parse_args()
     options.work = options.work.resolve()
+    options.llama_cpp = (options.llama_cpp or options.work / "llama.cpp").resolve()
     out = (options.out or options.work).resolve()
     for folder in (options.work, out):
         folder.mkdir(parents=True, exist_ok=True)
