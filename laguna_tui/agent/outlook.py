@@ -12,7 +12,7 @@ from laguna_engine.chat.vocabulary import Tokenizer
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.fitting import ANSWER_ROOM
 from laguna_tui.agent.ports import Engine
-from laguna_tui.agent.retold import Said
+from laguna_tui.agent.retold import MESSAGE, Said
 from laguna_tui.agent.view import block_text, blocks
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.attachment import Attachment, Gathered
@@ -54,7 +54,7 @@ class Outlook:
         """The message as it is added to the conversation."""
         opening = "" if self.conversation.started else self.opening()
         words = unmarked(message) if self.attacher is None else message
-        return Said(Role.USER, "message", words, opening=opening, attachments=attachments)
+        return Said(Role.USER, MESSAGE, words, opening=opening, attachments=attachments)
 
     def cost(self, message: str) -> Cost:
         """What sending it would cost now."""

@@ -16,6 +16,9 @@ from laguna_tui.agent.leftout import in_place
 from laguna_tui.context.attachment import Attachment
 from laguna_tui.context.blocks import Place
 
+MESSAGE = "message"
+"""The label of the user's own words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -36,7 +39,7 @@ class Said:
     @classmethod
     def asked(cls, text: str) -> "Said":
         """The user's words, with nothing beside them."""
-        return cls(Role.USER, "message", text)
+        return cls(Role.USER, MESSAGE, text)
 
     @property
     def attached(self) -> tuple[Attachment, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from laguna_engine.chat.transcript import Role
 from laguna_tui.agent.conversation import Conversation, Piece
 from laguna_tui.agent.leftout import places_of
-from laguna_tui.agent.retold import Heard, Said
+from laguna_tui.agent.retold import MESSAGE, Heard, Said
 from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Place
 
 _BY_USER = "by you"
@@ -75,7 +75,7 @@ def _fixed(piece: Piece, decode: Callable[[Sequence[int]], str]) -> tuple[BlockK
         return BlockKind.ANSWER, _short(said.answer.text) or calls or piece.block.label, "what the model said"
     if said.attachments and piece.part == 0:
         return BlockKind.MESSAGE, "folder, date and git" if said.opening else "your message begins", "always there"
-    return BlockKind.MESSAGE, _short(said.text), "your words"
+    return BlockKind.MESSAGE, _short(said.text), "your words" if said.label == MESSAGE else f"a {said.label}"
 
 
 def _answer(text: str) -> str:

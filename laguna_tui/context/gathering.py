@@ -29,7 +29,7 @@ PRESENT = "{title} is in the conversation already"
 NO_ROOM = "{title} does not fit in the context that is left; mention less, or some of its lines"
 TOO_LARGE = "{title} is too large to be attached; mention some of its lines"
 SHORTENED = "{title} is shortened: {why}"
-SOME_OF = "{kept} of the {count} files in {folder} are attached, shortened to what fits the question best"
+SOME_OF = "{folder}: {kept} of {count} files fit, shortened to what suits the question best"
 
 Shorten = Callable[[tuple[Source, ...], int], Gathered]
 """Files that do not fit, best first, and tokens for all of them, to what is left of them."""

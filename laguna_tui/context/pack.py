@@ -99,6 +99,6 @@ def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def _attached(piece: _Piece) -> Attachment:
     path, text = piece.source.path, piece.framed()
-    numbers = ", ".join(f"{first}-{last}" for first, last in piece.ranges)
+    numbers = ", ".join(f"{first}-{last}" if first < last else f"{first}" for first, last in piece.ranges)
     title = f"{shown(path)}:{numbers}"
     return Attachment(BlockKind.FILE, title, path, text, text, Place.KEPT, "fits the question best", certain=False)

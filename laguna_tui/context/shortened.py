@@ -96,7 +96,8 @@ class Shortening:
         if scorer is None or not seconds:
             return scorer, ()
         told = estimate(tokens, budget, tokens / seconds, scorer.rate or scorer.measure())
-        return (scorer if told.worth else None), (told.sentence,)
+        # That words alone decided is told with each file.
+        return (scorer, (told.sentence,)) if told.worth else (None, ())
 
     def _head(self, source: Source) -> int:
         count = len(source.lines)

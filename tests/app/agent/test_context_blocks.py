@@ -94,6 +94,12 @@ def test_answers_to_another_model_are_called_the_same(conversation, view):
     assert [block.title for block in view()][1:] == ["A shop.", "calls search"]
 
 
+def test_a_reminder_is_not_taken_for_the_users_words(conversation, view):
+    conversation.add_message(Said.asked("What is this?"))
+    conversation.add_message(Said(Role.USER, "reminder", "Answer now."))
+    assert [block.why for block in view()][1:] == ["your words", "a reminder"]
+
+
 def test_only_the_first_message_tells_of_the_folder(asks, conversation, view):
     asks(conversation, "What is this?", attached())
     conversation.add_message(Said(Role.USER, "message", "And this?", attachments=(attached("b.py"),)))
