@@ -92,6 +92,29 @@ async def test_what_is_there_already_word_for_word_is_sent_by_enter() -> None:
         assert not app.prompt.mentions.is_open
 
 
+async def test_a_folder_that_is_there_is_sent_by_enter_and_gone_into_by_tab() -> None:
+    scripted = session()
+    async with running(scripted) as (app, pilot):
+        await typed(app, pilot, "what is in @laguna_tui/")
+        await pilot.press("enter")
+        await until(pilot, lambda: scripted.asked == ["what is in @laguna_tui/"])
+        await ready(app, pilot)
+        await typed(app, pilot, "and @laguna_tui/")
+        first = app.prompt.mentions.found[0].insert
+        await pilot.press("tab")
+        assert app.prompt.text == f"and {first}"
+
+
+async def test_what_was_looked_at_in_a_folder_is_chosen_by_enter() -> None:
+    scripted = session()
+    async with running(scripted) as (app, pilot):
+        await typed(app, pilot, "what is in @laguna_tui/")
+        second = app.prompt.mentions.found[1].insert
+        await pilot.press("down", "enter")
+        assert app.prompt.text == f"what is in {second}"
+        assert not scripted.asked
+
+
 async def test_behind_the_mention_keys_mean_what_they_always_mean() -> None:
     scripted = session()
     async with running(scripted) as (app, pilot):

@@ -153,8 +153,11 @@ class Prompt(TextArea):
         if not mentions.still_fits(self.text, cursor):
             mentions.close()
             return False
-        # What is there already, word for word, needs no choosing: Enter sends it.
-        news = self.text[mentions.chosen.start : cursor] != mentions.chosen.insert.rstrip()
+        # What is there already, word for word, needs no choosing: Enter sends it. So is a folder that was gone into, as
+        # long as nothing in it was looked at; an open quote must still be closed.
+        there = self.text[mentions.chosen.start : cursor]
+        whole_folder = there.endswith("/") and QUOTE not in there and mentions.at == 0
+        news = there != mentions.chosen.insert.rstrip() and not whole_folder
         match key:
             case "up" | "down":
                 mentions.move(1 if key == "down" else -1)
