@@ -1,6 +1,5 @@
 """The parts of Laguna Nano's recipe that can be wrong without anybody noticing: what it calls a copy, and its order."""
 
-import csv
 import json
 import re
 import subprocess
@@ -137,11 +136,14 @@ def test_nothing_is_used_before_the_step_that_makes_it(recipe: None, tmp_path: P
             assert names.index(made[used]) <= index, f"{step.name} needs {used}"
 
 
-def test_a_training_log_becomes_a_picture_with_every_point(tmp_path: Path):
-    log = tmp_path / "nano.csv"
-    with log.open("w", newline="") as file:
-        csv.writer(file).writerows([("tokens", "loss"), (0, 6.5), (1000, 2.5), (2000, ""), (3000, 0.5)])
-    run("curves.py", tmp_path / "nano.svg", log)
+def test_a_training_log_becomes_a_picture_with_every_point(recipe: None, tmp_path: Path):
+    from log import Log
+
+    log = Log(tmp_path / "nano.csv", ("tokens", "loss"))
+    for numbers in ({"tokens": 0, "loss": 6.5}, {"tokens": 1000, "loss": 2.5}, {"tokens": 2000}):
+        log.add(**numbers)
+    log.add(tokens=3000, loss=0.5)
+    run("curves.py", tmp_path / "nano.svg", tmp_path / "nano.csv")
     picture = ElementTree.parse(tmp_path / "nano.svg")
     (line,) = picture.iter("{http://www.w3.org/2000/svg}polyline")
     places = [tuple(map(float, point.split(","))) for point in line.attrib["points"].split()]
@@ -157,3 +159,42 @@ def test_a_column_that_a_log_lacks_is_named(tmp_path: Path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "no column 'tokens' or 'accuracy'; there are tokens, loss" in done.stderr
+
+
+CALL = "\n<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>\n"
+FOUND = "parse_price shop/prices.py:31: def parse_price(text):"
+RIGHT = "\nDefined here: `parse_price shop/prices.py:31`.\n"
+
+
+class Scripted:
+    """Whoever is asked, with replies written by hand."""
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = list(replies)
+
+    def ask(self, question: str) -> str:
+        return self.replies.pop(0)
+
+    def give(self, result: str) -> str:
+        return self.replies.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        ((CALL.format("parse_price"), RIGHT), (True, True)),
+        ((CALL.format("parse_price"), RIGHT.replace("31", "13")), (True, False)),
+        ((CALL.format("parse_prices"), RIGHT), (False, False)),
+        ((RIGHT,), (False, False)),
+    ],
+    ids=["right", "another line", "another name", "without looking"],
+)
+def test_an_answer_is_right_word_for_word_and_after_the_right_call(recipe: None, replies, expected):
+    import random
+
+    from cases import lookup, run
+    from questions import Skill
+
+    case = lookup(random.Random(0), "where", Skill.WHERE, "shop", "parse_price")
+    tools = {"search": lambda pattern: FOUND}
+    assert run(Scripted(*replies), case, tools)[:2] == expected

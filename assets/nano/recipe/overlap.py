@@ -104,7 +104,8 @@ def main() -> None:
     parser.add_argument("--pieces", type=int, default=40, help="of code, of each of the four kinds")
     options = parser.parse_args()
     speaker, corpus = Speaker(options.model), corpus_of(options.work)
-    kept = random.Random(SEED).sample(unpacked(options.work, held_out=False), PACKAGES)
+    known = unpacked(options.work, held_out=False)
+    kept = random.Random(SEED).sample(known, min(PACKAGES, len(known)))
     about = {"trained packages": kept, "held-out packages": unpacked(options.work, held_out=True)}
     counts: Counter[tuple[str, str]] = Counter()
     for whose, names in about.items():
