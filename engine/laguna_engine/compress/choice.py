@@ -44,7 +44,7 @@ class Choice:
         outline = _OUTLINE_SHARE * self._left
         refused = False
         for item in items:
-            if refused and item.phase >= Phase.OUTLINE:
+            if refused and item.phase > Phase.ASKED_HEAD:
                 break
             limit = min(self._left, outline) if item.phase is Phase.OUTLINE else self._left
             cost = self._take(item, limit)

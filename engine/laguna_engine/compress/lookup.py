@@ -20,6 +20,8 @@ _SEPARATOR = re.compile(r"\.|::|->")
 _ON_ITSELF = frozenset({"self", "cls", "this", "super"})
 # A plain word of a question is seldom meant as the name that it also is.
 PLAIN_WORD = 0.3
+# Who asks for `Config.load` asks for one method; the class only comes where there is room.
+_AROUND = 0.5
 _NAME_CHARS = 2
 WHOLE_LINES = 40
 """A definition that is not longer is kept whole or left out, wherever that is possible."""
@@ -101,9 +103,10 @@ def _readings(match: re.Match[str], quoted: set[str], known: Definitions) -> Ite
     """What a run of names joined by dots may mean: the longest known ending, and the words before it."""
     pieces = _SEPARATOR.split(match["name"])
     dotted = ".".join(pieces)
+    most = 1.0
     if len(pieces) > 1 and ".".join(pieces[-2:]) in known:
         yield Mention(".".join(pieces[-2:]), 1.0)
-        pieces = pieces[:-1]
+        pieces, most = pieces[:-1], _AROUND
     elif dotted in known:
         sure = _is_code(dotted, quoted) or match["call"] is not None or len(pieces) > 1
         yield Mention(dotted, 1.0 if sure else _plain(dotted))
@@ -112,7 +115,7 @@ def _readings(match: re.Match[str], quoted: set[str], known: Definitions) -> Ite
         if piece in known and piece not in _ON_ITSELF:
             last = place == len(pieces) - 1
             sure = _is_code(piece, quoted) or (last and (match["call"] is not None or len(pieces) > 1))
-            yield Mention(piece, 1.0 if sure else _plain(piece), pieces[place - 1] if place else "")
+            yield Mention(piece, most if sure else min(most, _plain(piece)), pieces[place - 1] if place else "")
 
 
 def _is_code(name: str, quoted: set[str]) -> bool:

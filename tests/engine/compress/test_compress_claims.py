@@ -1,6 +1,7 @@
 """What a question names comes first, at any size, in any process and however many things have that name."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from paragraphs import cut, filler, letters
 
 from laguna_engine.compress.compressor import Why, compress
-from laguna_engine.compress.document import Role
+from laguna_engine.compress.document import Document, Role, Span, Unit
 from laguna_engine.compress.lookup import Definitions
 
 STEPS = "".join(f"def step_{n}(state):\n    state.value += {n}\n    return state\n\n" for n in range(400))
@@ -43,6 +44,38 @@ def test_of_both_definitions_of_a_name_at_least_the_signatures_come_before_what_
         kept = compress([document], "which value has the `port`?", room, letters).parts[0].kept
         heads = [one for one in kept if one.why is Why.NAMED and one.span.role is Role.OUTLINE]
         assert Why.OUTLINE not in {one.why for one in kept} or len(heads) == 2
+
+
+@pytest.mark.parametrize("budget", range(20, 200, 10))
+def test_what_the_answer_uses_does_not_stand_without_it(budget):
+    wanted = (
+        "def wanted_one(first_argument_of_it, second_argument_of_it):\n    return tiny_one(first_argument_of_it)\n\n"
+    )
+    document = cut("a.py", filler(20) + wanted + filler(20, "more") + "def tiny_one(x):\n    return x\n\n")
+    shown = kept_units(compress([document], "What does `wanted_one` do?", budget, letters))
+    assert "tiny_one" not in shown or "wanted_one" in shown
+
+
+def test_who_asks_for_a_method_gets_it_before_the_rest_of_its_class():
+    lines = "".join(f"    self.change_{n}()\n" for n in range(14))
+    methods = "".join(f"def method_{n}(self):\n{lines if n == 3 else '    pass'}\n" for n in range(6))
+    text = f"class Wanted:\n    kind = 1\n{methods}"
+    heads = [match.start() for match in re.finditer("class|def", text)]
+    ends = [*heads[1:], len(text)]
+    names = ["Wanted", *(f"Wanted.method_{n}" for n in range(6))]
+    spans, units = [], []
+    for number, (start, stop, name) in enumerate(zip(heads, ends, names, strict=True)):
+        body = text.index("\n", start) + 1
+        spans += [Span(start, body, Role.OUTLINE, number), Span(body, stop, Role.BODY, number)]
+        line, end = text.count("\n", 0, start) + 1, text.count("\n", 0, stop)
+        units.append(
+            Unit(name, frozenset({name, name.split(".")[-1]}), frozenset(), line, end if number else text.count("\n"))
+        )
+    filling = cut("b.py", filler(200))
+    document = Document("a.py", text, tuple(spans), tuple(units))
+    for budget in range(30, 300, 10):
+        result = compress([document, filling], "What does `Wanted.method_3` do?", budget, letters)
+        assert not kept_units(result) or "Wanted.method_3" in kept_units(result)
 
 
 def test_a_name_is_looked_up_once_for_a_file_however_many_definitions_use_it(monkeypatch):
