@@ -171,12 +171,12 @@ class Agent:
     def _turn(self, message: str) -> Iterator[AgentEvent]:
         outlook = self._outlook()
         gathered = outlook.gathered(message, lambda: self._cancelled)
-        if gathered.attachments or gathered.notes:
-            yield Attached(tuple(map(_titled, gathered.attachments)), gathered.notes)
         if self._cancelled:
-            # Nothing was added: what was gathered may not be all.
+            # Nothing was added, and nothing is told: what was gathered may not be all.
             yield TurnFinished(TurnEnd.CANCELLED)
             return
+        if gathered.attachments or gathered.notes:
+            yield Attached(tuple(map(_titled, gathered.attachments)), gathered.notes)
         said = outlook.said(message, gathered.attachments)
         tokens = self.conversation.with_message(said)
         preview = self._engine.preview(tokens)

@@ -15,7 +15,7 @@ from laguna_engine.errors import EngineClosed
 from laguna_tui.agent.outlook import LOOKS_UP
 from laguna_tui.compose import LocalSession
 from laguna_tui.context.blocks import BlockKind, Place
-from laguna_tui.events import Attached, Prefill, TextDelta, TurnStarted
+from laguna_tui.events import Attached, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.resources import data_root
 from laguna_tui.settings import Settings
 
@@ -235,6 +235,19 @@ class EndlessScorer:
 
     def close(self) -> None:
         assert self.stopped.wait(20)
+
+
+def test_a_stop_while_files_are_gathered_tells_nothing_of_them(opened, folder):
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    scorer, events = EndlessScorer(), []
+    opened._parts.around._scorer, opened._parts.around._scorer_asked = scorer, True
+    thread = threading.Thread(target=lambda: events.extend(opened.ask("What does @long.py do?")))
+    thread.start()
+    assert scorer.asked.wait(30)
+    opened.cancel()
+    thread.join(30)
+    assert events == [TurnFinished(TurnEnd.CANCELLED)]
+    assert [block.kind for block in opened.blocks()] == [BlockKind.SYSTEM]
 
 
 def test_closing_ends_what_is_scored_for_a_message(opened, folder):
