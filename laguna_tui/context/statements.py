@@ -1,7 +1,7 @@
 """Lines of a file cut into pieces that mean something alone: statements, paragraphs, entries of a table.
 
-By indentation and blank lines only, so it holds for languages that nobody here parses. Lines count from 0, `stop`
-excluded. A block's head line is a piece of its own when the block is long, so that a part of it can go.
+By indentation, blank lines and round brackets only, so it holds for languages that nobody here parses. Lines count from
+0, `stop` excluded. A block's head is a piece of its own when the block is long, so that a part of it can go.
 """
 
 import re
@@ -13,27 +13,36 @@ PIECE_LINES = 8
 # Deeper blocks are cut into pieces of so many lines, wherever that is.
 _MAX_DEPTH = 8
 _TAB_COLUMNS = 4
+# Brackets that close so many lines further down hold data, and no condition or call that only makes sense whole.
+_HEAD_LINES = 40
 _CONTINUES = re.compile(r"[)\]}]|(?:else|elif|except|finally|catch|end|then|do|done|fi|esac)\b")
 
 
 class Lines(NamedTuple):
-    """A file's lines as cutting sees them: indentation in columns, None of a blank line; what may begin a piece."""
+    """A file's lines as cutting sees them: indentation in columns, None of a blank line; what may begin a piece; where
+    a line ends in a bracket that a later line begins by closing."""
 
     indents: Sequence[int | None]
     begins: Sequence[bool]
+    opens: Sequence[bool]
+    closes: Sequence[bool]
 
 
 def read_lines(lines: Sequence[str], inner: Collection[int]) -> Lines:
     """The look of each line; `inner` are the numbers (from 0) of those that begin inside a string or comment."""
     indents: list[int | None] = []
     begins: list[bool] = []
+    opens: list[bool] = []
+    closes: list[bool] = []
     for number, line in enumerate(lines):
         stripped = line.lstrip(" \t")
         blanks = line[: len(line) - len(stripped)]
         blank = not stripped.strip()
         indents.append(None if blank else len(blanks.expandtabs(_TAB_COLUMNS)))
         begins.append(not blank and number not in inner and not _CONTINUES.match(stripped))
-    return Lines(indents, begins)
+        opens.append(line.rstrip().endswith("("))
+        closes.append(stripped.startswith(")") and number not in inner)
+    return Lines(indents, begins, opens, closes)
 
 
 def pieces(look: Lines, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -63,11 +72,22 @@ def _cut(look: Lines, start: int, stop: int, depth: int) -> Iterator[tuple[int, 
         if last - first <= PIECE_LINES:
             yield first, last
         elif depth < _MAX_DEPTH:
-            yield first, first + 1
-            yield from _cut(look, first + 1, last, depth + 1)
+            inside = _head_end(look, first, last)
+            yield first, inside
+            if inside < last:
+                yield from _cut(look, inside, last, depth + 1)
         else:
             for at in range(first, last, PIECE_LINES):
                 yield at, min(at + PIECE_LINES, last)
+
+
+def _head_end(look: Lines, first: int, last: int) -> int:
+    """The line after a block's head, which is one line or goes to where its bracket is closed."""
+    if look.opens[first]:
+        for number in range(first + 1, min(last, first + _HEAD_LINES)):
+            if look.closes[number] and (look.indents[number] or 0) <= (look.indents[first] or 0):
+                return number + 1
+    return first + 1
 
 
 def _statements(look: Lines, start: int, stop: int) -> list[int]:

@@ -99,6 +99,19 @@ def test_long_bodies_are_cut_between_statements():
     assert all(piece.startswith("    if flag") for piece in pieces)
 
 
+def test_conditions_and_calls_over_several_lines_are_not_cut():
+    condition = (
+        "    if (\n" + "".join(f"        first[{n}] == second[{n}] and\n" for n in range(12)) + "        True\n    ):\n"
+    )
+    block = "".join(f"        step_{n}(first)\n" for n in range(30))
+    call = "    report(\n" + "".join(f"        first[{n}],\n" for n in range(20)) + "    )\n"
+    made = document("a.py", f"def judge(first, second):\n{condition}{block}{call}    return 1\n")
+    pieces = [made.text[span.start : span.stop] for span in made.spans]
+    assert condition in pieces
+    assert call in pieces
+    assert len(pieces) > 5
+
+
 def test_strings_over_several_lines_are_no_statements():
     text = 'def long():\n    text = """\nzero = 0\n' + "one = 1\n" * 4 + '"""\n    return text\n'
     assert not [piece for piece in spans(document("a.py", text)) if piece.startswith("one")]
