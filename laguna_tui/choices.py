@@ -4,11 +4,12 @@ What imports llama.cpp's neighbourhood is imported in the functions, so that a s
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.errors import UserError
-from laguna_tui.models.catalogue import ModelEntry
+from laguna_tui.models.catalogue import ModelEntry, load_catalogue, resolve
 from laguna_tui.models.economy import economy_path
 from laguna_tui.settings import NO_DRAFTER, Settings
 
@@ -18,6 +19,27 @@ if TYPE_CHECKING:
     from laguna_engine.options import Speculation
     from laguna_engine.sampling import Sampling
     from laguna_tui.agent.turn import AgentOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which model, and everything that goes with it. context: tokens that the catalogue insists on, None without."""
+
+    settings: Settings
+    entry: ModelEntry
+    drafter: Path | None
+    context: int | None
+
+
+def which(settings: Settings) -> Which:
+    """What the settings name.
+
+    Raises:
+        UserError: they name no model, or no drafter, that is there.
+    """
+    catalogue = load_catalogue()
+    entry = resolve(settings.model, catalogue)
+    return Which(settings, entry, drafter_of(settings, entry), catalogue_context(settings.model, entry, catalogue))
 
 
 def drafter_of(settings: Settings, entry: ModelEntry) -> Path | None:

@@ -13,17 +13,17 @@ from laguna_engine.errors import EngineError, NativeAbort
 from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
 from laguna_tui.choices import (
+    Which,
     agent_options,
-    catalogue_context,
     described,
-    drafter_of,
     economy_file,
     engine_options,
     family_of,
+    which,
 )
 from laguna_tui.errors import UserError
 from laguna_tui.events import AgentEvent, Proof, Proving
-from laguna_tui.models.catalogue import ModelEntry, load_catalogue, resolve
+from laguna_tui.models.catalogue import ModelEntry
 from laguna_tui.models.economy import load_economy, save_economy
 from laguna_tui.proof import proof_of
 from laguna_tui.settings import NO_DRAFTER, Settings
@@ -52,16 +52,6 @@ class _How:
 
     options: "EngineOptions"
     told: "Told"
-
-
-@dataclass(frozen=True, slots=True)
-class _Which:
-    """Which model, and everything that goes with it."""
-
-    settings: Settings
-    entry: ModelEntry
-    drafter: Path | None
-    context: int | None
 
 
 @dataclass(slots=True)
@@ -100,11 +90,8 @@ class LocalSession:
         Raises:
             UserError: the settings name no model, or no drafter, that is there.
         """
-        catalogue = load_catalogue()
-        entry = resolve(settings.model, catalogue)
-        context = catalogue_context(settings.model, entry, catalogue)
-        mode = Speculation(settings.speculation)
-        return cls(settings, folder, entry, drafter_of(settings, entry), state, mode, context)
+        named, mode = which(settings), Speculation(settings.speculation)
+        return cls(settings, folder, named.entry, named.drafter, state, mode, named.context)
 
     @property
     def title(self) -> str:
@@ -349,20 +336,17 @@ class LocalSession:
                 self._take(*self._open_engine(before, progress))
             raise
 
-    def _which(self) -> "_Which":
-        return _Which(self.settings, self.entry, self.drafter, self.context)
+    def _which(self) -> Which:
+        return Which(self.settings, self.entry, self.drafter, self.context)
 
-    def _named(self, wanted: str) -> "_Which":
+    def _named(self, wanted: str) -> Which:
         """What a name or a file stands for. A drafter and an adapter that the user named were for the model before."""
         none = self.settings.drafter == NO_DRAFTER
-        settings = replace(self.settings, model=wanted, drafter=NO_DRAFTER if none else None, adapter=None)
-        catalogue = load_catalogue()
-        entry = resolve(wanted, catalogue)
-        return _Which(settings, entry, drafter_of(settings, entry), catalogue_context(wanted, entry, catalogue))
+        return which(replace(self.settings, model=wanted, drafter=NO_DRAFTER if none else None, adapter=None))
 
-    def _become(self, which: "_Which") -> None:
+    def _become(self, named: Which) -> None:
         self.settings, self.entry, self.drafter, self.context = (
-            which.settings, which.entry, which.drafter, which.context,
+            named.settings, named.entry, named.drafter, named.context,
         )  # fmt: skip
 
     def _hand_over(self, engine: "Engine", how: _How, said: "Sequence[Said]") -> None:
