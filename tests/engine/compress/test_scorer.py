@@ -131,6 +131,15 @@ def test_it_stops_before_the_next_window(scorer: Scorer) -> None:
     assert len(scorer.score(TEXTS, ASKED)) == len(TEXTS)
 
 
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Ctrl-C is heard: a shell that starts something in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals that are sent to one thread")
 def test_ctrl_c_ends_the_computation_that_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not only the next window: one in which 4,000 tokens see one another takes a minute with a larger model."""
@@ -155,6 +164,7 @@ def test_ctrl_c_ends_the_computation_that_runs(path: Path, monkeypatch: pytest.M
     assert len(ended) == 1
 
 
+@pytest.mark.usefixtures("heeded")
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals that are sent to one thread")
 def test_ctrl_c_while_it_opens_frees_what_was_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main, load = threading.get_ident(), ScorerModel.open
