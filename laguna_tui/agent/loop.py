@@ -12,7 +12,7 @@ from laguna_engine.chat.template import Family
 from laguna_engine.chat.vocabulary import Tokenizer
 from laguna_engine.request import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.outlook import Outlook
+from laguna_tui.agent.outlook import LOOKS_UP, Outlook
 from laguna_tui.agent.ports import Engine
 from laguna_tui.agent.prompt import facts_now, system_prompt
 from laguna_tui.agent.retold import Said
@@ -56,6 +56,7 @@ class Agent:
         self._options = options or AgentOptions()
         self._opening = opening or (lambda: facts_now(toolbox.workspace.root))
         self._opened: str | None = None
+        self._told_looks_up = False
         self._attacher = attacher
         self._read = 0
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
@@ -68,6 +69,7 @@ class Agent:
         """Forget the conversation; the system prompt stays, and so does its place in the engine's cache."""
         self.conversation = self._new_conversation()
         self._last, self._opened, self._read = None, None, 0
+        self._told_looks_up = False
 
     @property
     def last(self) -> Generated | None:
@@ -175,8 +177,10 @@ class Agent:
             # Nothing was added, and nothing is told: what was gathered may not be all.
             yield TurnFinished(TurnEnd.CANCELLED)
             return
-        if gathered.attachments or gathered.notes:
-            yield Attached(tuple(map(_titled, gathered.attachments)), gathered.notes)
+        notes = tuple(note for note in gathered.notes if note != LOOKS_UP or not self._told_looks_up)
+        self._told_looks_up = self._told_looks_up or LOOKS_UP in notes
+        if gathered.attachments or notes:
+            yield Attached(tuple(map(_titled, gathered.attachments)), notes)
         said = outlook.said(message, gathered.attachments)
         tokens = self.conversation.with_message(said)
         preview = self._engine.preview(tokens)

@@ -189,6 +189,8 @@ def test_a_model_that_knows_only_its_tools_is_given_names_and_no_files(folder, t
         assert words.title == "What is in cart.py?"
         assert [event for event in events if isinstance(event, Attached)] == [Attached((), (LOOKS_UP,))]
         assert any(block.title == "find cart.py" for block in session.blocks())
+        again = list(session.ask("And what is in @notes.md?"))
+        assert not any(isinstance(event, Attached) for event in again)
     finally:
         session.close()
 
