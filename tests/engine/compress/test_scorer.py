@@ -226,8 +226,8 @@ def test_closing_frees_the_memory(tmp_path: Path) -> None:
     path = scorers.make(Variant(n_embd=256, n_layer=4, n_ff=1024)).write(tmp_path / "scorer.gguf")
     size = path.stat().st_size
     held = resident_after(path, 4)
-    # Each of the twelve takes more than the file's size; the allocator keeps two or so of them for later.
-    assert resident_after(path, 12) - held < 4 * size
+    # Each of the 24 takes more than the file's size; the allocator keeps up to five or so of them for later.
+    assert resident_after(path, 24) - held < 12 * size
 
 
 def resident_after(path: Path, count: int) -> int:
