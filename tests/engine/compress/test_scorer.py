@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,12 @@ def test_it_stops_before_the_next_window(scorer: Scorer) -> None:
     assert len(scorer.score(TEXTS, ASKED)) == len(TEXTS)
 
 
+def interrupt(thread: int) -> None:
+    """Ctrl-C for a thread that waits; what comes just before it waits is only heard afterwards."""
+    time.sleep(0.2)
+    signal.pthread_kill(thread, signal.SIGINT)
+
+
 @pytest.fixture
 def heeded() -> Iterator[None]:
     """Ctrl-C is heard: a shell that starts something in the background has it ignored."""
@@ -147,7 +154,7 @@ def test_ctrl_c_ends_the_computation_that_runs(path: Path, monkeypatch: pytest.M
     ended: list[Stopped] = []
 
     def interrupting(body: Body, window: Window) -> object:
-        signal.pthread_kill(main, signal.SIGINT)
+        interrupt(main)
         try:
             # Long enough that the signal is heard before it ends by itself.
             return [run(body, window) for _ in range(1000)]
@@ -171,7 +178,7 @@ def test_ctrl_c_while_it_opens_frees_what_was_loaded(path: Path, monkeypatch: py
     loaded: list[ScorerModel] = []
 
     def interrupting(*arguments: Any) -> ScorerModel:
-        signal.pthread_kill(main, signal.SIGINT)
+        interrupt(main)
         loaded.append(load(*arguments))
         assert loaded[0].nbytes > 0
         return loaded[0]
