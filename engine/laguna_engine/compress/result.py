@@ -41,7 +41,6 @@ class Why(Enum):
     HEAD = "belongs to something that is kept"
     CHEAP = "is shorter than a note that it is left out"
     BUDGET = "others say more for their size"
-    LARGE = "is larger than the room there is"
 
 
 class Kept(NamedTuple):

@@ -4,7 +4,6 @@ Deals in lower-case words without their commonest endings; knows nothing of lang
 """
 
 import re
-from collections.abc import Sequence
 
 # Longer runs are encoded data.
 _WORD_CHARS = 64
@@ -46,11 +45,6 @@ def telling(text: str) -> list[str]:
     """The words of a question that say something; all of them when none does."""
     every = words(text)
     return [word for word in every if len(word) > 1 and word not in _STOPPED] or every
-
-
-def name_words(name: str) -> Sequence[str]:
-    """The words of one name."""
-    return _SPLIT[name]
 
 
 def _split(token: str) -> tuple[str, ...]:
