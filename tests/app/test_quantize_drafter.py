@@ -82,7 +82,7 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(
     assert files_in(tmp_path) == before
 
 
-def test_ctrl_c_leaves_nothing_behind(source: Path, tmp_path: Path, monkeypatch, capsys):
+def test_ctrl_c_leaves_nothing_behind(source: Path, tmp_path: Path, monkeypatch, capsys, request):
     pieces = []
 
     def interrupted_at_the_fifth(self, done: int, total: int) -> None:
@@ -91,6 +91,9 @@ def test_ctrl_c_leaves_nothing_behind(source: Path, tmp_path: Path, monkeypatch,
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(quantize.Line, "show", interrupted_at_the_fifth)
+    # A shell that starts the tests in the background lets them ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     assert main(["quantize-drafter", str(source), str(tmp_path / "small.gguf")]) == 130
     assert len(pieces) == 5
     assert capsys.readouterr().out == ""

@@ -18,7 +18,7 @@ from laguna_tui.errors import UserError
 from laguna_tui.repo.map import estimated_tokens
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.resources import data_root
-from tests.app.repo.conftest import FILES, cache, shop, write  # noqa: F401  (fixtures)
+from tests.app.repo.conftest import FILES, write
 
 ROOM = 8000
 STEP = """def step_{number}(order):
@@ -36,18 +36,9 @@ LONG = "".join(STEP.format(number=number) for number in range(120)) + REFUND
 
 
 @pytest.fixture
-def folder(shop):  # noqa: F811
+def folder(shop):
     write(shop, {"shop/long.py": LONG, "docs/a b.md": "# Blanks\n", "AGENTS.md": "Use tabs.\n"})
     return shop
-
-
-@pytest.fixture
-def codebase(folder, cache):  # noqa: F811
-    opened = Codebase(folder, cache)
-    opened.start()
-    assert opened.wait(60)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

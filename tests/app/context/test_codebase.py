@@ -14,32 +14,9 @@ from filelock import FileLock
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo import index as index_module
 from laguna_tui.repo.store import index_path
-from tests.app.repo.conftest import FILES, git, write
+from tests.app.repo.conftest import FILES, write
 
 LONG_S = 60.0
-
-
-@pytest.fixture
-def shop(tmp_path):
-    root = tmp_path / "shop"
-    write(root, FILES)
-    git(root, "init")
-    return root
-
-
-@pytest.fixture
-def cache(tmp_path):
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def codebase(shop, cache):
-    """Of the shop, ready."""
-    opened = Codebase(shop, cache)
-    opened.start()
-    assert opened.wait(LONG_S)
-    yield opened
-    opened.close()
 
 
 def names(found):

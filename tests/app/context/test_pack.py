@@ -12,22 +12,13 @@ from laguna_tui.context.sources import Sources
 from laguna_tui.context.tokens import Counter
 from laguna_tui.repo.map import estimated_tokens
 from laguna_tui.repo.workspace import Workspace
-from tests.app.repo.conftest import cache, shop, write  # noqa: F401  (fixtures)
+from tests.app.repo.conftest import write
 
 QUESTION = "how is the price of a cart rounded?"
 
 
 @pytest.fixture
-def codebase(shop, cache):  # noqa: F811
-    opened = Codebase(shop, cache)
-    opened.start()
-    assert opened.wait(60)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sources(shop):  # noqa: F811
+def sources(shop):
     return Sources(Workspace(shop))
 
 
@@ -49,7 +40,7 @@ def test_the_map_names_files_and_definitions_with_their_lines(codebase, count):
     assert found.certain
 
 
-def test_a_slow_model_is_given_less_unasked(shop, codebase):  # noqa: F811
+def test_a_slow_model_is_given_less_unasked(shop, codebase):
     def tokens(seconds_a_token):
         gathered = packed(shop, codebase, reading_s=lambda tokens: tokens * seconds_a_token)
         return sum(estimated_tokens(each.text) for each in gathered.attachments)
@@ -57,7 +48,7 @@ def test_a_slow_model_is_given_less_unasked(shop, codebase):  # noqa: F811
     assert tokens(0.001) > tokens(0.01) > tokens(10.0) == 0
 
 
-def test_the_size_stays_as_it_was_decided_when_the_speed_changes(shop, codebase):  # noqa: F811
+def test_the_size_stays_as_it_was_decided_when_the_speed_changes(shop, codebase):
     speed = [None]
     options = AttachOptions(pack=600, reading_s=lambda tokens: speed[0] and tokens * speed[0])
     attacher = Attacher(Workspace(shop), codebase, estimated_tokens, options)
@@ -79,7 +70,7 @@ def test_no_room_is_no_map(codebase, count):
     assert folder_map(codebase, MIN_TOKENS, count) is None
 
 
-def test_the_best_code_comes_with_its_lines_exactly_as_they_stand(shop, codebase, sources, count):  # noqa: F811
+def test_the_best_code_comes_with_its_lines_exactly_as_they_stand(shop, codebase, sources, count):
     found = best_spans(codebase, sources, QUESTION, 500, count)
     assert found[0].path == "shop/prices.py"
     for each in found:
@@ -90,7 +81,7 @@ def test_the_best_code_comes_with_its_lines_exactly_as_they_stand(shop, codebase
         assert not each.certain
 
 
-def test_a_file_stands_once_with_all_its_pieces_in_order(shop, codebase, sources, count):  # noqa: F811
+def test_a_file_stands_once_with_all_its_pieces_in_order(shop, codebase, sources, count):
     filler = "\n".join(f"filler_{number} = {number}" for number in range(80))
     text = f"def refund_first(order):\n    return order\n\n\n{filler}\n\n\ndef refund_last(order):\n    return order\n"
     write(shop, {"shop/refunds.py": text})
@@ -107,23 +98,23 @@ def test_the_best_code_keeps_to_its_tokens(codebase, sources, count, budget):
     assert sum(count(each.text) for each in found) <= budget
 
 
-def test_who_names_what_the_question_is_about_gets_no_guesses(shop, codebase):  # noqa: F811
+def test_who_names_what_the_question_is_about_gets_no_guesses(shop, codebase):
     titles = [each.title for each in packed(shop, codebase, f"{QUESTION} @shop/report.py").attachments]
     assert titles == ["map of the folder", "shop/report.py"]
 
 
-def test_a_question_that_the_folder_knows_nothing_of_brings_only_the_map(shop, codebase):  # noqa: F811
+def test_a_question_that_the_folder_knows_nothing_of_brings_only_the_map(shop, codebase):
     assert [each.kind for each in packed(shop, codebase, "zzqx?").attachments] == [BlockKind.MAP]
 
 
-def test_the_map_stands_before_what_depends_on_the_question(shop, codebase):  # noqa: F811
+def test_the_map_stands_before_what_depends_on_the_question(shop, codebase):
     one, other = packed(shop, codebase), packed(shop, codebase, "show a CartView to the web")
     assert one.attachments[0] == other.attachments[0]
     assert one.attachments[0].kind is BlockKind.MAP
     assert one.attachments[1:] != other.attachments[1:]
 
 
-def test_the_same_question_gives_the_same_bytes_in_another_session(shop, cache, codebase):  # noqa: F811
+def test_the_same_question_gives_the_same_bytes_in_another_session(shop, cache, codebase):
     first = packed(shop, codebase)
     with_own_index = Codebase(shop, cache.parent / "another cache")
     with_own_index.start()
@@ -132,7 +123,7 @@ def test_the_same_question_gives_the_same_bytes_in_another_session(shop, cache, 
     with_own_index.close()
 
 
-def test_the_map_follows_the_files(shop, codebase):  # noqa: F811
+def test_the_map_follows_the_files(shop, codebase):
     attacher = Attacher(Workspace(shop), codebase, estimated_tokens, AttachOptions(pack=600))
     before = attacher.gather(QUESTION, 4000, first=True).attachments[0]
     assert attacher.gather("something else", 4000, first=True).attachments[0] is before
@@ -142,21 +133,21 @@ def test_the_map_follows_the_files(shop, codebase):  # noqa: F811
     assert "class Voucher" in attacher.gather(QUESTION, 4000, first=True).attachments[0].text
 
 
-def test_only_the_first_message_brings_a_pack(shop, codebase):  # noqa: F811
+def test_only_the_first_message_brings_a_pack(shop, codebase):
     attacher = Attacher(Workspace(shop), codebase, estimated_tokens, AttachOptions(pack=600))
     assert attacher.gather(QUESTION, 4000).attachments == ()
 
 
-def test_without_tokens_for_it_there_is_no_pack(shop, codebase):  # noqa: F811
+def test_without_tokens_for_it_there_is_no_pack(shop, codebase):
     assert packed(shop, codebase, pack=0).attachments == ()
 
 
-def test_the_pack_leaves_the_room_to_what_is_asked_for(shop, codebase):  # noqa: F811
+def test_the_pack_leaves_the_room_to_what_is_asked_for(shop, codebase):
     gathered = packed(shop, codebase, room=800, pack=4000)
     assert sum(estimated_tokens(each.text) for each in gathered.attachments) <= 400
 
 
-def test_an_index_that_is_not_ready_in_time_is_no_reason_to_wait(shop, cache):  # noqa: F811
+def test_an_index_that_is_not_ready_in_time_is_no_reason_to_wait(shop, cache):
     never_started = Codebase(shop, cache)
     never_started.close()
     gathered = packed(shop, never_started, wait_s=0.01)
@@ -164,7 +155,7 @@ def test_an_index_that_is_not_ready_in_time_is_no_reason_to_wait(shop, cache):  
     assert gathered.notes == (NOT_READY,)
 
 
-def test_a_file_that_is_gone_since_it_was_indexed_is_passed_over(shop, codebase, sources, count):  # noqa: F811
+def test_a_file_that_is_gone_since_it_was_indexed_is_passed_over(shop, codebase, sources, count):
     (shop / "shop/prices.py").unlink()
     write(shop, {"shop/cart.py": "\n"})
     found = best_spans(codebase, sources, QUESTION, 500, count)
