@@ -21,6 +21,7 @@ from laguna_tui.events import AgentEvent, StepFinished, TextDelta, TurnEnd, Turn
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session import SessionInfo, TuiSettings
 from laguna_tui.tui.turns import State
+from tests.bench.quiet import QuietSession
 from tests.engine import tiny
 
 LARGER = tiny.Shape(n_embd=1024, n_layer=12, n_ff=2048, expert_ff=1024, n_ctx=2048)
@@ -30,10 +31,8 @@ SIZE = (120, 40)
 POLL_S = 0.05
 
 
-class EngineSession:
+class EngineSession(QuietSession):
     """A chat session whose answers are the engine's own words: no agent, no tools, only the drawing to measure."""
-
-    title, folder = "bench", Path("/")
 
     def __init__(self, engine: Engine, prompt: list[int]) -> None:
         self.engine, self.prompt = engine, prompt
@@ -60,12 +59,6 @@ class EngineSession:
 
     def cancel(self) -> None:
         self.engine.cancel()
-
-    def new_chat(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 async def measure(session: EngineSession) -> list[tuple[Stats, Stats]]:

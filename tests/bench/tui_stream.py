@@ -1,6 +1,6 @@
 """What drawing a stream costs: CPU share and lag of the screen's loop, by kind of Markdown and speed.
 
-Run by hand: `python tests/bench/tui_stream.py [seconds]`. A thread feeds tokens of four characters at an exact rate
+Run by hand: `python -m tests.bench.tui_stream [seconds]`. A thread feeds tokens of four characters at an exact rate
 into a headless 120x40 app; the loop's lag is how late a 10 ms timer fires. The CPU share is the whole process's,
 less what the feeding thread takes with nothing drawn.
 """
@@ -11,12 +11,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from laguna_engine.events import LoadProgress
 from laguna_tui.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session import SessionInfo, TuiSettings
+from tests.bench.quiet import QuietSession
 
 SIZE = (120, 40)
 RATES = (200, 600)
@@ -38,10 +38,8 @@ KINDS: dict[str, Callable[[int], str]] = {
 }
 
 
-class PacedSession:
+class PacedSession(QuietSession):
     """Streams one text at an exact rate. Stands in for the engine and does no work of its own."""
-
-    title, folder = "bench", Path("/bench")
 
     def __init__(self, text: str, rate: float) -> None:
         self.done = threading.Event()
@@ -58,12 +56,6 @@ class PacedSession:
             yield TextDelta(self._text[at : at + TOKEN])
         self.done.set()
         yield TurnFinished(TurnEnd.ANSWERED)
-
-    def cancel(self) -> None: ...
-
-    def new_chat(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 async def measure(text: str, rate: float, before: str = "") -> tuple[float, float, float]:

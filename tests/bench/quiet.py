@@ -1,0 +1,26 @@
+"""What the screen asks of a session besides answers: nothing of it is to be measured, so nothing is known."""
+
+from pathlib import Path
+
+
+class QuietSession:
+    """The part of a `ChatSession` that says nothing."""
+
+    title, folder = "bench", Path("/")
+
+    def cost(self, message: str) -> None:
+        return None
+
+    def complete(self, text: str, cursor: int) -> tuple[()]:
+        return ()
+
+    def ahead(self, message: str) -> None: ...
+
+    def blocks(self) -> tuple[()]:
+        return ()
+
+    def cancel(self) -> None: ...
+
+    def new_chat(self) -> None: ...
+
+    def close(self) -> None: ...
