@@ -25,7 +25,7 @@ test: $(READY)
 
 # The property tests alone, with examples that were never tried before.
 fuzz: $(READY)
-	LAGUNA_TUI_FUZZ=1 $(BIN)/python -m pytest -m hypothesis
+	LAGUNA_TUI_FUZZ=1 $(BIN)/python -m pytest -m hypothesis --timeout 1800
 
 lint: $(READY)
 	$(BIN)/ruff check .
