@@ -116,6 +116,7 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
         path=path,
         context_max=base.context_max if known else 0,
         facts=base.facts if known else {},
+        tools=base.tools if known else ToolSet.FULL,
     )
 
 

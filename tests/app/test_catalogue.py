@@ -36,6 +36,12 @@ def test_a_local_file_follows_the_entry_it_matches(tmp_path):
     assert (entry.path, entry.template, entry.sampling["temperature"]) == (file, "XS_2", 0.7)
 
 
+def test_a_local_file_is_told_of_the_tools_of_the_entry_it_matches(tmp_path):
+    for name, tools in (("my-laguna-nano-copy.gguf", "basic"), ("my-laguna-xs-2.1.gguf", "full"), ("any.gguf", "full")):
+        (tmp_path / name).touch()
+        assert resolve(str(tmp_path / name), load_catalogue()).tools == tools
+
+
 def test_an_unknown_local_file_tells_its_chat_format_itself(tmp_path):
     file = tmp_path / "mine.gguf"
     file.touch()
