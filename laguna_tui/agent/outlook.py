@@ -17,7 +17,7 @@ from laguna_tui.agent.view import block_text, blocks
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.attachment import Attachment, Gathered
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Place
-from laguna_tui.context.mentions import mentions
+from laguna_tui.context.mentions import Mention, mentions
 from laguna_tui.context.tokens import Counter
 
 # Of the room that is left, what is attached may take so much: the rest is for tools and the answer.
@@ -29,10 +29,9 @@ LOOKS_UP = "this model is too small to read files beside a question, so it looks
 class Outlook:
     """A conversation, and what answers it.
 
-    count: the tokens of a text, remembered.
-    attacher: None for a model that cannot read what is attached, and looks up itself what a message names.
-    opening: what stands before the first words of all. read: tokens of the conversation that were in the KV cache once;
-    what of them is not there any more has to be computed again.
+    count: the tokens of a text, remembered. attacher: None for a model that cannot read what is attached, and looks up
+    itself what a message names. opening: what stands before the first words of all. read: tokens of the conversation
+    that were in the KV cache once; what of them is not there any more has to be computed again.
     """
 
     engine: Engine
@@ -112,8 +111,12 @@ def _unattached(message: str) -> Gathered:
 def unmarked(message: str) -> str:
     """The message with its mentions as plain names."""
     for mention in reversed(mentions(message)):
-        lines = (
-            "" if mention.first is None else f":{mention.first}" + f"-{mention.last}" * (mention.last != mention.first)
-        )
-        message = message[: mention.start] + mention.name + lines + message[mention.stop :]
+        message = message[: mention.start] + _plain(mention) + message[mention.stop :]
     return message
+
+
+def _plain(mention: Mention) -> str:
+    if mention.first is None:
+        return mention.name
+    last = "" if mention.last == mention.first else f"-{mention.last}"
+    return f"{mention.name}:{mention.first}{last}"

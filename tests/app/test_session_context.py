@@ -12,7 +12,7 @@ import pytest
 
 from laguna_engine.compress.compressor import Scores
 from laguna_engine.errors import EngineClosed
-from laguna_tui.agent.outlook import LOOKS_UP
+from laguna_tui.agent.outlook import LOOKS_UP, unmarked
 from laguna_tui.compose import LocalSession
 from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.events import Attached, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
@@ -177,6 +177,19 @@ def test_instructions_are_read_once_the_folder_is_trusted(model, folder, tmp_pat
         assert "Prices are in cents." in session.block_text(told.number).after
     finally:
         session.close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "plain"),
+    [
+        ("see @a.py and @Cart.total.", "see a.py and Cart.total."),
+        ("see @a.py:10 now", "see a.py:10 now"),
+        ('@"a b.py":3-4 and @src/', "a b.py:3-4 and src/"),
+        ("mail me@example.org `@property`", "mail me@example.org `@property`"),
+    ],
+)
+def test_mentions_become_the_names_they_are_of(typed, plain):
+    assert unmarked(typed) == plain
 
 
 def test_a_model_that_knows_only_its_tools_is_given_names_and_no_files(folder, tmp_path, monkeypatch):
