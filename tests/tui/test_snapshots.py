@@ -24,6 +24,8 @@ class StillApp(LagunaApp):
         self.animation_level = "none"
         self.conversation = Conversation(self.document, clock=lambda: 0.0)
         self.prompt.show_cursor = False
+        # The status bar says so for a moment, whenever that comes.
+        self._turns.read_ahead = lambda message: False
 
 
 def still(session: ScriptedSession, theme: str = "laguna-dark") -> StillApp:
