@@ -1,0 +1,17 @@
+"""How tables of wordings are written down: one a line, or one a paragraph where they are long.
+
+Deals in plain text. Everywhere `{n}` stands for a name, `{m}` for a new name, `{f}` for a file and `{t}` for a text in
+quotes.
+"""
+
+from __future__ import annotations
+
+
+def wordings(text: str) -> tuple[str, ...]:
+    """One wording a line."""
+    return tuple(line.strip() for line in text.strip().splitlines())
+
+
+def paragraphs(text: str) -> tuple[str, ...]:
+    """One wording a paragraph: its lines are joined."""
+    return tuple(" ".join(part.split()) for part in text.strip().split("\n\n"))
