@@ -12,6 +12,7 @@ import chatter_held_out as held_out
 import chatter_other as other
 import chatter_small as small
 from chatter_work import CROSSED
+from spoken import spoken
 
 TALK = {
     "hello": small.HELLO,
@@ -36,7 +37,7 @@ SINGLE = (
     (26, other.NAMED), (13, other.PLAIN), (4, other.WORDS), (3, other.FOREIGN), (3, other.DEMANDS), (3, other.RAMBLING),
 )  # fmt: skip
 CROSSED_SHARE, LONG_SHARE = 0.42, 0.06
-JOINTS = (", and ", ". ", ", then ", " and ", ". Also, ", ", but first ", "; ", " because I want to know: ", ", or ")
+JOINTS = (", and ", ". ", ", then ", " and ", ". Also, ", ", but first ", "; ", ", or ")
 DECLINED = 8000
 
 
@@ -47,8 +48,8 @@ def crossed(rng: Random) -> str:
     return " ".join(part for part in said if part).replace(" ,", ",")
 
 
-def decline(rng: Random) -> str:
-    """One request that is beyond this model: most are about names or files, a few are long."""
+def picked(rng: Random) -> str:
+    """One request that is beyond this model, as it is written in the lists."""
     chance = rng.random()
     if chance < LONG_SHARE:
         pieces = [rng.choice([crossed(rng), rng.choice(other.NAMED).rstrip("?.!")]) for _ in range(rng.randint(2, 3))]
@@ -57,6 +58,11 @@ def decline(rng: Random) -> str:
         return crossed(rng)
     shares, lists = zip(*SINGLE, strict=True)
     return rng.choice(rng.choices(lists, shares)[0])
+
+
+def decline(rng: Random) -> str:
+    """One request that is beyond this model, as people type it: most are about names or files, a few are long."""
+    return spoken(rng, picked(rng))
 
 
 def declined() -> tuple[str, ...]:

@@ -7,6 +7,7 @@ A model this small tells "beyond me" from "look it up" only by having seen very 
 from __future__ import annotations
 
 from wording import wordings
+from wordings_asked import ASKS, GETS
 
 LEADS = ("", "", "", *wordings("""
     please
@@ -651,8 +652,143 @@ STATES = wordings("""
     a hack
 """)
 
+CLAUSES = wordings("""
+    what {n} does
+    what {n} is good for
+    what {n} calls
+    what {n} depends on
+    what {n} does with {n}
+    what is wrong with {n}
+    what is wrong in {f}
+    what has changed in {f}
+    what happens in {n}
+    what happens if {n} fails
+    what to do with {n}
+    what to change in {f}
+    what you think of {n}
+    what the docstring of {n} says
+    how {n} works
+    how {n} and {n} differ
+    how to fix {n}
+    how to test {n}
+    how to improve {f}
+    how to make {n} faster
+    how to run {f}
+    how to rename {n}
+    how to get rid of {n}
+    how to write a test for {n}
+    how fast {n} is
+    how I can avoid {n}
+    how long {f} is
+    how good the tests of {n} are
+    why {n} fails
+    why {n} is slow
+    why {n} is so long
+    why {n} takes so long
+    why {n} needs {n}
+    why {n} calls {n}
+    why {n} is in {f}
+    why {n} is tested so badly
+    why {f} does not work
+    why the tests of {n} fail
+    why we need {n}
+    who wrote {n}
+    who wrote {f}
+    who broke {n}
+    when {n} fails
+    when {f} was written
+    when to use {n}
+    if {n} is correct
+    if {n} is thread safe
+    if {n} works on windows
+    if {f} has bugs
+    whether I should use {n} or {n}
+    whether {n} can be removed
+    which of {n} and {n} is better
+    which name would be better for {n}
+    where the bug in {n} is
+    where I made a mistake in {f}
+    what this does
+    what it does
+    how it works
+    how this works
+    why it fails
+    why it is slow
+    how to fix it
+    how to run the tests
+    how to install this
+    what this project does
+    what to do next
+    what the time is
+    what recursion is
+    how git works
+    how to cook rice
+    who you voted for
+""")
+
+NOUNS = wordings("""
+    the bug in {n}
+    the bugs in {f}
+    the bug
+    the problem with {n}
+    the mistake in {f}
+    the error in {n}
+    the reason for {n}
+    the reason why {n} fails
+    the purpose of {n}
+    the meaning of {n}
+    the history of {f}
+    the diff of {f}
+    the author of {n}
+    the size of {f}
+    the last change of {n}
+    the complexity of {n}
+    the side effects of {n}
+    the value of {n}
+    the output of {n}
+    the speed of {n}
+    the advantages of {n}
+    the documentation of {n}
+    an explanation of {n}
+    an explanation of {f}
+    a better name for {n}
+    a new name for {n}
+    a faster version of {n}
+    a simpler {n}
+    a test for {n}
+    a new test for {n}
+    a fix for {n}
+    a review of {f}
+    a patch for {f}
+    a refactoring of {n}
+    a diagram of {f}
+    a replacement for {n}
+    a way to test {n}
+    a way to speed up {n}
+    a way to split {f}
+    a way around {n}
+    an example for {n} and {n}
+    an alternative to {n}
+    some ideas for {n}
+    the difference between {n} and {n}
+    the functions that {n} calls
+    the slow part of {n}
+    the unused code in {f}
+    the failing tests
+    the last commit
+    the logs
+    the weather
+    the news
+    a joke
+    a recipe
+    a job
+    a new computer
+""")
+
 CROSSED = (
     (8, (LEADS, VERBS, OBJECTS, TAILS)),
+    (3, (ASKS, CLAUSES)),
+    (2, (GETS, NOUNS)),
     (2, (GIVE, THINGS, TO)),
     (2, (SUBJECTS, LACKS, THINGS)),
     (1, (SUBJECTS, HAS_NO, BARE)),

@@ -7,13 +7,14 @@ name that the question before was about.
 
 from __future__ import annotations
 
-import random
 from enum import Enum
 
 import wordings_again as again
+import wordings_asked as asked
 import wordings_edits as edits
 import wordings_held_out as held_out
 import wordings_lookups as lookups
+from spoken import spoken as spoken
 
 
 class Skill(Enum):
@@ -36,13 +37,13 @@ TOOL = {
 """The first call that each skill needs."""
 
 TRAINED = {
-    Skill.WHERE: lookups.WHERE,
-    Skill.TAKES: lookups.TAKES,
-    Skill.USES: lookups.USES,
-    Skill.TESTS: lookups.TESTS,
-    Skill.OUTLINE: lookups.OUTLINE,
-    Skill.RENAME: edits.RENAME,
-    Skill.DOCSTRING: edits.DOCSTRING,
+    Skill.WHERE: lookups.WHERE + asked.WHERE,
+    Skill.TAKES: lookups.TAKES + asked.TAKES,
+    Skill.USES: lookups.USES + asked.USES,
+    Skill.TESTS: lookups.TESTS + asked.TESTS,
+    Skill.OUTLINE: lookups.OUTLINE + asked.OUTLINE,
+    Skill.RENAME: edits.RENAME + asked.RENAME,
+    Skill.DOCSTRING: edits.DOCSTRING + asked.DOCSTRING,
 }
 HELD_OUT = {
     Skill.WHERE: held_out.WHERE,
@@ -54,12 +55,12 @@ HELD_OUT = {
     Skill.DOCSTRING: held_out.DOCSTRING,
 }
 AGAIN = {
-    Skill.WHERE: again.WHERE,
-    Skill.TAKES: again.TAKES,
-    Skill.USES: again.USES,
-    Skill.TESTS: again.TESTS,
-    Skill.DOCSTRING: again.DOCSTRING,
-    Skill.RENAME: again.RENAME,
+    Skill.WHERE: again.WHERE + asked.AGAIN_WHERE,
+    Skill.TAKES: again.TAKES + asked.AGAIN_TAKES,
+    Skill.USES: again.USES + asked.AGAIN_USES,
+    Skill.TESTS: again.TESTS + asked.AGAIN_TESTS,
+    Skill.DOCSTRING: again.DOCSTRING + asked.AGAIN_DOCSTRING,
+    Skill.RENAME: again.RENAME + asked.AGAIN_RENAME,
 }
 """Trained follow-ups: `it` is what the question before was about."""
 AGAIN_HELD_OUT = {
@@ -70,33 +71,6 @@ AGAIN_HELD_OUT = {
     Skill.DOCSTRING: held_out.AGAIN_DOCSTRING,
     Skill.RENAME: held_out.AGAIN_RENAME,
 }
-
-OPENINGS = (
-    "Hey, ", "Hi, ", "hello, ", "ok, ", "Ok, so ", "so ", "Also, ", "next: ", "and ", "One more: ", "quick question: ",
-)  # fmt: skip
-OPENED = ("and ", "ok", "so ", "hi", "hey", "hello", "now ", "then ")
-CLOSINGS = (" please", ", please", ", thanks", " pls", " thx")
-OPENING_SHARE, CLOSING_SHARE, CASE_SHARE, STOP_SHARE = 0.12, 0.1, 0.25, 0.3
-
-
-def spoken(rng: random.Random, wording: str) -> str:
-    """A trained wording as people type it: now and then with a word before or after, other case, no punctuation.
-
-    For wordings before their places are filled, so that names stay as they are.
-    """
-    if rng.random() < STOP_SHARE:
-        wording = wording.rstrip("?.!") + rng.choice(["", "", "?" if wording.endswith("?") else ""])
-    if rng.random() < CASE_SHARE and not wording.startswith(("{", "I ", "I'")):
-        wording = wording[0].swapcase() + wording[1:]
-    if len(wording.split()) < 3 or wording.startswith("{"):
-        return wording
-    if rng.random() < OPENING_SHARE and not wording.lower().startswith(OPENED):
-        first = wording[0] if wording.startswith(("I ", "I'")) else wording[0].lower()
-        wording = rng.choice(OPENINGS) + first + wording[1:]
-    if rng.random() < CLOSING_SHARE and "please" not in wording.lower():
-        wording = wording.rstrip("?.!") + rng.choice(CLOSINGS) + wording[len(wording.rstrip("?.!")) :]
-    return wording
-
 
 ABOUT = "I am Laguna Nano, the tiny demo model that ships with this app."
 REAL_WORK = "For real work, press F8 to download Laguna itself."
@@ -117,7 +91,7 @@ def all_prose() -> str:
     """Every sentence of this file once, for the tokenizer's merges."""
     from chatter import TALK
 
-    asked = [text for table in (TRAINED, HELD_OUT) for texts in table.values() for text in texts]
+    questions = [text for table in (TRAINED, HELD_OUT) for texts in table.values() for text in texts]
     talk = [text for texts in TALK.values() for text in texts]
     said = [
         *TALK_ANSWERS.values(),
@@ -129,4 +103,4 @@ def all_prose() -> str:
         "` here.",
     ]
     markup = "<tool_response>\n</tool_response>\n<arg_key>pattern</arg_key>\n<arg_value></arg_value>\n<user>\n</user>\n"
-    return "\n".join([*asked, *talk, *said, markup])
+    return "\n".join([*questions, *talk, *said, markup])

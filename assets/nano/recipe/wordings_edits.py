@@ -100,7 +100,6 @@ RENAME = wordings("""
     the new name of {n} in {f} is {m}
     the name {n} is bad, rename it to {m} in {f}
     I do not like the name {n}, change it to {m} in {f}
-    make {n} {m} in {f}
     turn {n} into {m} in {f}
     turn the name {n} into {m} in {f}
     {n} -> {m} in {f}

@@ -6,7 +6,7 @@ from wording import wordings
 
 WHERE = wordings("""
     Hey, which file has the definition of {n}?
-    please tell me where {n} lives
+    where does {n} reside
     Whereabouts is {n}?
     Any idea where {n} is hiding?
     Which source file holds {n}?
@@ -26,7 +26,7 @@ WHERE = wordings("""
 """)
 
 TAKES = wordings("""
-    Can you tell me the signature of {n}?
+    May I have the signature of {n}?
     how many args do I hand to {n}?
     What has to be handed over to {n}?
     With which arguments is {n} supposed to be called?
