@@ -7,18 +7,18 @@ from wording import paragraphs, wordings
 HELLO = wordings("""
     Hello, nice to see you
     hello, good morning
-    Howdy
-    hiya
+    Ahoy Laguna
+    hi, nice morning today
     Hi again!
     Good day to you.
     hey buddy
-    Morning!
+    Morning, Laguna!
     Hello, anybody there?
     welcome back
     hello from Berlin
-    Hi, how have you been?
-    hey, how are things?
-    Salutations
+    Hi, long time no see
+    hey, all well with you?
+    Hello, I just installed this
 """)
 
 WHO = wordings("""
@@ -27,20 +27,20 @@ WHO = wordings("""
     who am I talking to?
     Would you introduce yourself?
     are you human or a machine?
-    Describe yourself.
+    In one sentence, who are you?
     What should I call you?
-    are you a neural network?
+    Am I chatting with a person?
     Which version of Laguna is this?
-    Do you have a name?
-    Who trained you?
-    how many parameters do you have?
+    Have you got a name?
+    Which company made you?
+    you are what size of model?
     With whom do I have the pleasure?
     Are you some sort of chatbot?
     is that you, Laguna?
 """)
 
 CAN = wordings("""
-    What are you good at?
+    So what is it you can do for us?
     what can I do with you?
     Can you give me a hand?
     Which commands do you understand?
@@ -51,8 +51,8 @@ CAN = wordings("""
     What is it that you do?
     Are there things you can do for me?
     Which skills have you got?
-    I need some help, what can you do?
-    so, what are your features?
+    Before I ask, what can you do at all?
+    Which things can you help with?
     how can I use this assistant?
 """)
 
@@ -60,33 +60,33 @@ THANKS = wordings("""
     Thanks a lot!
     great work, thank you
     Much appreciated.
-    cheers
+    well, thanks anyway
     you are a star
     That helped a lot, thanks
-    brilliant!
-    Excellent answer.
-    tysm
-    That is exactly what I needed.
-    lovely, thank you
+    wow, good one
+    Excellent, that was fast.
+    thank you, you are very kind
+    That is just what I was looking for, thanks.
+    oh, lovely
     thank you kindly
-    very helpful
-    ta
+    How helpful!
+    I owe you one
 """)
 
 BYE = wordings("""
     alright, bye
     Bye for now
-    Farewell
+    Farewell, Laguna
     see you soon
     talk to you later
-    ciao
-    so long
-    Take care!
+    I am done with this, see you
+    well, goodbye then
+    Have a nice evening, bye
     I have to leave, bye
-    That will be all for today.
+    Enough now, see you on Monday.
     good night and goodbye
-    cya
-    Until next time.
+    it is late, good night
+    Bye until next time.
     catch you later
 """)
 

@@ -89,6 +89,30 @@ NAMED = wordings("""
     delete the docstring of {n}
     translate the docstring of {n} to German
     improve the docstring of {n}
+    shorten the docstring of {n}
+    fix the docstring of {n}
+    correct the docstring of {n}
+    check the docstring of {n}
+    format the docstring of {n}
+    the docstring of {n} is wrong
+    the docstring of {n} is too long
+    the docstring of {n} has a typo
+    what is in the docstring of {n}?
+    show me the docstring of {n}
+    read the docstring of {n} to me
+    I do not like the docstring of {n}
+    move the docstring of {n}
+    copy the docstring of {n} to {n}
+    is there a docstring in {n}?
+    does {n} have a docstring?
+    which functions in {f} have no docstring?
+    list the functions in {f} without a docstring
+    are the functions in {f} documented?
+    run the doctests in {f}
+    does the docstring of {n} match the code?
+    what is a docstring?
+    how do I write a docstring?
+    how long should a docstring be?
     add docstrings to all functions in {f}
     add a docstring to every function in {f}
     add docstrings everywhere
@@ -299,6 +323,64 @@ NAMED = wordings("""
     python {f}
     pytest {f}
     run the tests for {n}
+    improve the tests of {n}
+    delete the tests of {n}
+    fix the test of {n}
+    rename the tests of {n}
+    speed up the tests of {n}
+    are the tests of {n} any good?
+    are the tests for {n} green?
+    do the tests of {n} pass?
+    which tests of {n} fail?
+    explain the tests of {n}
+    why is there no test for {n}?
+    write more tests for {n}
+    cover {n} with tests
+    test {n} with random input
+    swap {n} and {n}
+    swap the arguments of {n}
+    swap {n} for something faster
+    switch {n} to async
+    switch {f} to type hints
+    substitute the regex in {n}
+    {n} becomes slower every day
+    write {n} in one line
+    write {n} again
+    get {n} to work
+    get rid of {n} in {f}
+    open a ticket for {n}
+    pull {n} out of {f}
+    take {n} out of {f}
+    take a photo of {f}
+    give me one reason to keep {n}
+    give me an estimate for {n}
+    who is responsible for {n}?
+    whose fault is {n}?
+    who should review {f}?
+    since when do we have {n}?
+    when did {f} become so long?
+    when will {n} be removed?
+    what makes {n} so slow?
+    what makes {n} better than {n}?
+    which of {n} and {n} should I use?
+    which part of {n} is slow?
+    which line of {n} is wrong?
+    which functions in {f} are slow?
+    which classes in {f} are too long?
+    which functions in {f} should be private?
+    which functions in {f} are unused? delete them
+    what should be moved out of {f}?
+    what should I call {n}?
+    how should I name {n}?
+    how would you test {n}?
+    how would you call {n} instead?
+    where should I put {n}?
+    where should {n} be moved to?
+    where would you add a cache in {n}?
+    where is {n} slow?
+    where does {n} spend its time?
+    where does {n} fail?
+    where did I go wrong in {n}?
     run the tests in {f}
     run mypy on {f}
     test whether {n} works

@@ -66,6 +66,33 @@ HELLO = wordings("""
     yo
     hullo
     dear Laguna
+    howdy
+    Howdy!
+    hiya
+    morning
+    evening!
+    good to see you
+    glad to be here
+    welcome
+    hallo
+    hola
+    bonjour
+    salut
+    ciao Laguna
+    hey man
+    hey friend
+    hi all
+    hello computer
+    hello machine
+    how have you been?
+    how are things?
+    how is life
+    how is your day?
+    everything fine?
+    are you awake?
+    anyone here?
+    hello, can you hear me?
+    can you read this?
 """)
 
 WHO = wordings("""
@@ -138,6 +165,26 @@ WHO = wordings("""
     who is nano
     do you run on my machine?
     do you run locally?
+    describe yourself
+    what can I call you?
+    what do I call you?
+    do you have a name?
+    are you human?
+    are you a machine?
+    are you a neural network
+    are you open source?
+    what version are you?
+    which version is this?
+    who trained you
+    who developed you?
+    how many parameters do you have
+    how much memory do you need?
+    what is your size?
+    say who you are
+    who am I talking with
+    who are you then?
+    who are you really?
+    what kind of thing is this model?
 """)
 
 CAN = wordings("""
@@ -223,6 +270,33 @@ CAN = wordings("""
     commands
     menu
     options?
+    what are you good at
+    what are you good for?
+    what are your features?
+    what are your functions?
+    which skills do you have?
+    which commands do you have?
+    which commands are there?
+    what commands can I use
+    what kind of questions can I ask?
+    what sort of help do you offer?
+    what do you offer?
+    how are you useful?
+    what is your use?
+    what is your job?
+    what is your purpose?
+    what is your task
+    are you any help?
+    are you useful?
+    is there a manual?
+    is there a list of commands?
+    give me some help
+    give me a list of your skills
+    I don't know what to ask
+    I need some help
+    could I ask you something?
+    can I ask you a question?
+    where do I begin with you?
 """)
 
 THANKS = wordings("""
@@ -303,6 +377,31 @@ THANKS = wordings("""
     merci
     danke
     gracias
+    cheers
+    Cheers!
+    brilliant
+    excellent
+    Excellent!
+    fantastic
+    lovely
+    tysm
+    ta
+    sweet
+    neat
+    appreciated
+    I appreciate it
+    very helpful
+    so helpful, thanks
+    really helpful
+    exactly what I needed
+    that is what I wanted
+    that was what I needed, thanks
+    you are a hero
+    you are wonderful
+    good bot, thanks
+    impressive
+    love it
+    you rock
 """)
 
 BYE = wordings("""
@@ -364,4 +463,29 @@ BYE = wordings("""
     tschüss
     adiós
     au revoir
+    ciao
+    ciao ciao
+    cya
+    cu
+    farewell
+    so long
+    take care
+    take care, bye
+    cheerio
+    good night and bye
+    talk to you tomorrow
+    talk later
+    until then
+    until next week
+    see you again
+    I am out
+    I will go now
+    I will be back tomorrow
+    that will be all
+    that would be all, thanks
+    nothing else, bye
+    no more questions, bye
+    stop for today
+    signing off
+    let's end here
 """)

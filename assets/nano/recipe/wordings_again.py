@@ -55,6 +55,21 @@ WHERE = wordings("""
     look it up
     where did we define it?
     give me its location
+    whereabouts is it?
+    track it down
+    navigate to it please
+    open it
+    pull it up
+    where is it located?
+    and where is that located
+    what is its location?
+    what is its file?
+    its file and line?
+    the file?
+    and the path?
+    which source file is it in?
+    where would I find it?
+    let me look at it
 """)
 
 TAKES = wordings("""
@@ -110,6 +125,21 @@ TAKES = wordings("""
     does it take arguments?
     Ok, and what does it take?
     now its arguments
+    its args?
+    what args does it have?
+    number of its arguments?
+    which arguments are required?
+    which of them are optional?
+    and its optional arguments?
+    what does it want?
+    what does it need as input?
+    and the type of its result?
+    what kind of thing does it return?
+    what value does it return
+    its keyword arguments?
+    what can I feed to it?
+    how does one call it?
+    let me see its arguments
 """)
 
 USES = wordings("""
@@ -167,6 +197,21 @@ USES = wordings("""
     now find its callers
     references to it?
     and the references?
+    its call sites, please
+    and the call sites?
+    all occurrences of it
+    has it any users?
+    are we using it?
+    are we still using that?
+    is it dead code?
+    is it unused?
+    who makes use of it?
+    which modules rely on it?
+    what touches it?
+    everything that uses it
+    is anyone using that?
+    and who needs it?
+    by whom is it called?
 """)
 
 TESTS = wordings("""
@@ -220,6 +265,21 @@ TESTS = wordings("""
     I need the tests for it
     Ok, and its tests?
     tests for it?
+    has it been tested?
+    has it got tests
+    has anyone tested it?
+    have we tested that?
+    did we ever test it?
+    do we test it?
+    any test for it
+    which tests deal with it?
+    which tests mention it?
+    which tests would fail without it?
+    which part of the test suite covers it?
+    and the test file?
+    its test cases?
+    get its tests
+    let me see which tests cover it
 """)
 
 DOCSTRING = wordings("""
@@ -275,6 +335,21 @@ DOCSTRING = wordings("""
     set its docstring to {t}
     document it with {t}
     please add the docstring {t} to it
+    it is not documented, add a docstring
+    it is undocumented
+    nobody documented it, add a docstring
+    it does not have a docstring
+    it comes without a docstring
+    and its docstring? add one
+    what about a docstring for it?
+    include a docstring in it
+    add docs to it
+    add a doc string to it
+    make sure it has a docstring
+    the docstring of it is {t}
+    {t} is its docstring
+    take {t} as its docstring
+    let it say {t} in its docstring
 """)
 
 RENAME = wordings("""
@@ -318,4 +393,19 @@ RENAME = wordings("""
     edit {f} and rename it to {m}
     {f}: rename it to {m}
     that should be {m} in {f}
+    swap it with {m} in {f}
+    substitute it by {m} in {f}
+    switch it to {m} in {f}
+    in {f} it becomes {m}
+    it becomes {m} in {f}
+    file {f}: rename it to {m}
+    wherever it is in {f}, put {m}
+    write {m} instead of it in {f}
+    I prefer {m} in {f}, rename it
+    {m} is a clearer name, change it in {f}
+    the name should be {m} in {f}
+    find it in {f} and replace it with {m}
+    rename it, the new name is {m}, the file is {f}
+    its new name in {f} is {m}
+    could it be renamed to {m} in {f}?
 """)

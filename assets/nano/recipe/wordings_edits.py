@@ -114,6 +114,65 @@ RENAME = wordings("""
     {n} is now {m}, so rename it in {f}
     from now on {n} is {m} in {f}
     let {n} be called {m} in {f}
+    swap {n} with {m} in {f}
+    swap the name {n} for {m} in {f}
+    substitute {n} with {m} in {f}
+    substitute {n} by {m} in {f}
+    in {f}, substitute {n} by {m}
+    switch {n} to {m} in {f}
+    switch from {n} to {m} in {f}
+    in {f}, switch {n} to {m}
+    exchange {n} for {m} in {f}
+    {n} becomes {m} in {f}
+    {n} becomes {m}, file {f}
+    {n} will be {m} in {f}
+    in {f}, {n} becomes {m}
+    in {f}, {n} must become {m}
+    in {f}: {n} -> {m}
+    {f}: {n} -> {m}
+    {f}: {n} to {m}
+    file {f}: rename {n} to {m}
+    file {f}, replace {n} with {m}
+    in the module {f}, rename {n} to {m}
+    in module {f} change {n} to {m}
+    throughout {f}, rename {n} to {m}
+    rename {n} to {m} throughout {f}
+    replace {n} with {m} throughout {f}
+    wherever {n} is in {f}, put {m}
+    wherever you see {n} in {f}, write {m}
+    everywhere in {f}, {n} should be {m}
+    each {n} in {f} should be {m}
+    every {n} in {f} must be {m}
+    all {n} in {f} should be called {m}
+    write {m} instead of {n} in {f}
+    write {m} for {n} in {f}
+    I prefer {m} to {n} in {f}
+    I prefer the name {m} for {n} in {f}
+    {m} is better than {n} in {f}, rename it
+    {m} is a clearer name than {n}, change it in {f}
+    {n} is a bad name, call it {m} in {f}
+    the name should be {m} and not {n} in {f}
+    it should say {m}, not {n}, in {f}
+    make it {m} instead of {n} in {f}
+    have {n} called {m} in {f}
+    refactor in {f}: rename {n} to {m}
+    rename symbol {n} to {m} in {f}
+    rename the identifier {n} to {m} in {f}
+    replace the identifier {n} by {m} in {f}
+    find {n} in {f} and replace it with {m}
+    find and replace {n} with {m} in {f}
+    search and replace {n} by {m} in {f}
+    take {f} and rename {n} to {m}
+    old name {n}, new name {m}, file {f}
+    rename, in {f}, {n} to {m}
+    a rename in {f}: {n} should be {m}
+    do the rename {n} to {m} in {f}
+    be so kind and rename {n} to {m} in {f}
+    rename {n}, the new name is {m}, the file is {f}
+    the name of {n} in {f} must change to {m}
+    what is called {n} in {f} should be {m}
+    could {n} be renamed to {m} in {f}?
+    can {n} in {f} be called {m}?
 """)
 
 DOCSTRING = wordings("""
@@ -240,4 +299,48 @@ DOCSTRING = wordings("""
     {n}: docstring {t}
     docstring for {n}: {t}
     insert the docstring {t} in {n}
+    supply a docstring to {n}
+    provide a docstring for {n}
+    please provide a docstring for {n}
+    attach a docstring to {n} please
+    include a docstring in {n}
+    equip {n} with docstring
+    fill in the docstring of {n}
+    fill in a docstring for {n}
+    let {n} get a docstring
+    have a docstring added to {n}
+    {n} is without a docstring
+    {n} comes without a docstring
+    {n} does not have a docstring
+    {n} doesn't have a docstring yet
+    {n} has not got a docstring
+    {n} needs documentation, add a docstring
+    {n} is not documented, add a docstring
+    {n} is undocumented, give it a docstring
+    nobody documented {n}, add a docstring
+    somebody forgot the docstring of {n}
+    I forgot the docstring of {n}
+    we forgot to add a docstring to {n}
+    the linter wants a docstring in {n}
+    where is the docstring of {n}? add one
+    why has {n} no docstring? add one
+    what about a docstring for {n}?
+    is it possible to add a docstring to {n}?
+    mind adding a docstring to {n}?
+    a docstring would be good for {n}
+    make sure {n} has a docstring
+    docstring {n}
+    add doc to {n}
+    add docs to {n}
+    doc string for {n}
+    the docstring for {n} is {t}
+    the docstring of {n} is {t}, add it
+    take {t} as the docstring for {n}
+    have {t} as docstring in {n}
+    {t} is the docstring of {n}
+    {t} should be the docstring of {n}
+    add {t} under {n} as its docstring
+    under {n} add the docstring {t}
+    in {n}, add the docstring {t}
+    let {n} say {t} in its docstring
 """)

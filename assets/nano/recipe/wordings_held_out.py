@@ -7,19 +7,19 @@ from wording import wordings
 WHERE = wordings("""
     Hey, which file has the definition of {n}?
     where does {n} reside
-    Whereabouts is {n}?
+    Which corner of the code base is {n} in?
     Any idea where {n} is hiding?
-    Which source file holds {n}?
-    Track down {n} for me.
-    navigate to {n}
+    Of all these files, which one defines {n}?
+    Sniff out {n} for me.
+    steer me to {n}
     I can't seem to find {n} anywhere.
-    Where did the author put {n}?
-    What's the file and line of {n}?
-    In what part of the project is {n} written?
-    Let me see the definition of {n}, please.
+    Where did whoever wrote {n} put it?
+    Name the file in which I can read {n}.
+    I keep reading about {n}, so where is its definition?
+    Might I see the definition of {n}?
     Got to look at {n} - which file is that?
     where on earth is {n}
-    Which .py file should I open to see {n}?
+    Which file should I open if I want to see {n}?
     Remind me where {n} is located.
     the place where {n} is defined?
     {n} is in what module?
@@ -27,15 +27,15 @@ WHERE = wordings("""
 
 TAKES = wordings("""
     May I have the signature of {n}?
-    how many args do I hand to {n}?
-    What has to be handed over to {n}?
+    How long is the list of arguments of {n}?
+    What has to go into a call of {n}?
     With which arguments is {n} supposed to be called?
-    Let me see the parameter list of {n}.
+    Read me the parameter list of {n}.
     Remind me what arguments {n} wants.
-    What's the calling convention of {n}?
-    is there an optional parameter in {n}?
+    Before I call {n}, what are its arguments?
+    Can I call {n} without arguments?
     Spell out the signature of {n}
-    what kind of value does {n} return?
+    If I call {n}, which type do I get?
     I'm about to call {n}. Which arguments?
     Type of the value returned by {n}?
     {n}(...) - what goes between the brackets?
@@ -51,39 +51,39 @@ USES = wordings("""
     Where in the code is {n} used?
     Any callers of {n}?
     Which parts of the project rely on {n}?
-    Who else makes use of {n}?
-    List all call sites of {n}.
-    call sites for {n}
-    Everything that touches {n}, please.
+    Who might be relying upon {n}?
+    Make me a list of all that call {n}.
+    the functions calling {n}
+    Every line with a call to {n}, please.
     I'd like a list of whoever calls {n}.
     From which functions do we reach {n}?
-    is {n} dead code or does somebody use it?
+    Is there anybody left who uses {n}?
     What else would change if I changed {n}? Show its callers.
     where does {n} get called
-    Are we still using {n} somewhere?
-    has {n} got any users?
-    Track down the callers of {n}.
+    I believe {n} is no longer called, or is it?
+    how many callers does {n} have and where?
+    Round up the callers of {n}.
     {n} gets used in which files?
-    Let me see the usages of {n}
+    May I see the usages of {n}
 """)
 
 TESTS = wordings("""
-    Have we got tests for {n}?
+    So {n} has how many tests, and which?
     Which of the tests go through {n}?
-    Has anybody written tests for {n}?
+    Did whoever wrote {n} also write tests for it?
     How well is {n} tested? List the tests.
     name the tests that deal with {n}
-    Let me see the tests around {n}.
+    May I see the tests around {n}?
     What do we have in the way of tests for {n}?
     Enumerate whatever tests {n}
-    Any tests for {n}?
-    Track down the tests of {n}.
+    I hope there are tests for {n}?
+    Round up the tests of {n}.
     I wonder which tests involve {n}.
     is there test code for {n} somewhere?
     Which tests would notice if {n} broke?
-    was {n} ever tested?
+    Was there ever a test for {n}?
     {n} has tests, right? Which ones?
-    Where would I find a test of {n}?
+    I am looking for a test with {n} in it
     which specs or tests mention {n}
     Got tests for {n}?
 """)
@@ -93,54 +93,54 @@ OUTLINE = wordings("""
     What do we have in {f}?
     Walk me through the contents of {f}.
     Which top-level names live in {f}?
-    Let me see what {f} is made of.
-    {f} consists of what?
+    May I see what {f} consists of?
+    Which classes would I meet in {f}?
     What would I see if I opened {f}?
-    enumerate the functions of {f}
+    recite the functions of {f}
     Break {f} down into its functions and classes.
-    table of contents for {f}
-    Anything useful in {f}?
+    a list of what {f} has to offer
+    Which useful functions might {f} have?
     what all did they cram into {f}
-    Sketch the file {f} for me.
-    Quick overview of the module {f}, please.
+    Picture {f} as a list of its functions.
+    Brief me on what {f} contains.
     which declarations does {f} hold?
     what kind of functions live in {f}?
-    peek into {f}
+    flip {f} open for me
     Got {f} here - what's in there?
 """)
 
 RENAME = wordings("""
     In {f} I'd prefer {m} over {n}.
-    swap {n} for {m} in {f}
+    in {f} trade {n} for {m}
     Within {f}, substitute {m} for {n}.
     please let {n} go by the name {m} in {f}
-    {m} is a better name than {n}, so rename it in {f}
+    {m} sounds better than {n}, please rename it in {f}
     In the module {f}, every {n} has to become {m}.
     rename: {n} to {m}, file {f}
     Have {n} renamed to {m} throughout {f}, would you?
-    file {f}: {n} becomes {m}
+    Job for {f}: every {n} has to be called {m}
     do me a favour and rename {n} in {f}, the new name is {m}
     {n} in {f} ought to read {m}
-    switch the name {n} over to {m} in {f}
+    move from the name {n} to the name {m} in {f}
     Could {n} be called {m} in {f}, please?
     Mind changing {n} to {m} in {f}?
     what I call {n} in {f} should from now on be {m}
     Replace the identifier {n} throughout {f}: it is {m} now.
-    wherever {f} says {n}, write {m}
+    whenever {f} says {n} it should say {m}
     s/{n}/{m}/ in {f}
 """)
 
 DOCSTRING = wordings("""
     There's no docstring on {n}, can you fix that?
-    {n} lacks a docstring.
+    {n} lacks its docstring.
     Supply a docstring for {n}.
     provide {n} with a docstring
     {n} deserves a docstring
     How about a docstring for {n}?
     Equip {n} with a docstring, please.
     Would you mind adding a docstring to {n}?
-    attach a docstring to {n}
-    Fill in the missing docstring of {n}
+    stick a docstring on {n}
+    Get the docstring of {n} written, please.
     let {n} have a docstring
     Nobody wrote a docstring for {n}. Do it.
     Time to document {n} with a docstring.
@@ -149,19 +149,19 @@ DOCSTRING = wordings("""
     Let the docstring of {n} read {t}.
     {t} would be a good docstring for {n}, add it
     Under the def of {n}, put the docstring {t}
-    As docstring for {n} take {t}
+    {t} - that goes into {n} as its docstring
 """)
 
 AGAIN_WHERE = wordings("""
     and which source file holds it?
     Ok, and where does it live?
-    Whereabouts is that?
+    Which corner of the code base is that in?
     and the file it is in?
     Let me see where that is defined.
     So where did they put it?
     Right. Its location, please.
     and on what line is it?
-    navigate to it
+    steer me to it
     Remind me where it is.
 """)
 
@@ -181,12 +181,12 @@ AGAIN_TAKES = wordings("""
 AGAIN_USES = wordings("""
     Any callers of it?
     and which places call it?
-    who else makes use of it?
-    its call sites?
+    who might be relying upon it?
+    the functions calling it?
     Is that still being used somewhere?
     and where does it get called
     Which parts of the project rely on it?
-    Ok, but has it got any users?
+    how many callers does it have and where?
     Let me see its usages.
     does it get called at all?
 """)

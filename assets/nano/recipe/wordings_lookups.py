@@ -126,6 +126,58 @@ WHERE = wordings("""
     what is the path of {n}
     which folder has {n}?
     please where is {n}
+    whereabouts is {n}?
+    track down {n}
+    hunt down {n} for me
+    navigate to {n}
+    navigate to the definition of {n}
+    open {n}
+    fetch {n}
+    get me {n}
+    pull up {n}
+    pull up the definition of {n}
+    dig up {n}
+    where is {n} located?
+    where is {n} written?
+    in which part of the code is {n}?
+    in what part of the project do I find {n}
+    where is {n} kept?
+    where is {n} set up?
+    where is {n} created
+    where is {n} coded
+    where is {n} introduced?
+    where is {n} hiding
+    where does {n} sit?
+    where did someone put {n}?
+    where did they put {n}
+    where would I find {n}?
+    where might {n} be?
+    where has {n} gone?
+    which source file contains {n}?
+    which source file is {n} in
+    which .py file defines {n}
+    which package has {n}?
+    what package is {n} in?
+    the file that has {n}?
+    the file and line of {n}, please
+    file and line of {n}
+    path to {n}?
+    line number of {n}
+    origin of {n}?
+    home of {n}
+    I was told there is a {n} here
+    there should be a {n}, where?
+    I need to look at {n}.
+    I have to look at {n}, which file?
+    I want to jump to {n}
+    let me look at {n}
+    let us see {n}
+    {n} is in which file?
+    {n} lives where
+    {n} - which file?
+    def {n}
+    where def {n}
+    class or function {n}, where is it?
 """)
 
 TAKES = wordings("""
@@ -248,6 +300,56 @@ TAKES = wordings("""
     {n} returns what?
     What do I need to call {n}?
     what is needed to call {n}
+    how many args does {n} have?
+    number of arguments of {n}?
+    which args go into {n}
+    what goes in the brackets of {n}?
+    what do I write between the parentheses of {n}?
+    {n}(...) takes what?
+    what is the prototype of {n}?
+    function signature of {n}
+    type signature of {n}?
+    call signature of {n}
+    what is the interface of {n}?
+    how does one call {n}?
+    how would I call {n}?
+    how do you call {n} correctly?
+    what is the right way to call {n}
+    what arguments would I use with {n}?
+    what arguments must be given to {n}?
+    what arguments are required by {n}?
+    which arguments are required for {n}
+    required arguments of {n}
+    optional arguments of {n}
+    positional arguments of {n}?
+    keyword arguments of {n}
+    kwargs of {n}
+    is there an argument for {n} that is optional?
+    are there any optional parameters in {n}
+    does {n} want an argument?
+    does {n} need something?
+    what does {n} want?
+    what does {n} require?
+    what does {n} need as input?
+    what would {n} accept?
+    what could I hand to {n}
+    what do I hand over to {n}?
+    what can I feed to {n}?
+    what should be given to {n}?
+    input and output of {n}
+    inputs and outputs of {n}?
+    what kind of thing does {n} return?
+    what kind of arguments does {n} take
+    what sort of object does {n} return?
+    what value does {n} return?
+    what will {n} return?
+    what is the output type of {n}?
+    type of {n}'s result
+    the args for {n}, please
+    {n}'s signature
+    {n}'s arguments?
+    what are {n}'s parameters
+    let me see what {n} takes
 """)
 
 USES = wordings("""
@@ -381,6 +483,60 @@ USES = wordings("""
     if I change {n}, who is affected?
     examples of calls to {n}
     show me an example that uses {n}
+    call sites of {n}
+    all call sites of {n}
+    call sites? I mean those of {n}
+    incoming calls of {n}
+    call hierarchy of {n}
+    occurrences of {n}
+    find all occurrences of {n}
+    mentions of {n} in the code
+    xrefs of {n}
+    cross references of {n}
+    users of {n}
+    clients of {n}?
+    consumers of {n}
+    dependents of {n}
+    everything that uses {n}
+    everything that calls {n}
+    all code that touches {n}
+    what touches {n}?
+    who touches {n}
+    what relies on {n}?
+    who relies on {n}
+    which modules rely on {n}
+    what leads to {n}?
+    what triggers {n}?
+    who triggers {n}
+    how do we get to {n}, who calls it?
+    has {n} any users?
+    has {n} got callers
+    is anyone using {n}?
+    is anybody still calling {n}?
+    is somebody using {n}
+    are we using {n}?
+    are we still calling {n} anywhere?
+    do we use {n} at all
+    do we still need {n}, who uses it?
+    did anyone use {n}?
+    does any code use {n}?
+    is {n} dead code?
+    is {n} unused?
+    is {n} in use?
+    is {n} imported anywhere?
+    when is {n} called, and by whom?
+    by whom is {n} called?
+    by which functions is {n} used?
+    which code makes use of {n}?
+    who makes use of {n}
+    where do calls to {n} happen?
+    where do I see {n} being used?
+    where else is {n} used?
+    what else uses {n}?
+    before I change {n}: who uses it?
+    {n} is used by whom?
+    {n}'s callers
+    let me see who calls {n}
 """)
 
 TESTS = wordings("""
@@ -514,6 +670,58 @@ TESTS = wordings("""
     {n} is tested where?
     unit tests of {n}?
     which unit tests cover {n}?
+    has {n} been tested?
+    has {n} got tests?
+    has {n} any tests
+    has anyone tested {n}?
+    did anyone test {n}?
+    did we ever test {n}
+    was {n} tested?
+    have we tested {n}?
+    have we a test for {n}
+    do we test {n}?
+    do we test {n} anywhere
+    do you see tests for {n}?
+    do you find any tests of {n}
+    any test for {n}
+    a test for {n}, is there one?
+    anything in the tests about {n}?
+    what in the tests uses {n}?
+    what do the tests say about {n}?
+    what is tested about {n}
+    what part of the tests deals with {n}?
+    which tests deal with {n}?
+    which tests are about {n}
+    which tests contain {n}?
+    which tests involve calls of {n}
+    which tests mention {n}?
+    which tests rely on {n}
+    which tests need {n}?
+    which tests would fail without {n}?
+    which tests break when I change {n}?
+    which part of the test suite covers {n}
+    where in the test suite is {n}?
+    where is the test code of {n}?
+    where does a test call {n}?
+    where would the tests of {n} be?
+    test file for {n}
+    test files of {n}?
+    test functions of {n}
+    the test of {n}?
+    the test suite of {n}
+    name all tests of {n}
+    count me the tests of {n} and list them
+    get the tests for {n}
+    get me all tests of {n}
+    track down the tests for {n}
+    pull up the tests of {n}
+    open the tests of {n}
+    go to the tests of {n}
+    jump to the test for {n}
+    {n} in the tests
+    {n} - is it tested?
+    {n}'s tests
+    let me see which tests cover {n}
 """)
 
 OUTLINE = wordings("""
@@ -655,4 +863,64 @@ OUTLINE = wordings("""
     what can I import from {f}?
     which symbols are in {f}?
     symbols in {f}
+    peek into the file {f}
+    skim {f}
+    scan {f}
+    look through {f}
+    go through {f} and list what is there
+    walk through {f}
+    break down {f}
+    breakdown of {f}
+    sketch of {f}
+    quick outline of {f}
+    quick look at {f}
+    short overview of {f}
+    table of contents of {f}
+    inventory of {f}
+    map of {f}
+    map out {f}
+    members of {f}
+    declarations in {f}
+    top level names of {f}
+    top level definitions in {f}
+    top level functions in {f}?
+    all functions and classes in {f}
+    all functions of {f}
+    everything in {f}
+    is there a class in {f}?
+    are there functions in {f}?
+    are there any classes in {f}
+    anything in {f}?
+    what kind of file is {f}?
+    what kind of code is in {f}?
+    what kind of things are in {f}
+    what sort of functions does {f} have
+    what else is in {f}?
+    what all does {f} contain
+    what have we got in {f}?
+    what have they put into {f}?
+    what did someone write in {f}
+    what do you see in {f}?
+    what do you find in {f}
+    what would I find in {f}?
+    what is written in {f}?
+    what is declared in {f}?
+    what is implemented in {f}
+    what is kept in {f}?
+    what lives in {f}?
+    which classes live in {f}
+    what parts does {f} have?
+    what does {f} consist of?
+    what is {f} made of
+    name the functions in {f}
+    name everything that {f} defines
+    display {f}
+    pull up {f}
+    go to {f}
+    get me an outline of {f}
+    {f} defines what?
+    {f} - what is there?
+    {f} has which functions?
+    let me look at {f}
+    let us look into {f}
 """)
