@@ -43,8 +43,8 @@ DECLINED = 8000
 
 def crossed(rng: Random) -> str:
     """One request for work or question about code, from parts."""
-    shares, parts = zip(*CROSSED, strict=True)
-    said = [rng.choice(part) for part in rng.choices(parts, shares)[0]]
+    parts = rng.choices([parts for _, parts in CROSSED], [share for share, _ in CROSSED])[0]
+    said = [rng.choice(part) for part in parts]
     return " ".join(part for part in said if part).replace(" ,", ",")
 
 
@@ -56,8 +56,7 @@ def picked(rng: Random) -> str:
         return pieces[0] + "".join(rng.choice(JOINTS) + piece for piece in pieces[1:])
     if chance < LONG_SHARE + CROSSED_SHARE:
         return crossed(rng)
-    shares, lists = zip(*SINGLE, strict=True)
-    return rng.choice(rng.choices(lists, shares)[0])
+    return rng.choice(rng.choices([texts for _, texts in SINGLE], [share for share, _ in SINGLE])[0])
 
 
 def decline(rng: Random) -> str:
