@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from laguna_engine.chat.messages import ToolSpec
-from laguna_tui.agent.tools import find, modes, read, search
+from laguna_tui.agent.tools import contents, find, modes, places, read
 from laguna_tui.agent.tools.arguments import ArgumentError
 from laguna_tui.agent.tools.result import Answer, ResultStore, ToolResult, failure
 from laguna_tui.context.codebase import Codebase
@@ -35,10 +35,10 @@ class Tool:
     run: Run
 
 
-_BASIC = (Tool(find.SPEC, find.run), Tool(search.SPEC, search.run), Tool(read.SPEC, read.run))
+_BASIC = (Tool(contents.SPEC, contents.run), Tool(places.SPEC, places.run))
 _SPECS = {
     ToolSet.BASIC: tuple(tool.spec for tool in _BASIC),
-    ToolSet.FULL: tuple(modes.SPEC if tool.spec is search.SPEC else tool.spec for tool in _BASIC),
+    ToolSet.FULL: (find.SPEC, modes.SPEC, read.SPEC),
 }
 TOOL_SPECS = _SPECS[ToolSet.BASIC]
 
