@@ -157,15 +157,15 @@ class Turn:
         yield ToolStarted(call_id, call.name, call.arguments)
         begun = time.perf_counter()
         objection = _TOO_MANY if too_many else self._guard.objection(call)
-        result = failure(objection) if objection else self._result(call)
+        result = failure(objection) if objection else (yield from self._result(call))
         self._answer(result.output, _label(call))
         seconds = time.perf_counter() - begun
         yield ToolFinished(call_id, call.name, result.output, result.ok, seconds, result.full_output)
 
-    def _result(self, call: ToolCall) -> ToolResult:
+    def _result(self, call: ToolCall) -> Generator[AgentEvent, None, ToolResult]:
         """What the tool says, cut to the room there is."""
         toolbox, conversation = self._parts.toolbox, self._conversation
-        result = toolbox.run(call.name, call.arguments, self._parts.cancelled)
+        result = yield from toolbox.steps(call.name, call.arguments, self._parts.cancelled)
         self._remember(result.excerpt)
         room = self._parts.engine.n_ctx - len(conversation.tokens) - ANSWER_ROOM
         output = fitted(result.output, conversation.result_size, room)

@@ -58,7 +58,7 @@ def replace_file(workspace: Workspace, inside: str, before: bytes, data: bytes) 
         raise _changed(inside) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise NotWrittenError(f"{shown(inside)} cannot be changed ({reason}); tell the user") from error
+        raise NotWrittenError(f"{shown(inside)} cannot be changed ({reason}); it is as it was") from error
 
 
 def _checked(folder: int, name: str, inside: str, before: bytes) -> os.stat_result:
@@ -70,7 +70,7 @@ def _checked(folder: int, name: str, inside: str, before: bytes) -> os.stat_resu
             raise NotWrittenError(f"{shown(inside)} is not a regular file; edit another file")
         # Asked of the mode itself too: the superuser may write to what is meant to stay as it is.
         if not status.st_mode & _WRITABLE:
-            raise NotWrittenError(f"{shown(inside)} is read-only; tell the user")
+            raise NotWrittenError(f"{shown(inside)} is read-only; it has to be made writable first")
         if digest(file.read()) != before:
             raise _changed(inside)
     return status

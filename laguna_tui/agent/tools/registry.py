@@ -1,20 +1,23 @@
 """All tools together: what a model is told about them, and the one way to run them.
 
 There are two sets. `basic` is what the bundled model was trained on, byte for byte; `full` searches by symbol and by
-meaning too. Which one a model gets, its entry in the catalogue says.
+meaning too, and edits. Which one a model gets, its entry in the catalogue says.
 
 Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from laguna_engine.chat.messages import ToolSpec
-from laguna_tui.agent.tools import find, modes, read, search
+from laguna_tui.agent.approval import EditMode
+from laguna_tui.agent.tools import edit, find, modes, read, search
 from laguna_tui.agent.tools.arguments import ArgumentError
-from laguna_tui.agent.tools.result import Answer, ResultStore, ToolResult, failure
+from laguna_tui.agent.tools.edits import Edits
+from laguna_tui.agent.tools.result import Answer, ResultStore, Steps, ToolResult, failure
 from laguna_tui.context.codebase import Codebase
+from laguna_tui.events import EditDone, EditProposed
 from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
@@ -24,7 +27,7 @@ class Run(Protocol):
 
     def __call__(
         self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
-    ) -> Answer: ...
+    ) -> Answer | Steps: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Tool:
 _BASIC = (Tool(find.SPEC, find.run), Tool(search.SPEC, search.run), Tool(read.SPEC, read.run))
 _SPECS = {
     ToolSet.BASIC: tuple(tool.spec for tool in _BASIC),
-    ToolSet.FULL: tuple(modes.SPEC if tool.spec is search.SPEC else tool.spec for tool in _BASIC),
+    ToolSet.FULL: (*(modes.SPEC if tool.spec is search.SPEC else tool.spec for tool in _BASIC), edit.SPEC),
 }
 TOOL_SPECS = _SPECS[ToolSet.BASIC]
 
@@ -62,6 +65,7 @@ class Toolbox:
         *,
         codebase: Codebase | None = None,
         tools: str = ToolSet.BASIC,
+        edits: Edits | None = None,
     ) -> None:
         """Take a workspace.
 
@@ -69,18 +73,21 @@ class Toolbox:
             store: where long results are kept; None means the cache folder.
             codebase: the folder's index, which the full set searches; it is started when a search needs it.
             tools: a `ToolSet`; without a codebase there is only the basic one.
+            edits: what edits go through; None makes none.
         """
         self.workspace = workspace
         self._codebase = codebase
         self._store = store or ResultStore()
+        self._edits = edits or Edits(EditMode.NEVER)
         self._tools = {tool.spec.name: tool for tool in _BASIC}
         self.tools = ToolSet.BASIC if codebase is None else ToolSet(tools)
         if codebase is not None and self.tools is ToolSet.FULL:
             self._tools[modes.SPEC.name] = Tool(modes.SPEC, modes.Search(codebase))
+            self._tools[edit.SPEC.name] = Tool(edit.SPEC, edit.Edit(self._edits))
 
     def with_tools(self, tools: str) -> "Toolbox":
         """Another set over the same workspace, for another model; both keep their results in one place."""
-        return Toolbox(self.workspace, self._store, codebase=self._codebase, tools=tools)
+        return Toolbox(self.workspace, self._store, codebase=self._codebase, tools=tools, edits=self._edits)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -90,6 +97,18 @@ class Toolbox:
     def run(
         self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False
     ) -> ToolResult:
+        """Run a tool and tell nothing on the way; arguments and result are those of `steps`."""
+        steps = self.steps(name, arguments, should_stop)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as stop:
+                result: ToolResult = stop.value
+                return result
+
+    def steps(
+        self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False
+    ) -> Generator[EditProposed | EditDone, None, ToolResult]:
         """Run a tool; an unknown name, wrong arguments or a bad path give a result that begins with `error: `.
 
         Args:
@@ -101,7 +120,8 @@ class Toolbox:
         if tool is None:
             return failure(f"there is no tool {name}; the tools are {', '.join(self._tools)}")
         try:
-            return self._store.result(tool.run(self.workspace, arguments, should_stop))
+            answer = tool.run(self.workspace, arguments, should_stop)
+            return self._store.result(answer if isinstance(answer, Answer) else (yield from answer))
         except (ArgumentError, WorkspaceError) as error:
             return failure(str(error))
         except OSError as error:
