@@ -118,6 +118,7 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
         "what scores a text that is too long: a qwen3 GGUF, or none (default: what is here)",
     )
     add("--pack", int, "N", "begin with N tokens of map and fitting code (default: what the context allows; 0: none)")
+    add("--edits", str, "MODE", "ask (default) about each edit of a file, allow all, or never edit")
     add("--theme", str, "NAME", "auto, laguna-dark, laguna-light or any Textual theme")
     group.add_argument(
         "--sample-drafts",
@@ -141,7 +142,7 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
 
 _SETTINGS = (
     "model context kv gpu_layers threads temperature top_k top_p min_p repeat_penalty seed max_tokens speculation"
-    " drafter draft_length sample_drafts adapter scorer pack offline theme thinking"
+    " drafter draft_length sample_drafts adapter scorer pack edits offline theme thinking"
 ).split()
 
 

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from laguna_engine.errors import EngineError
+from laguna_tui.asking import terminal_approver
 from laguna_tui.headless import ExitCode, Format, run
 from laguna_tui.local import LocalSession
 from laguna_tui.settings import Settings, state_dir
@@ -26,6 +27,9 @@ def run_ask(settings: Settings, folder: Path, question: str, form: Format, *, st
     """Answer one question on stdout; returns the exit code. UserError for settings that name no model."""
     session = LocalSession.prepare(settings, folder, state_dir())
     session.wait_s = ASK_WAIT_S
+    approver = terminal_approver()
+    if approver is not None:
+        session.use_approver(approver)
     try:
         info = session.open(lambda progress: None)
     except EngineError as error:

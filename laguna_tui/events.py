@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from laguna_engine.events import Prefill, Round, Source, Stats
+from laguna_tui.repo.proposal import Proposal
 
 
 class TurnEnd(Enum):
@@ -93,6 +94,25 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class EditProposed:
+    """Between a call's `ToolStarted` and `ToolFinished`: the model wants to change a file, and may.
+
+    asks: the next step of the iteration blocks until the user has decided; without it the edit is made at once.
+    """
+
+    proposal: Proposal
+    asks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EditDone:
+    """A proposed edit was made: the file is changed in so many places. Without it, it was not."""
+
+    path: str
+    places: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallRejected:
     """The model wrote a tool call that cannot be run; it is told why and may try again."""
 
@@ -152,6 +172,8 @@ AgentEvent = (
     | TextDelta
     | ToolStarted
     | ToolFinished
+    | EditProposed
+    | EditDone
     | CallRejected
     | DraftRound
     | Rate

@@ -13,11 +13,14 @@ from typing import TextIO
 
 from laguna_engine.events import Round, Stats
 from laguna_engine.speculate.tally import Tally
+from laguna_tui.asking import diff_lines
 from laguna_tui.events import (
     AgentEvent,
     Attached,
     CallRejected,
     DraftRound,
+    EditDone,
+    EditProposed,
     StepFinished,
     TextDelta,
     ToolFinished,
@@ -27,6 +30,9 @@ from laguna_tui.events import (
 )
 from laguna_tui.shares import shares
 from laguna_tui.text import sanitize, sanitize_line
+
+# Of an argument of a tool, so much is written to stderr: an edit's texts are long, and shown as a diff.
+_VALUE_CHARS = 60
 
 
 class ExitCode(IntEnum):
@@ -56,6 +62,8 @@ class Outcome:
     attached: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     tools: list[dict[str, object]] = field(default_factory=list)
+    proposed: list[EditProposed] = field(default_factory=list)
+    edits: list[dict[str, object]] = field(default_factory=list)
     steps: list[Stats] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
@@ -75,6 +83,10 @@ class Outcome:
                 self.tools.append({"id": call_id, "name": name, "arguments": arguments})
             case ToolFinished(call_id, _, output, ok, seconds):
                 self.tools[-1] |= {"output": output, "ok": ok, "seconds": round(seconds, 6)}
+            case EditProposed():
+                self.proposed.append(event)
+            case EditDone(path, places):
+                self.edits.append({"path": path, "places": places, "diff": self.proposed[-1].proposal.diff})
             case DraftRound(spun):
                 self.rounds.append(spun)
                 self.tally.add(spun)
@@ -155,6 +167,7 @@ def _summary(outcome: Outcome, model: str) -> dict[str, object]:
         "attached": outcome.attached,
         "notes": outcome.notes,
         "tools": outcome.tools,
+        "edits": outcome.edits,
         "stats": {**outcome.rates(), "speculation": outcome.speculation()},
         "rounds": [_short(spun) for spun in outcome.rounds],
     }
@@ -208,12 +221,15 @@ def _text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
                 out.write(sanitize(text))
                 out.flush()
             case ToolStarted(_, name, arguments):
-                shown = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+                shown = ", ".join(f"{key}={_brief(repr(value))}" for key, value in arguments.items())
                 log.write(f"· {sanitize_line(f'{name}({shown})')}")
                 log.flush()
+            case EditProposed(proposal, asks=False):
+                log.write("\n" + "".join(f"{line}\n" for line in diff_lines(proposal)))
             case ToolFinished(_, _, output, ok, seconds):
                 lines = output.count("\n") + 1
-                log.write(f"  {'' if ok else 'failed, '}{lines} line{'s'[: lines > 1]}, {seconds:.2f} s\n")
+                said = f"{lines} line{'s'[: lines > 1]}" if ok else f"failed, {sanitize_line(output)}"
+                log.write(f"  {said}, {seconds:.2f} s\n")
             case CallRejected(_, problem):
                 log.write(f"· call rejected: {sanitize_line(problem)}\n")
             case _:
@@ -237,10 +253,17 @@ def _fields(event: AgentEvent) -> dict[str, object]:
     match event:
         case TurnFinished(end):
             return {"end": end.value, "detail": event.sentence}
+        case EditProposed(proposal, asks):
+            told = {name: getattr(proposal, name) for name in ("path", "places", "diff", "warning")}
+            return {**told, "asks": asks}
         case DraftRound(spun, stood, instead):
             return {**_round(spun), "stood": stood, "rejected": spun.rejected, "instead": instead}
         case _:
             return _plain(asdict(event))
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _VALUE_CHARS else f"{text[:_VALUE_CHARS]}…"
 
 
 def _round(spun: Round) -> dict[str, object]:

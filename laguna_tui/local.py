@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.errors import EngineError, NativeAbort
 from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
+from laguna_tui.agent.approval import Approver, EditMode
 from laguna_tui.choices import (
     Which,
     agent_options,
@@ -25,18 +26,15 @@ from laguna_tui.errors import UserError
 from laguna_tui.events import AgentEvent, Proof, Proving
 from laguna_tui.models.catalogue import ModelEntry
 from laguna_tui.models.economy import load_economy, save_economy
+from laguna_tui.opened import How, Parts
 from laguna_tui.proof import proof_of
 from laguna_tui.settings import NO_DRAFTER, Settings
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine, EngineOptions
-    from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.retold import Said
-    from laguna_tui.agent.tools import Toolbox
     from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
-    from laguna_tui.surroundings import Surroundings
     from laguna_tui.tui.session import ModelChoice, SessionInfo
-    from laguna_tui.unplanned import Told
 
 
 # Where is kept which plans failed, in the state folder.
@@ -44,25 +42,6 @@ NOTES = "plans.json"
 TOO_LATE = "Strict speculation must be chosen before anything is computed. Start again with --speculation strict."
 
 TRUSTED = "{folder} is trusted: from the next chat on its AGENTS.md counts. To undo that: laguna-tui trust --revoke"
-
-
-@dataclass(frozen=True, slots=True)
-class _How:
-    """How an engine was opened, and what there is to say about it."""
-
-    options: "EngineOptions"
-    told: "Told"
-
-
-@dataclass(slots=True)
-class _Parts:
-    """What an open session holds."""
-
-    engine: "Engine"
-    toolbox: "Toolbox"
-    agent: "Agent"
-    how: "_How"
-    around: "Surroundings"
 
 
 @dataclass(slots=True)
@@ -80,7 +59,8 @@ class LocalSession:
     mode: Speculation
     context: int | None = None
     wait_s: float = 2.0
-    _parts: _Parts | None = field(default=None, init=False)
+    _approver: Approver | None = field(default=None, init=False)
+    _parts: Parts | None = field(default=None, init=False)
     _lost: bool = field(default=False, init=False)
 
     @classmethod
@@ -110,7 +90,7 @@ class LocalSession:
             EngineError: the model cannot be opened; says why and what to do.
         """
         from laguna_tui.agent.loop import Agent
-        from laguna_tui.agent.tools import Toolbox
+        from laguna_tui.agent.tools import Edits, Toolbox
         from laguna_tui.repo.workspace import Workspace
         from laguna_tui.surroundings import Surroundings
 
@@ -118,11 +98,12 @@ class LocalSession:
         engine, how = self._open_engine(self.mode, progress)
         workspace = Workspace(self.folder)
         around = Surroundings(workspace, self.settings, self.state, self.wait_s)
-        toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools)
+        edits = Edits(self.edits, self._approver)
+        toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools, edits=edits)
         attacher = around.attacher(engine, self.entry.tools)
         family = family_of(self.entry, engine.info)
         agent = Agent(engine, engine.vocab, family, toolbox, options, attacher=attacher)
-        self._parts = _Parts(engine, toolbox, agent, how, around)
+        self._parts = Parts(engine, toolbox, agent, how, around, edits)
         return self._info(self._parts)
 
     def ask(self, message: str) -> Generator[AgentEvent, None, None]:
@@ -278,6 +259,29 @@ class LocalSession:
 
         return TRUSTED.format(folder=Trust(self.state).grant(self.folder))
 
+    @property
+    def edits(self) -> EditMode:
+        """Which edits the model may make. May be set from any thread; the user's ALWAYS sets ALLOW."""
+        return EditMode(self.settings.edits) if self._parts is None else self._parts.edits.mode
+
+    @edits.setter
+    def edits(self, mode: EditMode) -> None:
+        self.settings = replace(self.settings, edits=mode.value)
+        if self._parts is not None:
+            self._parts.edits.mode = mode
+
+    def use_approver(self, approver: Approver) -> None:
+        """Whom to ask about edits; before that, nobody can be asked."""
+        self._approver = approver
+        if self._parts is not None:
+            self._parts.edits.approver = approver
+
+    def undo(self) -> str:
+        """Take back the newest edit of this session; a sentence about what became of it. Not while a turn runs."""
+        from laguna_tui.agent.tools.edits import NOTHING
+
+        return NOTHING if self._parts is None else self._parts.edits.undo()
+
     def close(self) -> None:
         """Free everything. Idempotent."""
         parts, self._parts = self._parts, None
@@ -286,9 +290,10 @@ class LocalSession:
             parts.agent.cancel()
             self._retire(parts)
             parts.toolbox.close()
+            parts.edits.close()
             parts.around.close()
 
-    def _retire(self, parts: _Parts) -> None:
+    def _retire(self, parts: Parts) -> None:
         """Close the engine, and keep what it learned."""
         engine = parts.engine
         engine.cancel()
@@ -300,7 +305,7 @@ class LocalSession:
                     save_economy(economy_file(self.state, parts.how.options), learned)
         engine.close()
 
-    def _open_engine(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "tuple[Engine, _How]":
+    def _open_engine(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "tuple[Engine, How]":
         """As planned for the memory that is free now."""
         from laguna_engine.engine import Engine
         from laguna_tui.unplanned import unplanned
@@ -313,12 +318,12 @@ class LocalSession:
         asked = engine_options(self.settings, self.entry, self.drafter, mode)
         clear = unplanned(asked, self.settings)
         if clear is not None:
-            return opened(clear[0]), _How(*clear)
+            return opened(clear[0]), How(*clear)
         from laguna_tui.planned import open_planned
 
         notes = self.state / NOTES if self.state is not None else None
         engine, options, told = open_planned(asked, self.settings, self.entry.title, self.context, notes, opened)
-        return engine, _How(options, told)
+        return engine, How(options, told)
 
     def _reopen(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> None:
         """Another engine for the same conversation, or the one there was when the new one cannot be had.
@@ -349,7 +354,7 @@ class LocalSession:
             named.settings, named.entry, named.drafter, named.context,
         )  # fmt: skip
 
-    def _hand_over(self, engine: "Engine", how: _How, said: "Sequence[Said]") -> None:
+    def _hand_over(self, engine: "Engine", how: How, said: "Sequence[Said]") -> None:
         """Let another model have the conversation; it is closed again if it cannot."""
         parts = self._open_parts()
         try:
@@ -365,25 +370,25 @@ class LocalSession:
             raise
         parts.engine, parts.toolbox, parts.how, self._lost = engine, toolbox, how, False
 
-    def _take(self, engine: "Engine", how: _How) -> None:
+    def _take(self, engine: "Engine", how: How) -> None:
         parts = self._open_parts()
         parts.engine, parts.how = engine, how
         parts.agent.use_engine(engine, engine.vocab, parts.around.attacher(engine, self.entry.tools))
         self._lost = False
 
-    def _info(self, parts: _Parts) -> "SessionInfo":
+    def _info(self, parts: Parts) -> "SessionInfo":
         from laguna_tui.tui.session import SessionInfo
 
         info, told = parts.engine.info, parts.how.told
         warnings = (*told.warnings, *info.warnings)
         return SessionInfo(info.n_ctx, described(info), warnings, self.mode, info.drafter, plan=told.lines)
 
-    def _open_parts(self) -> _Parts:
+    def _open_parts(self) -> Parts:
         if self._parts is None:
             raise UserError("no model is loaded; open one first")
         return self._parts
 
-    def _whole_parts(self) -> _Parts:
+    def _whole_parts(self) -> Parts:
         """What is open, with a fresh engine if the one there was is lost."""
         if self._lost:
             self._reopen(self._open_parts().engine.info.speculation, lambda progress: None)

@@ -15,6 +15,7 @@ from laguna_tui.errors import UserError
 APP = "laguna-tui"
 KV_TYPES = ("f16", "q8_0", "q4_0")
 SPECULATION = ("fast", "strict", "off")
+EDITS = ("ask", "allow", "never")
 # What `drafter` says to draft by copying only.
 NO_DRAFTER = "none"
 # Below this not even the system prompt and one tool result fit.
@@ -25,6 +26,7 @@ MIN_CONTEXT = 1024
 class Settings:
     """What a session is run with. None means: what the model's catalogue entry says, or what its plan finds best.
 
+    edits: whether the user is asked about each edit of a file, or all or none are made.
     offline: nothing is asked of the network, and nothing that would need it is offered.
     """
 
@@ -48,6 +50,7 @@ class Settings:
     adapter: str | None = None
     scorer: str | None = None
     pack: int | None = None
+    edits: str = "ask"
     offline: bool = False
     theme: str = "auto"
 
@@ -97,6 +100,7 @@ def checked(settings: Settings, source: str) -> Settings:
         "model": (str,),
         "theme": (str,),
         "speculation": (str,),
+        "edits": (str,),
         **dict.fromkeys(("kv", "drafter", "adapter", "scorer"), (str, type(None))),
         **dict.fromkeys(("sample_drafts", "offline"), (bool,)),
         "thinking": (bool, type(None)),
@@ -127,6 +131,7 @@ def _in_range(settings: Settings, source: str) -> None:
         ("min_p", 0.0 <= (settings.min_p or 0.0) <= 1.0, "between 0 and 1"),
         ("repeat_penalty", settings.repeat_penalty is None or settings.repeat_penalty >= 1.0, "1 (off) or more"),
         ("speculation", settings.speculation in SPECULATION, f"one of {', '.join(SPECULATION)}"),
+        ("edits", settings.edits in EDITS, f"one of {', '.join(EDITS)}"),
         ("draft_length", (settings.draft_length or 0) >= 0, "0 or more tokens"),
         ("pack", (settings.pack or 0) >= 0, "0 (none) or a number of tokens"),
         ("max_tokens", settings.max_tokens is None or settings.max_tokens > 0, "1 or more"),

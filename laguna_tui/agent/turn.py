@@ -23,7 +23,16 @@ from laguna_tui.agent.retold import Said
 from laguna_tui.agent.step import Step
 from laguna_tui.agent.tools import Toolbox, ToolResult
 from laguna_tui.agent.tools.result import failure
-from laguna_tui.events import AgentEvent, CallRejected, ToolFinished, ToolStarted, TurnEnd, TurnFinished
+from laguna_tui.events import (
+    AgentEvent,
+    CallRejected,
+    EditDone,
+    EditProposed,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+)
 
 # A question about code that needs more rounds than this has gone astray.
 MAX_STEPS = 25
@@ -85,6 +94,7 @@ class Turn:
         self._rejected = 0
         self._nudged = False
         self._unanswered: list[ToolCall | Malformed] = []
+        self._made: list[EditDone] = []
 
     def run(self) -> Iterator[AgentEvent]:
         """Everything from the first generation to `TurnFinished`."""
@@ -156,22 +166,40 @@ class Turn:
         call_id = next(self._parts.call_ids)
         yield ToolStarted(call_id, call.name, call.arguments)
         begun = time.perf_counter()
+        self._made.clear()
         objection = _TOO_MANY if too_many else self._guard.objection(call)
-        result = failure(objection) if objection else self._result(call)
+        result = failure(objection) if objection else (yield from self._result(call))
         self._answer(result.output, _label(call))
+        # Not told before: whoever stops listening here must not leave a conversation that knows nothing of the edit.
+        yield from self._made
         seconds = time.perf_counter() - begun
         yield ToolFinished(call_id, call.name, result.output, result.ok, seconds, result.full_output)
 
-    def _result(self, call: ToolCall) -> ToolResult:
+    def _result(self, call: ToolCall) -> Generator[AgentEvent, None, ToolResult]:
         """What the tool says, cut to the room there is."""
         toolbox, conversation = self._parts.toolbox, self._conversation
-        result = toolbox.run(call.name, call.arguments, self._parts.cancelled)
+        result = yield from self._told(toolbox.steps(call.name, call.arguments, self._parts.cancelled))
         self._remember(result.excerpt)
         room = self._parts.engine.n_ctx - len(conversation.tokens) - ANSWER_ROOM
         output = fitted(result.output, conversation.result_size, room)
         if output == result.output:
             return result
         return ToolResult(output, result.ok, result.full_output or toolbox.keep(result.output))
+
+    def _told(
+        self, steps: Generator[EditProposed | EditDone, None, ToolResult]
+    ) -> Generator[AgentEvent, None, ToolResult]:
+        """What a tool tells while it works; what it has made is put aside."""
+        while True:
+            try:
+                event = next(steps)
+            except StopIteration as stop:
+                result: ToolResult = stop.value
+                return result
+            if isinstance(event, EditDone):
+                self._made.append(event)
+            else:
+                yield event
 
     def _remember(self, excerpt: str) -> None:
         """Let drafters copy what was read of a file."""

@@ -144,23 +144,51 @@ class Workspace:
     @contextmanager
     def _opened(self, inside: str) -> Iterator[int]:
         """A descriptor of a located file, reached from the root without following any link."""
+        with self.holding(inside) as (folder, name):
+            try:
+                file = os.open(name or ".", _FILE_FLAGS, dir_fd=folder)
+            except (OSError, ValueError) as error:
+                raise _unreadable(inside, error) from error
+            try:
+                yield file
+            except OSError as error:
+                raise _unreadable(inside, error) from error
+            finally:
+                os.close(file)
+
+    @contextmanager
+    def holding(self, inside: str) -> Iterator[tuple[int, str]]:
+        """A descriptor of the folder that a located file is in, reached without following any link, and its name.
+
+        Raises:
+            UnreadableError: there is no such folder.
+        """
         *folders, name = inside.split("/")
         held: list[int] = []
         try:
             held.append(os.open(self.root, _FOLDER_FLAGS))
             for folder in folders:
                 held.append(os.open(folder, _FOLDER_FLAGS, dir_fd=held[-1]))
-            held.append(os.open(name or ".", _FILE_FLAGS, dir_fd=held[-1]))
-            yield held[-1]
-        except FileNotFoundError as error:
-            raise _missing(inside) from error
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise UnreadableError(f"{shown(inside)} cannot be read ({reason.lower()}); try another file") from error
+            _close(held)
+            raise _unreadable(inside, error) from error
+        try:
+            yield held[-1], name
         finally:
-            for descriptor in reversed(held):
-                with suppress(OSError):
-                    os.close(descriptor)
+            _close(held)
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in reversed(descriptors):
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+def _unreadable(inside: str, error: OSError | ValueError) -> UnreadableError:
+    if isinstance(error, FileNotFoundError):
+        return _missing(inside)
+    reason = getattr(error, "strerror", None) or str(error)
+    return UnreadableError(f"{shown(inside)} cannot be read ({reason.lower()}); try another file")
 
 
 def _missing(inside: str) -> UnreadableError:

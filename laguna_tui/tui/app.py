@@ -27,19 +27,17 @@ from laguna_tui.tui.models.shop import ModelShop
 from laguna_tui.tui.session import ChatSession, ModelChoice, SessionInfo, TuiSettings
 from laguna_tui.tui.shell import Shell
 from laguna_tui.tui.signals import on_ending_signals
-from laguna_tui.tui.speed import MODE_NAMES, Legend
+from laguna_tui.tui.speed import MODE_NAMES
 from laguna_tui.tui.speed_book import SpeedBook
+from laguna_tui.tui.speed_desk import SpeedDesk
 from laguna_tui.tui.status import Status
 from laguna_tui.tui.transcript.welcome import Welcome
 from laguna_tui.tui.turns import Arranged, Changed, Cleared, Failed, Idle, Opened, State, Switched, Turns
-from laguna_tui.tui.widgets.drafts import DraftsScreen
 from laguna_tui.tui.widgets.plan import PlanScreen
 from laguna_tui.tui.widgets.prompt import Prompt
 
 # Fast enough to look continuous, slow enough to leave the processor to the model.
 DRAWS_PER_SECOND = 20
-# Numbers that change faster cannot be read.
-NUMBERS_S = 0.1
 # The second ctrl+c must follow this soon to mean: quit.
 TWICE_S = 1.5
 MODES = {
@@ -62,15 +60,19 @@ class LagunaApp(Shell):
         self._turns = Turns(session)
         self.foresight = Foresight(self, session, self._turns, self.prompt, self.rail, self._watch)
         self.conversation = Conversation(self.document)
-        self.book = SpeedBook()
+        self.speeds = SpeedDesk(self)
         self._welcome = Welcome(self._model, self._folder)
         self._warned: set[str] = set()
         self._plan: tuple[str, ...] = ()
         self._poller: Timer | None = None
         self._interrupted_at = -TWICE_S
-        self._speed_shown_at = -NUMBERS_S
         # What switching speculation on again goes back to.
         self._drafting = Speculation.FAST
+
+    @property
+    def book(self) -> SpeedBook:
+        """What is known of the speed."""
+        return self.speeds.book
 
     @property
     def state(self) -> State:
@@ -104,24 +106,10 @@ class LagunaApp(Shell):
         if not self._turns.free:
             self.foresight.busy()
         self.rail.queued = tuple(sanitize_line(message) for message in self._turns.queued)
-        self._show_speed()
+        self.speeds.show(busy=self._turns.busy)
         self.transcript.update_rows()
         if self._poller is not None and not self._turns.busy:
             self._poller.pause()
-
-    def _show_speed(self, *, at_once: bool = False) -> None:
-        """Bring to date what is looked at of the numbers; what is hidden costs nothing."""
-        now = time.monotonic()
-        if self._turns.busy and not at_once and now - self._speed_shown_at < NUMBERS_S:
-            return
-        self._speed_shown_at = now
-        if self.speed_panel.display:
-            self.speed_panel.speed = self.book.speed()
-            self.speed_panel.rounds = tuple(self.book.rounds)
-        if self.conversation.heat.on:
-            self.rail.legend = Legend(tuple(self.book.shares.items()), self.no_color)
-        if isinstance(self.screen, DraftsScreen):
-            self.screen.show(self.book.first, tuple(self.book.rounds))
 
     def _apply(self, item: object) -> None:
         if isinstance(item, LoadProgress):
@@ -335,21 +323,15 @@ class LagunaApp(Shell):
 
     def action_speed(self) -> None:
         """Show the numbers, or hide them."""
-        self.speed_panel.display = not self.speed_panel.display
-        self._show_speed(at_once=True)
+        self.speeds.toggle_panel()
 
     def action_tint(self) -> None:
         """Tint what was said by who proposed it, or stop it."""
-        heat = self.conversation.heat
-        heat.on = not heat.on
-        self.rail.legend = None
-        self.transcript.set_class(self.no_color, "-mono")
-        self.transcript.restyle()
-        self._show_speed(at_once=True)
+        self.speeds.toggle_tint()
 
     def action_drafts(self) -> None:
         """Show the last rounds, with what did not stand."""
-        self.push_screen(DraftsScreen(self.book.first, tuple(self.book.rounds), mono=self.no_color))
+        self.speeds.show_drafts()
 
     def action_prove(self) -> None:
         """Generate the last answer again without speculation, and compare."""

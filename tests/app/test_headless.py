@@ -1,6 +1,7 @@
 """`ask` on events written by hand: what reaches stdout, what reaches stderr, which exit code."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,8 @@ from laguna_engine.events import Round, Source, Stats
 from laguna_tui.events import (
     CallRejected,
     DraftRound,
+    EditDone,
+    EditProposed,
     StepFinished,
     TextDelta,
     ToolFinished,
@@ -17,6 +20,7 @@ from laguna_tui.events import (
     TurnStarted,
 )
 from laguna_tui.headless import ExitCode, Format, run
+from laguna_tui.repo.proposal import Proposal
 
 FIRST = Stats(prompt_tokens=600, cached_tokens=0, prefill_s=0.5, generated_tokens=21, decode_s=0.2)
 SECOND = Stats(prompt_tokens=700, cached_tokens=620, prefill_s=0.1, generated_tokens=11, decode_s=0.1)
@@ -153,3 +157,57 @@ def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
 def test_the_exit_code_tells_how_it_ended(end, code, capsys):
     assert run(iter((TurnFinished(end, "why"),)), Format.TEXT, "Nano", stats=False) == code
     assert "laguna-tui: why" in capsys.readouterr().err
+
+
+def edit_events(*, asks, line="+def amount\x1b[2J(items):"):
+    diff = ("@@ -1 +1 @@", "-def total(items):", line)
+    proposal = Proposal("shop/cart.py", "before", "after", 1, diff, "It no longer parses.", Path("/shop"), b"a", b"b")
+    return (
+        ToolStarted(0, "edit", {"path": "shop/cart.py", "old": "x" * 500, "new": "y"}),
+        EditProposed(proposal, asks),
+        EditDone("shop/cart.py", 1),
+        ToolFinished(0, "edit", "Changed `shop/cart.py` in 1 place.", ok=True, seconds=0.01),
+        TurnFinished(TurnEnd.ANSWERED),
+    )
+
+
+def test_an_edit_that_is_made_unasked_is_shown_as_a_diff_on_stderr(capsys):
+    run(iter(edit_events(asks=False)), Format.TEXT, "Nano", stats=False)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "edit of shop/cart.py in 1 place:\n  @@ -1 +1 @@\n  -def total(items):\n  +def amount␛[2J(items):\n" in err
+    assert "It no longer parses.\n" in err
+    # The diff says it better.
+    assert "x" * 100 not in err
+
+
+def test_the_diff_of_an_edit_that_is_asked_about_is_left_to_who_asks(capsys):
+    run(iter(edit_events(asks=True)), Format.TEXT, "Nano", stats=False)
+    assert "@@" not in capsys.readouterr().err
+
+
+def test_an_edit_that_was_not_made_says_why_on_stderr(capsys):
+    failed = ToolFinished(0, "edit", "error: edits are not allowed here", ok=False, seconds=0.01)
+    run(iter((edit_events(asks=True)[0], failed, TurnFinished(TurnEnd.ANSWERED))), Format.TEXT, "Nano", stats=False)
+    assert "failed, error: edits are not allowed here" in capsys.readouterr().err
+
+
+def test_json_tells_of_the_edits_that_were_made(capsys):
+    run(iter(edit_events(asks=False)), Format.JSON, "Nano", stats=False)
+    (edit,) = json.loads(capsys.readouterr().out)["edits"]
+    assert (edit["path"], edit["places"]) == ("shop/cart.py", 1)
+    assert edit["diff"][1] == "-def total(items):"
+
+
+def test_stream_json_tells_of_an_edit_before_and_after(capsys):
+    run(iter(edit_events(asks=True)), Format.STREAM_JSON, "Nano", stats=False)
+    _, proposed, done, *_ = map(json.loads, capsys.readouterr().out.splitlines())
+    assert proposed == {
+        "type": "edit_proposed",
+        "path": "shop/cart.py",
+        "places": 1,
+        "diff": ["@@ -1 +1 @@", "-def total(items):", "+def amount\x1b[2J(items):"],
+        "warning": "It no longer parses.",
+        "asks": True,
+    }
+    assert done == {"type": "edit_done", "path": "shop/cart.py", "places": 1}

@@ -51,9 +51,9 @@ def listed(title: str, result: str) -> list[Span]:
 
 
 def edited(result: str) -> list[Span]:
-    """What an edit came to."""
+    """What an edit came to; of an error, what is wrong, without what it tells a model to do."""
     if result.startswith("error: "):
-        return [Span("I changed nothing: "), *copied(result.removeprefix("error: "))]
+        return [Span("I changed nothing: "), *copied(result.removeprefix("error: ").partition(";")[0]), Span(".")]
     return copied(result)
 
 

@@ -159,7 +159,8 @@ class Cases:
         kind = self.rng.choices(list(TALK_HELD_OUT), [1, 1, 1, 1, 1, 9])[0]
         wording = self.rng.choice(TALK_HELD_OUT[kind])
         name, other = self.rng.sample(self.names[repository], 2)
-        question = self.filled(wording, n=name, m=other, f=self.rng.choice(self.files[repository]), t=GIVEN[0])
+        wording = wording.replace("{n}", "{m}", wording.count("{n}") - 1)
+        question = self.filled(wording, n=name, m=other, f=self.rng.choice(self.files[repository]))
         return Case(Skill.TALK.value, repository, question, lambda _: TALK_ANSWERS[kind])
 
     def follow_up(self, repository: str) -> Case:

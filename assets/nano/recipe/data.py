@@ -102,13 +102,13 @@ class Generator:
     def talk(self) -> tuple[str, str]:
         """A question that is no look-up, and what to say."""
         kind = self.rng.choices(list(TALK), [1, 1, 1, 1, 1, 9])[0]
-        wording = decline(self.rng) if kind == "other" else self.rng.choice(TALK[kind])
+        wording = decline(self.rng) if kind == "other" else spoken(self.rng, self.rng.choice(TALK[kind]))
         for place in ("{n}", "{m}", "{f}"):
             while place in wording:
-                value = self.source.asked(self.source.path()) if place == "{f}" else self.name()
-                tick = self.rng.choice(["`", "", ""])
-                wording = wording.replace(place, tick + value + tick, 1)
-        return self.mistyped(wording.replace("{t}", f'"{self.sentence()}"')), TALK_ANSWERS[kind]
+                tick = self.rng.choice(["`", ""])
+                file = tick + self.source.asked(self.source.path()) + tick
+                wording = wording.replace(place, file if place == "{f}" else self.quoted(self.name()), 1)
+        return self.mistyped(wording), TALK_ANSWERS[kind]
 
     def name(self) -> str:
         """A name of the corpus or a new one."""
@@ -171,7 +171,8 @@ class Generator:
     def failure(self, edit: Edit) -> str:
         """A sentence like those that the app refuses an edit with."""
         chosen = self.rng.choice(FAILURES)
-        return chosen.format(path=edit.path, other=self.source.path(), number=self.rng.randint(2, 40))
+        number, one, two = (self.rng.randint(2, top) for top in (40, 300, 900))
+        return chosen.format(path=edit.path, other=self.source.path(), number=number, one=one, two=two)
 
     def rename(self, chat: Chat, opening: str, wording: str, before: str) -> str:
         """Rename or replace in a file; mostly names, sometimes other short code."""
@@ -195,18 +196,20 @@ class Generator:
 
 
 FAILURES = (
-    "the user declined this edit",
-    "the user declined this edit",
-    "edits are not allowed here; run again with --edits allow",
-    "there is no file {path}; did you mean {other}?",
-    "there is no file {path}; use find to see which files there are",
-    "the old text is not in {path}",
-    "the old text was not found in {path}; read it and copy it exactly",
-    "the old text is in {path} {number} times; make it longer so that it is there once",
-    "{path} changed since the edit was proposed; nothing was written",
-    "{path} is not writable",
-    "old and new are the same",
-    "{path} is a binary file",
+    "the user declined this edit; ask what to do instead",
+    "the user declined this edit; ask what to do instead",
+    "edits are not allowed here; say what you would change instead",
+    "nobody can be asked about edits here; tell the user that --edits allow would make them",
+    "there is no file {path} to edit; the nearest is {other}",
+    "there is no file {path} to edit; use find to see which files there are",
+    "{path} could be {other} or {path}; call again with one of these paths",
+    "the old text is not in {path}; read the file and call again with text as it stands",
+    "the old text is {number} times in {path} (lines {one}, {two}); call again with more of the lines around it, or with"
+    " all",
+    "{path} changed since the edit was proposed; read it and call again",
+    "{path} is read-only; it has to be made writable first",
+    "old and new are the same, so nothing would change; call again with another new text",
+    "{path} is a binary file; only text can be edited",
 )
 """Sentences like those of the app; they only have to be repeated."""
 

@@ -14,7 +14,6 @@ import wordings_asked as asked
 import wordings_edits as edits
 import wordings_held_out as held_out
 import wordings_lookups as lookups
-from spoken import spoken as spoken
 
 
 class Skill(Enum):

@@ -1,20 +1,23 @@
 """All tools together: what a model is told about them, and the one way to run them.
 
 There are two sets. `basic` is what the bundled model was trained on, byte for byte; `full` searches by symbol and by
-meaning too. Which one a model gets, its entry in the catalogue says.
+meaning too, and edits. Which one a model gets, its entry in the catalogue says.
 
 Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from laguna_engine.chat.messages import ToolSpec
-from laguna_tui.agent.tools import contents, find, modes, places, read
+from laguna_tui.agent.approval import EditMode
+from laguna_tui.agent.tools import contents, edit, find, modes, places, read
 from laguna_tui.agent.tools.arguments import ArgumentError
-from laguna_tui.agent.tools.result import Answer, ResultStore, ToolResult, failure
+from laguna_tui.agent.tools.edits import Edits
+from laguna_tui.agent.tools.result import Answer, ResultStore, Steps, ToolResult, failure
 from laguna_tui.context.codebase import Codebase
+from laguna_tui.events import EditDone, EditProposed
 from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
@@ -24,7 +27,7 @@ class Run(Protocol):
 
     def __call__(
         self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
-    ) -> Answer: ...
+    ) -> Answer | Steps: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +38,9 @@ class Tool:
     run: Run
 
 
-_BASIC = (Tool(contents.SPEC, contents.run), Tool(places.SPEC, places.run))
 _SPECS = {
-    ToolSet.BASIC: tuple(tool.spec for tool in _BASIC),
-    ToolSet.FULL: (find.SPEC, modes.SPEC, read.SPEC),
+    ToolSet.BASIC: (contents.SPEC, places.SPEC, edit.SPEC),
+    ToolSet.FULL: (find.SPEC, modes.SPEC, read.SPEC, edit.SPEC),
 }
 TOOL_SPECS = _SPECS[ToolSet.BASIC]
 
@@ -62,6 +64,7 @@ class Toolbox:
         *,
         codebase: Codebase | None = None,
         tools: str = ToolSet.BASIC,
+        edits: Edits | None = None,
     ) -> None:
         """Take a workspace.
 
@@ -69,18 +72,22 @@ class Toolbox:
             store: where long results are kept; None means the cache folder.
             codebase: the folder's index, which the full set searches; it is started when a search needs it.
             tools: a `ToolSet`; without a codebase there is only the basic one.
+            edits: what edits go through; None makes none.
         """
         self.workspace = workspace
         self._codebase = codebase
         self._store = store or ResultStore()
-        self._tools = {tool.spec.name: tool for tool in _BASIC}
+        self._edits = edits or Edits(EditMode.NEVER)
         self.tools = ToolSet.BASIC if codebase is None else ToolSet(tools)
+        tools_ = [Tool(contents.SPEC, contents.run), Tool(places.SPEC, places.run)]
         if codebase is not None and self.tools is ToolSet.FULL:
-            self._tools[modes.SPEC.name] = Tool(modes.SPEC, modes.Search(codebase))
+            search = Tool(modes.SPEC, modes.Search(codebase))
+            tools_ = [Tool(find.SPEC, find.run), search, Tool(read.SPEC, read.run)]
+        self._tools = {tool.spec.name: tool for tool in (*tools_, Tool(edit.SPEC, edit.Edit(self._edits)))}
 
     def with_tools(self, tools: str) -> "Toolbox":
         """Another set over the same workspace, for another model; both keep their results in one place."""
-        return Toolbox(self.workspace, self._store, codebase=self._codebase, tools=tools)
+        return Toolbox(self.workspace, self._store, codebase=self._codebase, tools=tools, edits=self._edits)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -90,6 +97,18 @@ class Toolbox:
     def run(
         self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False
     ) -> ToolResult:
+        """Run a tool and tell nothing on the way; arguments and result are those of `steps`."""
+        steps = self.steps(name, arguments, should_stop)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as stop:
+                result: ToolResult = stop.value
+                return result
+
+    def steps(
+        self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False
+    ) -> Generator[EditProposed | EditDone, None, ToolResult]:
         """Run a tool; an unknown name, wrong arguments or a bad path give a result that begins with `error: `.
 
         Args:
@@ -101,7 +120,8 @@ class Toolbox:
         if tool is None:
             return failure(f"there is no tool {name}; the tools are {', '.join(self._tools)}")
         try:
-            return self._store.result(tool.run(self.workspace, arguments, should_stop))
+            answer = tool.run(self.workspace, arguments, should_stop)
+            return self._store.result(answer if isinstance(answer, Answer) else (yield from answer))
         except (ArgumentError, WorkspaceError) as error:
             return failure(str(error))
         except OSError as error:

@@ -7,11 +7,13 @@ import contextlib
 import os
 import tempfile
 import time
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
+from laguna_tui.events import EditDone, EditProposed
 from laguna_tui.settings import APP
 
 # About 3,000 tokens of code: an answer that long already takes a good part of a small context.
@@ -32,6 +34,10 @@ class Answer:
     output: str
     whole: str | None = None
     excerpt: str = ""
+
+
+Steps = Generator[EditProposed | EditDone, None, Answer]
+"""A tool that tells what it does before it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +75,20 @@ class ResultStore:
 
     def keep(self, text: str) -> str | None:
         """The path of a new private file (mode 0600) with the text, or None when the disk refuses."""
+        kept = self.keep_bytes(text.encode("utf-8", "backslashreplace"))
+        return None if kept is None else str(kept)
+
+    def keep_bytes(self, data: bytes) -> Path | None:
+        """The path of a new private file (mode 0600) with these bytes, or None when the disk refuses."""
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._sweep()
             # mkstemp creates the file with mode 0600.
             descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".txt", dir=self._folder)
             self._paths.append(Path(name))
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text)
-            return name
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            return Path(name)
         return None
 
     def _sweep(self) -> None:

@@ -38,11 +38,17 @@ def test_every_other_model_has_the_full_set():
     assert len(targets) > 1
 
 
-def test_the_full_set_differs_in_the_search_alone():
+def test_the_full_set_searches_more_and_edits():
     basic, full = tool_specs("basic"), tool_specs("full")
-    assert [spec.name for spec in basic] == [spec.name for spec in full] == ["find", "search", "read"]
-    assert [one == other for one, other in zip(basic, full, strict=True)] == [True, False, True]
+    assert [spec.name for spec in basic] == ["find", "search", "read"]
+    assert [spec.name for spec in full] == ["find", "search", "read", "edit"]
+    assert [one == other for one, other in zip(basic, full, strict=False)] == [True, False, True]
     assert full[1].parameters["properties"]["mode"]["enum"] == ["regex", "symbol", "ranked"]
+
+
+def test_only_a_model_that_has_the_tool_is_told_that_it_can_edit():
+    assert "edit" in system_prompt(ToolSet.FULL)
+    assert "edit" not in system_prompt(ToolSet.BASIC)
 
 
 def test_an_unknown_set_is_refused():

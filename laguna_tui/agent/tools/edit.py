@@ -1,0 +1,83 @@
+"""`edit`: a text in one file replaced, if the user agrees. The only tool that changes anything."""
+
+import os
+from collections.abc import Callable, Mapping
+
+import platformdirs
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tools.arguments import ArgumentError, check_names, text
+from laguna_tui.agent.tools.edits import Edits
+from laguna_tui.agent.tools.result import Answer, Steps
+from laguna_tui.repo.edits import EditError, Proposal, propose
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.workspace import Workspace
+from laguna_tui.settings import APP
+
+SPEC = ToolSpec(
+    name="edit",
+    description="Replace text in a file. The old text must occur exactly once.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "old": {"type": "string"},
+            "new": {"type": "string"},
+            "all": {"type": "boolean", "description": "replace every occurrence, names as whole words"},
+        },
+        "required": ["path", "old", "new"],
+    },
+)
+_OWN = "{path} belongs to laguna-tui itself; edit another file"
+
+
+class Edit:
+    """The tool, for one session's edits."""
+
+    def __init__(self, edits: Edits) -> None:
+        self._edits = edits
+
+    def __call__(self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Steps:
+        """The proposal, what comes of it, and `Changed PATH in N places.`
+
+        Raises:
+            ArgumentError: an argument is missing or wrong.
+            WorkspaceError: the edit is not made, and why; the file is as it was.
+        """
+        check_names(arguments, ("path", "old", "new", "all"))
+        self._edits.check()
+        path, old, new = text(arguments, "path"), _raw(arguments, "old"), _raw(arguments, "new")
+        proposal = propose(workspace, path, old, new, _flag(arguments, "all"), should_stop)
+        _check_owner(proposal)
+        yield from self._edits.make(proposal, should_stop)
+        return Answer(f"Changed `{shown(proposal.path)}` in {proposal.places} place{'s' * (proposal.places > 1)}.")
+
+
+def _raw(arguments: Mapping[str, object], name: str) -> str:
+    """A text that may be empty or blank, but has to be given."""
+    value = arguments.get(name)
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} is missing; call again with {name} as text")
+    return value
+
+
+def _flag(arguments: Mapping[str, object], name: str) -> bool:
+    value = arguments.get(name, False)
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
+    if value is not None and not isinstance(value, bool):
+        raise ArgumentError(f"{name} is neither true nor false; call again with one of them")
+    return bool(value)
+
+
+def _check_owner(proposal: Proposal) -> None:
+    """Refuse to change what the app itself goes by, in a folder that has it inside."""
+    file = proposal.root / proposal.path
+    places = (
+        platformdirs.user_config_path(APP),
+        platformdirs.user_state_path(APP),
+        platformdirs.user_cache_path(APP),
+        platformdirs.user_data_path(APP),
+    )
+    if any(file.is_relative_to(os.path.realpath(place)) for place in places):
+        raise EditError(_OWN.format(path=shown(proposal.path)))

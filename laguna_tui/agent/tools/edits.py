@@ -1,0 +1,126 @@
+"""The edits of one session: which may be made, the ones that were made, and how they are taken back, newest first.
+
+The journal is in memory and the old bytes lie where long results do; both are gone when the session ends.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from laguna_tui.agent.approval import Approver, Decision, EditMode
+from laguna_tui.agent.tools.result import ResultStore
+from laguna_tui.events import EditDone, EditProposed
+from laguna_tui.repo.edits import EditError, Proposal, apply
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.writing import ChangedError, digest, replace_file
+
+NOT_ALLOWED = "edits are not allowed here; say what you would change instead"
+NOBODY_TO_ASK = "nobody can be asked about edits here; tell the user that --edits allow would make them"
+DECLINED = "the user declined this edit; ask what to do instead"
+STOPPED = "the turn was stopped before this edit was made"
+
+UNDONE = "{path} is as it was before the last edit."
+UNDONE_MORE = "{path} is as it was before its edit. {more} can be taken back too."
+NOTHING = "There is no edit to take back."
+CHANGED_SINCE = "{path} changed since it was edited, so it stays as it is."
+NOT_UNDONE = "The edit is not taken back: {why}."
+LOST = "{path} stays as it is: its old text is no longer in the cache folder."
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """An edit that was made: `left` is the digest of what it left, `kept` the old bytes or the file that has them."""
+
+    root: Path
+    path: str
+    left: bytes
+    kept: Path | bytes
+
+
+class Edits:
+    """What a session's edits go through. mode: which are made; may be set at any time, from any thread."""
+
+    def __init__(
+        self, mode: EditMode = EditMode.ASK, approver: Approver | None = None, store: ResultStore | None = None
+    ) -> None:
+        """Begin with no edit made.
+
+        Args:
+            approver: who is asked; without one, mode ASK makes none.
+            store: where old bytes are kept; None means the cache folder.
+        """
+        self.mode = mode
+        self.approver = approver
+        self._store = store or ResultStore()
+        self._made: list[_Made] = []
+
+    def check(self) -> None:
+        """Do nothing where an edit may be proposed.
+
+        Raises:
+            EditError: none is made here.
+        """
+        if self.mode is EditMode.NEVER:
+            raise EditError(NOT_ALLOWED)
+        if self.mode is EditMode.ASK and self.approver is None:
+            raise EditError(NOBODY_TO_ASK)
+
+    def make(self, proposal: Proposal, cancelled: Callable[[], bool]) -> Iterator[EditProposed | EditDone]:
+        """Have an edit decided and make it.
+
+        Raises:
+            WorkspaceError: it is not made, and why; the file is as it was.
+        """
+        approver = self.approver if self.mode is EditMode.ASK else None
+        yield EditProposed(proposal, approver is not None)
+        # Whoever iterates may have changed the mode meanwhile.
+        self.check()
+        if approver is not None and self.mode is EditMode.ASK:
+            self._decide(approver(proposal, cancelled))
+        if cancelled():
+            raise EditError(STOPPED)
+        # Kept first: an edit that cannot be taken back is not made.
+        kept = self._store.keep_bytes(proposal.old) or proposal.old
+        apply(proposal)
+        self._made.append(_Made(proposal.root, proposal.path, digest(proposal.new), kept))
+        yield EditDone(proposal.path, proposal.places)
+
+    def undo(self) -> str:
+        """Take back the newest edit; a sentence for the user about what became of it. Not while a turn runs.
+
+        An edit whose file was changed since is forgotten, so that the one before it can be taken back.
+        """
+        if not self._made:
+            return NOTHING
+        last = self._made[-1]
+        path = shown(last.path)
+        try:
+            old = last.kept if isinstance(last.kept, bytes) else last.kept.read_bytes()
+            replace_file(Workspace(last.root), last.path, last.left, old)
+        except OSError:
+            return self._forget(LOST.format(path=path))
+        except ChangedError:
+            return self._forget(CHANGED_SINCE.format(path=path))
+        except WorkspaceError as error:
+            return NOT_UNDONE.format(why=error)
+        return self._forget((UNDONE_MORE if self._made[:-1] else UNDONE).format(path=path, more=self._more()))
+
+    def close(self) -> None:
+        """Forget everything; what was edited stays."""
+        self._made.clear()
+        self._store.close()
+
+    def _decide(self, decision: Decision) -> None:
+        if decision is Decision.NO:
+            raise EditError(DECLINED)
+        if decision is Decision.ALWAYS:
+            self.mode = EditMode.ALLOW
+
+    def _more(self) -> str:
+        count = len(self._made) - 1
+        return f"{count} earlier edit{'s' * (count > 1)}"
+
+    def _forget(self, sentence: str) -> str:
+        self._made.pop()
+        return sentence

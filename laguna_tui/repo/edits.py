@@ -1,0 +1,162 @@
+"""Edits of one file: a change is proposed, shown to whoever decides, and applied to exactly what it was proposed for.
+
+Deals in paths and texts from a model, which are hostile: what the workspace refuses to read is not changed either.
+Only files that exist are changed; nothing is created, renamed or removed.
+"""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+
+from laguna_tui.repo.names import shown
+from laguna_tui.repo.proposal import Proposal
+from laguna_tui.repo.python_code import can_be_checked, fault
+from laguna_tui.repo.replacing import Change, changed, changes, indented, line_number, with_line_feeds
+from laguna_tui.repo.text_files import TextFile, decode, is_binary
+from laguna_tui.repo.unified import LINE_CHARS, unified_diff
+from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
+from laguna_tui.repo.writing import digest, replace_file
+
+__all__ = ["EditError", "Proposal", "apply", "propose"]
+
+# Nobody reads the diff of more.
+MAX_PLACES = 1_000
+# Candidates and lines that a sentence names.
+_NAMED = 3
+
+_FAULTY = "After this edit the file is no longer valid Python: {fault}."
+_LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
+
+
+class EditError(WorkspaceError):
+    """An edit cannot be made; the message is a sentence for the model that ends in what to do."""
+
+
+def propose(
+    workspace: Workspace,
+    path: str,
+    old: str,
+    new: str,
+    all: bool = False,  # noqa: A002 - the tool's own word
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Proposal:
+    """What replacing `old` by `new` would make of a file; nothing is written.
+
+    Args:
+        path: a file's path, or the end of exactly one file's path.
+        old: text that occurs exactly once, its line breaks written as line feeds.
+        all: it may occur more often; an identifier is only found as a whole word.
+        should_stop: asked while a path is looked for among all files.
+
+    Raises:
+        WorkspaceError: the file cannot be used, or the text is not there, or is there too often.
+    """
+    _check(old, new)
+    inside = _found(workspace, path, should_stop)
+    data = workspace.read(inside)
+    if is_binary(data):
+        raise EditError(f"{shown(inside)} is a binary file; only text can be edited")
+    file = decode(data)
+    made = changes(file.text, old, new, every=all, limit=MAX_PLACES + 1)
+    _check_places(inside, file.text, made, every=all)
+    made, warnings = _sound(inside, file.text, made)
+    after = changed(file.text, made)
+    diff = unified_diff(file.text, made)
+    if any(len(line) > LINE_CHARS for line in diff):
+        warnings.append(_LONG)
+    encoded = _encoded(inside, file, after)
+    return Proposal(inside, file.text, after, len(made), diff, " ".join(warnings), workspace.root, data, encoded)
+
+
+def apply(proposal: Proposal) -> None:
+    """Make the change, if the file still is what it was proposed for.
+
+    Raises:
+        WorkspaceError: it is not, or cannot be written; the file is as it was.
+    """
+    replace_file(Workspace(proposal.root), proposal.path, digest(proposal.old), proposal.new)
+
+
+def _check(old: str, new: str) -> None:
+    if not old:
+        raise EditError("old is empty; call again with text of a file that exists, because edit creates no files")
+    if with_line_feeds(old) == with_line_feeds(new):
+        raise EditError("old and new are the same, so nothing would change; call again with another new text")
+    if "\0" in new:
+        raise EditError("new has a NUL character, which no text file has; call again without it")
+
+
+def _found(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> str:
+    """The located path of the file that is meant."""
+    inside = workspace.locate(path)
+    try:
+        workspace.is_folder(inside)
+        return inside
+    except UnreadableError:
+        paths = [entry.path for entry in workspace.files(should_stop).entries]
+    ends = [known for known in paths if known.endswith(f"/{inside}")]
+    if len(ends) == 1:
+        return workspace.locate(ends[0])
+    if ends:
+        raise EditError(f"{shown(inside)} could be {_listed(ends)}; call again with one of these paths")
+    near = _near(inside, paths)
+    advice = f"the nearest is {_listed(near)}" if near else "use find to see which files there are"
+    raise EditError(f"there is no file {shown(inside)} to edit; {advice}")
+
+
+def _near(inside: str, paths: Sequence[str]) -> list[str]:
+    """Paths whose last part is the same or nearly so."""
+    by_name: dict[str, list[str]] = {}
+    for known in paths:
+        by_name.setdefault(known.rpartition("/")[2], []).append(known)
+    names = get_close_matches(inside.rpartition("/")[2], by_name, _NAMED)
+    return [known for name in names for known in by_name[name]]
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED
+    return " or ".join([*map(shown, paths[:_NAMED]), *([f"{more} more"] if more > 0 else [])])
+
+
+def _check_places(inside: str, text: str, made: Sequence[Change], *, every: bool) -> None:
+    if not made:
+        raise EditError(f"the old text is not in {shown(inside)}; read the file and call again with text as it stands")
+    if len(made) > MAX_PLACES:
+        raise EditError(
+            f"the old text is more than {MAX_PLACES:,} times in {shown(inside)}; call again with more of the lines"
+            " around it"
+        )
+    if len(made) > 1 and not every:
+        lines = [str(line_number(text, change.start)) for change in made[:_NAMED]]
+        where = ", ".join(lines) + (", …" if len(made) > _NAMED else "")
+        raise EditError(
+            f"the old text is {len(made)} times in {shown(inside)} (lines {where});"
+            " call again with more of the lines around it, or with all"
+        )
+
+
+def _sound(inside: str, text: str, made: list[Change]) -> tuple[list[Change], list[str]]:
+    """The changes as the file stays valid, if it is Python: following lines get an indentation that was forgotten."""
+    if not can_be_checked(inside, text):
+        return made, []
+    wrong = fault(changed(text, made))
+    if not wrong:
+        return made, []
+    better = indented(text, made)
+    if better != made and not fault(changed(text, better)):
+        return better, []
+    return made, [_FAULTY.format(fault=wrong)]
+
+
+def _encoded(inside: str, file: TextFile, after: str) -> bytes:
+    try:
+        data = file.encode(after)
+    except UnicodeEncodeError as error:
+        raise EditError(
+            f"{shown(inside)} is written in {file.encoding}, which has no character U+{ord(after[error.start]):04X};"
+            " call again without it"
+        ) from error
+    if len(data) > READ_LIMIT_BYTES:
+        raise EditError(
+            f"{shown(inside)} would grow to {len(data):,} bytes, more than the {READ_LIMIT_BYTES:,} allowed"
+        )
+    return data

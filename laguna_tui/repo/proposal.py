@@ -1,0 +1,29 @@
+"""A change of one file that is proposed and not made yet. A value: it opens nothing and writes nothing."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What an edit would make of a file. All texts are raw: a front end passes them through `laguna_tui.text`.
+
+    Attributes:
+        path: the file, inside the folder, without links, with forward slashes.
+        before: its text as it is, newlines as they are in the file, without a byte order mark.
+        after: its text after the edit.
+        places: how often the old text is replaced.
+        diff: the lines of a unified diff without file names and newlines: each begins with `@@`, a blank, `-` or `+`.
+        warning: a sentence for the user who is asked, such as that the file would no longer parse; mostly empty.
+        root: the folder. old, new: the file's bytes, before and after.
+    """
+
+    path: str
+    before: str = field(repr=False)
+    after: str = field(repr=False)
+    places: int
+    diff: tuple[str, ...] = field(repr=False)
+    warning: str
+    root: Path = field(repr=False)
+    old: bytes = field(repr=False)
+    new: bytes = field(repr=False)

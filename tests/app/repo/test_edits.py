@@ -1,0 +1,349 @@
+"""An edit changes exactly the text that was shown, keeps everything else of the file, or says why it was not made."""
+
+import os
+import resource
+import signal
+import stat
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laguna_tui.repo.edits import MAX_PLACES, apply, propose
+from laguna_tui.repo.replacing import changed, changes
+from laguna_tui.repo.unified import LINE_CHARS, unified_diff
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    return Workspace(root)
+
+
+@pytest.fixture
+def edit(workspace):
+    """Write a file, edit it, and return its bytes afterwards."""
+
+    def edited(data, old, new, *, path="src/cart.py", every=False):
+        file = workspace.root / path
+        file.write_bytes(data)
+        apply(propose(workspace, path, old, new, every))
+        return file.read_bytes()
+
+    return edited
+
+
+@pytest.fixture
+def refused(workspace):
+    """The sentence with which an edit is refused; nothing in the folder may have changed."""
+
+    def refuse(path, old="total", new="amount", every=False):
+        before = snapshot(workspace.root)
+        with pytest.raises(WorkspaceError) as caught:
+            apply(propose(workspace, path, old, new, every))
+        assert snapshot(workspace.root) == before
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    return refuse
+
+
+def snapshot(root):
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file() and os.access(path, os.R_OK)}
+
+
+def test_a_proposal_writes_nothing_and_says_what_would_change(workspace):
+    (workspace.root / "src/cart.py").write_text("def total(items):\n    return sum(items)\n")
+    proposal = propose(workspace, "src/cart.py", "sum(items)", "sum(items, 0)")
+    assert (workspace.root / "src/cart.py").read_text() == proposal.before
+    assert proposal.after == "def total(items):\n    return sum(items, 0)\n"
+    assert (proposal.path, proposal.places, proposal.warning) == ("src/cart.py", 1, "")
+    assert proposal.diff == (
+        "@@ -1,2 +1,2 @@",
+        " def total(items):",
+        "-    return sum(items)",
+        "+    return sum(items, 0)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "after"),
+    [
+        (b"one\r\ntwo\r\nthree", b"one\r\nTWO\r\nand more\r\nthree"),
+        (b"one\rtwo\rthree", b"one\rTWO\rand more\rthree"),
+        (b"\xef\xbb\xbfone\ntwo\n", b"\xef\xbb\xbfone\nTWO\nand more\n"),
+        ("one\ntwo\né".encode("latin-1"), "one\nTWO\nand more\né".encode("latin-1")),
+        ("one\ntwo €".encode("cp1252"), "one\nTWO\nand more €".encode("cp1252")),
+        ("\ufeffone\r\ntwo".encode("utf-16-le"), "\ufeffone\r\nTWO\r\nand more".encode("utf-16-le")),
+        (b"one\ntwo\r\nthree\n", b"one\nTWO\r\nand more\r\nthree\n"),
+        (b"two", b"TWO\nand more"),
+    ],
+)
+def test_encoding_line_breaks_and_the_end_of_the_file_stay(edit, data, after):
+    assert edit(data, "two", "TWO\nand more", path="src/notes.txt") == after
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+def test_several_lines_are_found_whatever_their_line_breaks(edit, line_break):
+    data = b"a\r\nb\r\nc\r\n"
+    assert edit(data, f"a{line_break}b", f"x{line_break}y", path="src/notes.txt") == b"x\r\ny\r\nc\r\n"
+
+
+def test_the_mode_of_the_file_stays(workspace, edit):
+    file = workspace.root / "src/run.sh"
+    file.touch()
+    file.chmod(0o755)
+    edit(b"echo one\n", "one", "two", path="src/run.sh")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o755
+    assert [path.name for path in file.parent.iterdir()] == ["run.sh"]
+
+
+def test_all_renames_whole_words(edit):
+    data = b"total = subtotal + total\nprint(total_of, Total, total)\n"
+    assert edit(data, "total", "amount", every=True) == (
+        b"amount = subtotal + amount\nprint(total_of, Total, amount)\n"
+    )
+
+
+def test_all_replaces_other_texts_wherever_they_are(edit):
+    assert edit(b"a.b xa.bx\n", "a.b", "c", every=True, path="src/notes.txt") == b"c xcx\n"
+
+
+def test_a_text_that_is_there_several_times_is_refused_with_its_lines(workspace, refused):
+    (workspace.root / "src/cart.py").write_text("total\nx\ntotal\naaa\n")
+    assert "2 times in src/cart.py (lines 1, 3); call again with more" in refused("src/cart.py")
+    # They overlap, and it would be chance which one was meant.
+    assert "2 times" in refused("src/cart.py", "aa", "b")
+
+
+def test_a_text_that_is_not_there_is_refused(workspace, refused):
+    (workspace.root / "src/cart.py").write_text("subtotal\n")
+    assert "not in src/cart.py" in refused("src/cart.py", "sum")
+    assert "not in src/cart.py" in refused("src/cart.py", every=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [("", "x", "creates no files"), ("a\r\nb", "a\nb", "are the same"), ("a", "\0", "NUL")],
+)
+def test_texts_that_make_no_edit_are_refused(workspace, refused, old, new, sentence):
+    (workspace.root / "src/cart.py").write_text("a\nb\n")
+    assert sentence in refused("src/cart.py", old, new)
+
+
+def test_too_many_places_are_refused(workspace, refused):
+    (workspace.root / "src/cart.py").write_text("total\n" * (MAX_PLACES + 1))
+    assert "more than 1,000 times" in refused("src/cart.py", every=True)
+
+
+def test_the_end_of_a_path_names_the_only_file_that_ends_so(workspace, edit):
+    (workspace.root / "src/shop").mkdir()
+    (workspace.root / "src/shop/cart.py").write_text("total\n")
+    apply(propose(workspace, "shop/cart.py", "total", "amount"))
+    assert (workspace.root / "src/shop/cart.py").read_text() == "amount\n"
+
+
+def test_the_end_of_several_paths_names_none(workspace, refused):
+    for folder in ("a", "b"):
+        (workspace.root / folder).mkdir()
+        (workspace.root / folder / "cart.py").write_text("total\n")
+    assert "could be a/cart.py or b/cart.py" in refused("cart.py")
+    assert "there is no file art.py" in refused("art.py")
+
+
+def test_a_file_that_does_not_exist_is_not_made_and_the_nearest_is_named(workspace, refused):
+    (workspace.root / "src/cart.py").write_text("total\n")
+    assert "there is no file src/card.py to edit; the nearest is src/cart.py" in refused("src/card.py")
+    assert "use find" in refused("src/something_else.rs")
+
+
+def test_a_link_inside_the_folder_stays_a_link(workspace, edit):
+    (workspace.root / "link.py").symlink_to("src/cart.py")
+    (workspace.root / "src/cart.py").write_text("total\n")
+    proposal = propose(workspace, "link.py", "total", "amount")
+    apply(proposal)
+    assert proposal.path == "src/cart.py"
+    assert (workspace.root / "link.py").is_symlink()
+    assert (workspace.root / "src/cart.py").read_text() == "amount\n"
+
+
+def test_nothing_outside_of_the_folder_and_nothing_of_git_is_changed(workspace, refused, tmp_path):
+    (tmp_path / "secret.py").write_text("total\n")
+    (workspace.root / "out.py").symlink_to(tmp_path / "secret.py")
+    (workspace.root / ".git").mkdir()
+    (workspace.root / ".git/config").write_text("total\n")
+    (workspace.root / "git.py").symlink_to(".git/config")
+    for path in ("../secret.py", str(tmp_path / "secret.py"), "out.py"):
+        assert "folder" in refused(path)
+    for path in (".git/config", ".GIT/config", "git.py", "./src/../.git/config"):
+        assert refused(path)
+    assert (tmp_path / "secret.py").read_text() == "total\n"
+
+
+def test_what_is_no_text_file_is_refused(workspace, refused):
+    (workspace.root / "image.png").write_bytes(b"\x89PNG\0total")
+    os.mkfifo(workspace.root / "pipe")
+    assert "binary" in refused("image.png")
+    assert "not a regular file" in refused("pipe")
+    assert "is a folder" in refused("src")
+
+
+def test_a_character_that_the_files_encoding_lacks_is_refused(workspace, refused):
+    (workspace.root / "old.txt").write_bytes("é total".encode("latin-1"))
+    assert "has no character U+4E2D" in refused("old.txt", "total", "\u4e2d")
+    (workspace.root / "new.txt").write_text("total")
+    assert "has no character U+D800" in refused("new.txt", "total", "\ud800")
+
+
+def test_a_read_only_file_is_refused(workspace, refused):
+    file = workspace.root / "src/cart.py"
+    file.write_text("total\n")
+    file.chmod(0o444)
+    assert "is read-only" in refused("src/cart.py")
+
+
+def test_a_file_that_changed_since_it_was_proposed_is_left_alone(workspace):
+    file = workspace.root / "src/cart.py"
+    file.write_text("total\n")
+    proposal = propose(workspace, "src/cart.py", "total", "amount")
+    file.write_text("total # mine\n")
+    with pytest.raises(WorkspaceError, match="changed since"):
+        apply(proposal)
+    assert file.read_text() == "total # mine\n"
+
+
+@pytest.mark.parametrize("away", ["file", "folder"])
+def test_a_file_that_is_gone_since_it_was_proposed_is_not_made_again(workspace, away):
+    file = workspace.root / "src/cart.py"
+    file.write_text("total\n")
+    proposal = propose(workspace, "src/cart.py", "total", "amount")
+    gone = file if away == "file" else file.parent
+    gone.rename(workspace.root / "away")
+    with pytest.raises(WorkspaceError, match="changed since"):
+        apply(proposal)
+    assert not file.exists()
+
+
+def test_a_link_put_in_a_files_place_is_not_followed(workspace, tmp_path):
+    file, secret = workspace.root / "src/cart.py", tmp_path / "secret.py"
+    file.write_text("total\n")
+    secret.write_text("total\n")
+    proposal = propose(workspace, "src/cart.py", "total", "amount")
+    file.unlink()
+    file.symlink_to(secret)
+    with pytest.raises(WorkspaceError, match="cannot be changed"):
+        apply(proposal)
+    assert secret.read_text() == "total\n"
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(workspace):
+    file = workspace.root / "src/cart.py"
+    file.write_text("total\n" + "x" * 5000)
+    proposal = propose(workspace, "src/cart.py", "total", "amount")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(WorkspaceError, match="cannot be changed"):
+            apply(proposal)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert file.read_text() == "total\n" + "x" * 5000
+    assert [path.name for path in file.parent.iterdir()] == ["cart.py"]
+
+
+def test_lines_that_lack_their_indentation_get_it_where_python_needs_it(edit):
+    data = b"class Cart:\n    def total(self):\n        return 1\n"
+    new = 'def total(self):\n    """The sum."""\n\n    x = 1'
+    assert edit(data, "def total(self):", new) == (
+        b'class Cart:\n    def total(self):\n        """The sum."""\n\n        x = 1\n        return 1\n'
+    )
+
+
+def test_lines_that_need_no_indentation_stay_as_they_are_written(edit):
+    data = b"class Cart:\n    def total(self):\n        return 1\n"
+    new = 'def total(self):\n        """The sum."""'
+    assert edit(data, "def total(self):", new) == (
+        b'class Cart:\n    def total(self):\n        """The sum."""\n        return 1\n'
+    )
+
+
+def test_an_edit_that_breaks_a_python_file_says_so(workspace):
+    (workspace.root / "src/cart.py").write_text("def total(items):\n    return 1\n")
+    warning = propose(workspace, "src/cart.py", "return 1", "return (1").warning
+    assert warning == "After this edit the file is no longer valid Python: '(' was never closed in line 2."
+
+
+@pytest.mark.parametrize(("path", "data"), [("src/old.py", "print 'total'\n"), ("src/notes.txt", "total\n")])
+def test_what_was_no_python_before_is_not_judged(workspace, path, data):
+    (workspace.root / path).write_text(data)
+    assert propose(workspace, path, "total", "(").warning == ""
+
+
+def test_python_that_only_makes_the_parser_warn_or_give_up_is_edited(workspace, recwarn):
+    (workspace.root / "src/a.py").write_text('x = "\\d"\ntotal = 1\n')
+    (workspace.root / "src/b.py").write_text("-" * 100_000 + "total\n")
+    for path in ("src/a.py", "src/b.py"):
+        assert propose(workspace, path, "total", "amount").warning == ""
+    assert not recwarn.list
+
+
+def test_a_large_file_is_edited(edit):
+    data = b"line of some text\n" * 600_000
+    after = edit(data + b"total\n" + data, "total", "amount", path="src/log.txt")
+    assert after == data + b"amount\n" + data
+
+
+def test_a_line_too_long_to_be_shown_is_cut_around_the_change_and_said_so(workspace):
+    (workspace.root / "min.js").write_text("x" * 50_000 + "total" + "y" * 50_000)
+    proposal = propose(workspace, "min.js", "total", "amount")
+    assert "longer than the 4,000 characters" in proposal.warning
+    assert all(len(line) < LINE_CHARS + 4 for line in proposal.diff)
+    assert "amount" in proposal.diff[2]
+
+
+TEXT = st.text("ab \n", max_size=60)
+
+
+@given(TEXT, st.text("ab \n", min_size=1, max_size=3), TEXT, st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_an_edit_does_what_replacing_does_in_any_text(text, old, new, newline, every):
+    file = text.replace("\n", newline)
+    made = changes(file, old, new, every=every, limit=100)
+    if every:
+        # Whole words have tests of their own.
+        old, made = f"{old} ", changes(file, f"{old} ", new, every=True, limit=100)
+        expected = text.replace(old, new).replace("\n", newline) if "\n" in text else text.replace(old, new)
+        assert changed(file, made) == expected
+    elif len(made) == 1:
+        assert changed(file, made).replace(newline, "\n") == text.replace(old, new)
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=40), st.data())
+def test_a_diff_applied_to_the_text_gives_the_changed_text(lines, data):
+    text = "".join(f"{line}\n" for line in lines)
+    old = data.draw(st.sampled_from(["a\n", "b", "c\nc", "a"]))
+    made = changes(text, old, data.draw(st.sampled_from(["", "x", "x\ny", "a\na\na"])), every=True, limit=100)
+    if made:
+        assert applied(text, unified_diff(text, made)) == changed(text, made)
+
+
+def applied(text, diff):
+    """The text after a unified diff, as a patch program would make it."""
+    before, after, at = text.split("\n"), [], 0
+    for line in diff:
+        kind, rest = line[0], line[1:]
+        if kind == "@":
+            first, _, count = line.split()[1][1:].partition(",")
+            begin = int(first) - (count != "0")
+            after += before[at:begin]
+            at = begin
+        elif kind == "+":
+            after.append(rest)
+        else:
+            assert before[at] == rest
+            after += [rest] if kind == " " else []
+            at += 1
+    return "\n".join([*after, *before[at:]])
