@@ -36,8 +36,14 @@ MISSING_NAMES = (
 GIVEN = ("Say how it is done.", "Return what was asked for.", "A thin wrapper")
 STEPS = 3  # calls at most, until there has to be an answer
 
-NOT_THERE, FOLLOW_UP, MISTYPED, EDITED = "about what is not there", "who calls *it*", "with a typing error", "edits made"
+NOT_THERE, FOLLOW_UP, MISTYPED, EDITED = (
+    "about what is not there",
+    "who calls *it*",
+    "with a typing error",
+    "edits made",
+)
 LOOK_UPS = (Skill.WHERE, Skill.TAKES, Skill.USES, Skill.OUTLINE, Skill.TESTS)
+EDITS = (Skill.RENAME.value, Skill.DOCSTRING.value)
 KINDS = [*(skill.value for skill in Skill), NOT_THERE, MISTYPED, FOLLOW_UP]
 
 
@@ -74,14 +80,25 @@ class Talk(Protocol):
         """The reply to a tool's result."""
 
 
-Tools = Callable[[Call], str]
-"""Runs a call and returns what the tool prints."""
+class Tools(Protocol):
+    """The app's tools over one repository."""
+
+    def run(self, tool: str, arguments: Mapping[str, str]) -> str:
+        """What the tool prints."""
+
+    def restore(self) -> None:
+        """Take back every edit."""
 
 
 def parsed(reply: str) -> Call | None:
     """The call that a reply is, or None."""
     found = CALL.match(reply)
     return Call(found[1], dict(ARGUMENT.findall(found[2]))) if found else None
+
+
+def is_asked_about(name: str) -> bool:
+    """Whether people ask about names like this one."""
+    return name.isascii() and not name.startswith(("__", "test_"))
 
 
 def editing(edit: Edit) -> Call:
@@ -117,7 +134,7 @@ class Cases:
         self.held = [name for name in repositories if name != tested]
         self.tested = tested
         found = {r: set(defined_names(path)) for r, path in repositories.items()}
-        self.names = {r: sorted(n for n in names if n[:2] != "__" and n.isascii()) for r, names in found.items()}
+        self.names = {r: sorted(filter(is_asked_about, names)) for r, names in found.items()}
         self.files = {r: file_patterns(path, self.rng) for r, path in repositories.items()}
         self.paths = {
             r: [p.relative_to(path).as_posix() for p in sorted(path.rglob("*.py"))] for r, path in repositories.items()
@@ -210,16 +227,17 @@ def run(talk: Talk, case: Case, tools: Tools) -> Outcome:
         called = called or right
         if call is None or not right:
             return Outcome(called, right, right and reply.startswith("\nChanged "), reply.strip())
-        results.append(tools(call))
+        results.append(tools.run(call.tool, call.arguments))
         reply = talk.give(results[-1])
     return Outcome(called, False, False, reply.strip())
 
 
-def converse(talk: Talk, first: Case, second: Case, tools: Tools) -> Iterator[tuple[Case, int, Outcome]]:
-    """Two cases as one chat: case, turn and outcome."""
+def converse(talk: Talk, first: Case, second: Case, tools: Mapping[str, Tools]) -> Iterator[tuple[Case, int, Outcome]]:
+    """Two cases as one chat: case, turn and outcome; tools by repository, which are left as they were."""
     for turn, case in enumerate((first, second), start=1):
         opening = OPENING.format(case.repository) if turn == 1 else ""
-        yield case, turn, run(talk, replace(case, question=opening + case.question), tools)
+        yield case, turn, run(talk, replace(case, question=opening + case.question), tools[case.repository])
+        tools[case.repository].restore()
 
 
 def pairs(group: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
@@ -252,7 +270,9 @@ class Score:
 
     def total(self, turn: int, what: str) -> float:
         """Share over all kinds."""
-        return sum(self.counts[k, turn, what] for k in KINDS) / max(1, sum(self.counts[k, turn, "asked"] for k in KINDS))
+        return sum(self.counts[k, turn, what] for k in KINDS) / max(
+            1, sum(self.counts[k, turn, "asked"] for k in KINDS)
+        )
 
     def table(self) -> str:
         """A row per kind: the share of first calls and of whole answers that were right, in each turn; edits made."""
@@ -260,7 +280,6 @@ class Score:
         for kind in KINDS:
             asked = max(self.counts[kind, turn, "asked"] for turn in (1, 2))
             told = [self.share(kind, turn, what) for turn in (1, 2) for what in ("call", "answer")]
-            edits = kind in (Skill.RENAME.value, Skill.DOCSTRING.value)
             made = sum(self.counts[kind, t, "made"] for t in (1, 2)) / max(1, 2 * asked)
-            lines.append(f"| {kind} | {asked} | " + " | ".join([*told, f"{made:.0%}" if edits else ""]) + " |")
+            lines.append(f"| {kind} | {asked} | " + " | ".join([*told, f"{made:.0%}" if kind in EDITS else ""]) + " |")
         return "\n".join(lines)

@@ -204,8 +204,8 @@ FAILURES = (
     "there is no file {path} to edit; use find to see which files there are",
     "{path} could be {other} or {path}; call again with one of these paths",
     "the old text is not in {path}; read the file and call again with text as it stands",
-    "the old text is {number} times in {path} (lines {one}, {two}); call again with more of the lines around it, or with"
-    " all",
+    "the old text is {number} times in {path} (lines {one}, {two});"
+    " call again with more of the lines around it, or with all",
     "{path} changed since the edit was proposed; read it and call again",
     "{path} is read-only; it has to be made writable first",
     "old and new are the same, so nothing would change; call again with another new text",

@@ -28,7 +28,12 @@ EMBEDDING_STD = 0.5
 CONSTANT = 3.0  # the size, in EMBEDDING_STD, of the one coordinate that all embeddings share
 MUTED = 0.25  # what embeddings have, of their usual size, in the parts that heads write into
 RESIDUAL_SCALE = 0.25  # how small the random part's writes start, so that the placed circuit is heard
-QK_GAIN, OFFSET_GAIN, LINE_GAIN, COPY_QK_GAIN = 1.5, 2.6, 6.0, 2.6  # QK-norm weights: random heads, and the sharper placed ones
+QK_GAIN, OFFSET_GAIN, LINE_GAIN, COPY_QK_GAIN = (
+    1.5,
+    2.6,
+    6.0,
+    2.6,
+)  # QK-norm weights: random heads, and the sharper placed ones
 WRITE_GAIN = 2.0  # strength of what heads write about earlier tokens, about WRITTEN times a token's own embedding
 WRITTEN = 3.6
 TAGGED = 3.0  # of the copying head by line: how much the line counts

@@ -43,8 +43,8 @@ class Size:
 
 
 SIZES = {
-    "cpu": Size(260, 90, 11, 6, 33, 31, chats=8000, groups=24, cases=12, questions=20, samples=40),
-    "cuda": Size(260, 12, 4, 3, 4, 31, chats=8000, groups=24, cases=12, questions=20, samples=40),
+    "cpu": Size(150, 72, 11, 6, 33, 31, chats=8000, groups=14, cases=12, questions=20, samples=40),
+    "cuda": Size(150, 12, 4, 3, 4, 31, chats=8000, groups=14, cases=12, questions=20, samples=40),
     "check": Size(40, 0.4, 0.15, 0.3, 0.25, 0.3, chats=60, groups=1, cases=2, questions=1, samples=1),
 }
 """What the shipped files took on a CPU; on a GPU nobody has tried yet, and the scorer has no GPU path."""
@@ -121,7 +121,7 @@ def judged(options: argparse.Namespace, size: Size) -> Iterator[Step]:
     """What the files are worth, and whether they are what was trained."""
     work, number = options.work, size.samples
     files = ("--model", options.nano, "--drafter", options.dflash, "--work", work)
-    asked = ("--questions", size.questions, "--chats", number)
+    asked = ("--questions", size.questions, "--groups", -(-number // 10))
     yield Step("overlap", True, "overlap.py", (work, options.nano, "--chats", number, "--pieces", number))
     yield Step("evaluate", True, "tests.evals.nano", (*files, *asked))
     yield Step("logits", False, "logits.py", (work, "--checkpoint", work / "nano.pt"))
