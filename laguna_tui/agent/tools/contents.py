@@ -45,7 +45,7 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     whole = [path for path in paths if f"/{path}".endswith("/" + pattern.removeprefix("./"))]
     paths = whole if len(whole) == 1 else paths
     if not paths:
-        return Answer("\n".join([f"No file matches `{pattern}`.", *notes]))
+        return Answer("\n".join([f"No file matches `{shown(pattern)}`.", *notes]))
     if len(paths) == 1:
         return Answer("\n".join([*_defined(workspace, paths[0]), *notes]))
     return Answer("\n".join(["Several files match:", *numbered(list(map(shown, paths))), *notes]))

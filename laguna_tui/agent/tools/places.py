@@ -26,7 +26,7 @@ from laguna_tui.repo.workspace import Workspace, WorkspaceError
 DEFINED, USED, TESTED = "Defined", "Used", "Tested"
 # Nine lines in all, so that each has a number of one digit.
 LINES = {DEFINED: 2, USED: 4, TESTED: 3}
-# Of a name that is everywhere, so many lines are looked at for their callers.
+# Of a name that is everywhere, so many lines in tests, and so many elsewhere, are looked at for their callers.
 _LOOKED_AT = 400
 # A signature that goes on for longer is no longer one line's worth.
 _SIGNATURE_LINES = 16
@@ -77,7 +77,7 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     hits, notes = collect_hits(workspace, listing.entries, prepare(wanted), clock)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
-        return Answer("\n".join([f"Nothing matches `{pattern}`.", *notes]))
+        return Answer("\n".join([f"Nothing matches `{shown(pattern)}`.", *notes]))
     places = _Places(workspace, hits)
     container = pattern.rpartition(".")[0].rpartition(".")[2] if is_name else ""
     lists = {DEFINED: places.defined(container), USED: places.used(), TESTED: places.tested()}
@@ -112,8 +112,9 @@ class _Places:
         self._files: dict[str, tuple[Sequence[str], Outline]] = {}
         self._definitions = [hit for hit in hits if hit.defines]
         uses = [hit for hit in hits if not hit.defines and not _IMPORT.match(hit.code)]
-        self.cut = len(uses) > _LOOKED_AT
-        self._uses = uses[:_LOOKED_AT]
+        self._tests = [hit for hit in uses if is_test(hit.path)]
+        self._others = [hit for hit in uses if not is_test(hit.path)]
+        self.cut = max(len(self._tests), len(self._others)) > _LOOKED_AT
 
     def defined(self, container: str) -> list[Line]:
         """The definitions; of `Class.method` those in the class, if it has one."""
@@ -124,11 +125,11 @@ class _Places:
 
     def used(self) -> list[Line]:
         """Who uses the name outside of tests, each once."""
-        return _each_once(self._line(hit) for hit in self._uses if not is_test(hit.path))
+        return _each_once(map(self._line, self._others[:_LOOKED_AT]))
 
     def tested(self) -> list[Line]:
         """Which tests use the name, each once."""
-        return _each_once(self._line(hit) for hit in self._uses if is_test(hit.path))
+        return _each_once(map(self._line, self._tests[:_LOOKED_AT]))
 
     def _line(self, hit: Hit) -> Line:
         return Line(self._symbol(hit), hit.path, hit.line)
