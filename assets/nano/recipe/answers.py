@@ -1,8 +1,8 @@
 """The right answer to each look-up and edit, computed from the tools' results alone: the target in training, the truth
 in tests.
 
-The tools print short lists (`laguna_tui/agent/tools/places.py` and `contents.py`); the right answer is one of them, word
-for word. Answers are lists of spans, so that training can weigh the places where something is decided.
+The tools print short lists (`laguna_tui/agent/tools/places.py` and `contents.py`); the right answer is one of them,
+word for word. Answers are lists of spans, so that training can weigh the places where something is decided.
 """
 
 from __future__ import annotations

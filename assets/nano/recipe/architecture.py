@@ -91,7 +91,11 @@ class Softmax(torch.autograd.Function):
 
 
 def attended(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """Plain attention in matrix products; query [B, heads, T, HEAD], key and value [B, KV heads, K, HEAD], mask [T, K]."""
+    """Plain attention in matrix products.
+
+    Args:
+        query: [B, heads, T, HEAD]. key, value: [B, KV heads, K, HEAD]. mask: [T, K], true where a key is seen.
+    """
     rows, heads, length, size = query.shape
     groups = key.shape[1]
     bias = torch.zeros(mask.shape, dtype=query.dtype, device=query.device).masked_fill_(~mask, -math.inf)
