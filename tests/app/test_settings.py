@@ -26,6 +26,8 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
         ("threads = true", "threads = True is not a int"),
         ('kv = "q2_k"', "one of f16, q8_0, q4_0"),
         ('speculation = "on"', "one of fast, strict, off"),
+        ('edits = "yes"', "one of ask, allow, never"),
+        ("edits = true", "is not a str"),
         ("draft_length = -1", "0 or more tokens"),
         ("drafter = false", "is not a str"),
         ("top_p = 0", "above 0, at most 1"),
