@@ -2,8 +2,9 @@
 
 import pytest
 
+from laguna_tui.agent.approval import EditMode
 from laguna_tui.errors import UserError
-from laguna_tui.settings import Settings, load_settings
+from laguna_tui.settings import EDITS, Settings, load_settings
 
 
 def test_without_a_file_the_defaults_hold(tmp_path):
@@ -54,3 +55,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_a_sentence(tmp_path):
 def test_a_wrong_flag_is_blamed_on_the_command_line():
     with pytest.raises(UserError, match="the command line: min_p"):
         Settings().merged({"min_p": 1.5})
+
+
+def test_the_modes_of_edits_are_those_that_there_are():
+    assert set(EDITS) == {mode.value for mode in EditMode}

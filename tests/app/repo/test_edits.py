@@ -124,6 +124,11 @@ def test_a_text_that_is_not_there_is_refused(workspace, refused):
     assert "not in src/cart.py" in refused("src/cart.py", every=True)
 
 
+def test_a_text_that_is_there_but_for_its_blanks_is_refused_with_its_line(workspace, refused):
+    (workspace.root / "src/cart.py").write_text("def total(items):\n\treturn  sum(items)\n")
+    assert "line 2 begins like it" in refused("src/cart.py", "    return sum(items)\n\n", "return 0\n")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [("", "x", "creates no files"), ("a\r\nb", "a\nb", "are the same"), ("a", "\0", "NUL")],
