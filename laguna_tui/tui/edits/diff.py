@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from laguna_tui.tui.markdown.code import highlight
+from laguna_tui.tui.markdown.code import MAX_HIGHLIGHT, highlight
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
 from laguna_tui.tui.markdown.layout import code_reach
 from laguna_tui.tui.markdown.wrap import MIN_WIDTH, fold
@@ -65,8 +65,8 @@ class Diff:
 
 def read_diff(lines: Sequence[str], path: str) -> Diff:
     """The diff of a file, whose name says how to highlight it."""
-    language = PurePosixPath(path).suffix[1:]
     shown = lines[:MOST_LINES]
+    language = PurePosixPath(path).suffix[1:] if sum(map(len, shown)) <= MAX_HIGHLIGHT else ""
     hunks = tuple(_highlighted(hunk, language) for hunk in _hunks(shown))
     signs = [line[:1] for line in lines]
     return Diff(hunks, signs.count(_ADDED), signs.count(_DROPPED), len(lines) - len(shown))
