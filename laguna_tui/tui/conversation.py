@@ -119,12 +119,12 @@ class Conversation:
         if isinstance(event, EditDone):
             self._end_edit(Fate.MADE)
         else:
-            self._edit = Edited(event.proposal)
+            self._edit = Edited(event.proposal, agreed=not event.asks)
             self.document.append(self._edit)
 
-    def _end_edit(self, fate: Fate) -> None:
+    def _end_edit(self, fate: Fate, why: str = "") -> None:
         if self._edit is not None:
-            self._edit.finish(fate)
+            self._edit.finish(fate, why)
             self._edit = None
 
     def apply(self, event: AgentEvent) -> None:
@@ -214,7 +214,7 @@ class Conversation:
         self.document.append(called)
 
     def _result(self, event: ToolFinished) -> None:
-        self._end_edit(Fate.NOT_MADE)
+        self._end_edit(Fate.NOT_MADE, event.output)
         called = self._calls.pop(event.call_id, None)
         if called is not None:
             called.finish(event.output, event.seconds, ok=event.ok)

@@ -107,6 +107,15 @@ class TestAnswers:
             await ready(app, pilot)
             assert "amount" in project.cart.read_text()
 
+    async def test_why_an_edit_could_not_be_made_is_said(self, project: Project) -> None:
+        async with running(session(project.rename())) as (app, pilot):
+            await asked(app, pilot)
+            project.cart.write_text("something else")
+            await pilot.press("y")
+            await ready(app, pilot)
+            assert project.cart.read_text() == "something else"
+            assert "│ error: shop/cart.py changed since" in transcript(app)
+
     async def test_a_new_chat_declines(self, project: Project) -> None:
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot)

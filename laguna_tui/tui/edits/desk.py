@@ -75,6 +75,8 @@ class EditDesk:
 
     def decide(self, decision: Decision) -> None:
         """The user has decided."""
+        if self._edit is not None:
+            self._edit.agreed = decision is not Decision.NO
         self._approvals.answer(decision)
         self.show()
         if decision is Decision.ALWAYS:

@@ -9,6 +9,7 @@ from laguna_tui.tui.markdown.flow import Line, Run, Runs
 from laguna_tui.tui.markdown.wrap import cells
 from laguna_tui.tui.meter import crop_front
 from laguna_tui.tui.transcript.pieces import Headed
+from laguna_tui.tui.transcript.steps import bar
 
 # Rows of a diff that show of an edit that was made, before it is opened.
 PEEK = 8
@@ -23,12 +24,14 @@ class Fate(Enum):
 
 
 class Edited(Headed):
-    """One edit, made from a proposal that is safe to show."""
+    """One edit, made from a proposal that is safe to show. `agreed`: the user wants it, now or always."""
 
-    def __init__(self, proposal: Proposal) -> None:
+    def __init__(self, proposal: Proposal, *, agreed: bool = False) -> None:
         super().__init__(gap=False)
         self.path, self.places, self.warning = proposal.path, proposal.places, proposal.warning
         self.fate = Fate.OPEN
+        self.agreed = agreed
+        self._why = ""
         self.is_open = True
         self._lines = proposal.diff
         self._read: Diff | None = None
@@ -40,9 +43,9 @@ class Edited(Headed):
             self._read = read_diff(self._lines, self.path)
         return self._read
 
-    def finish(self, fate: Fate) -> None:
-        """It was decided."""
-        self.fate = fate
+    def finish(self, fate: Fate, why: str = "") -> None:
+        """This is what became of it; `why` it was not made."""
+        self.fate, self._why = fate, why
         self.is_open = False
         self.changed()
 
@@ -61,7 +64,8 @@ class Edited(Headed):
 
     def peek(self, width: int) -> Sequence[Line]:
         if self.fate is not Fate.MADE:
-            return ()
+            # Who declined it knows why.
+            return bar(self._why, width, "error") if self._why and self.agreed else ()
         rows = self.diff.lay(width)
         hidden = len(rows) - PEEK
         # A row that says that one more is hidden takes the room of that one.
