@@ -15,9 +15,14 @@ def keys_table() -> str:
     """The help screen's sections as Markdown."""
     parts = []
     for title, rows in LagunaApp.help_sections().items():
-        lines = [f"| {' or '.join(f'`{key}`' for key in keys.split('  '))} | {what} |" for keys, what in rows]
+        lines = [f"| {' or '.join(f'`{_cell(key)}`' for key in keys.split('  '))} | {what} |" for keys, what in rows]
         parts.append("\n".join([f"| {title} | |", "|---|---|", *lines]))
     return "\n\n".join(parts) + "\n"
+
+
+def _cell(key: str) -> str:
+    """Even in code, a bar would begin another column."""
+    return key.replace("|", "\\|")
 
 
 def updated(text: str) -> str:

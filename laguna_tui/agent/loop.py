@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import count
 
 from laguna_engine.chat.template import Family
+from laguna_engine.chat.transcript import Role
 from laguna_engine.chat.vocabulary import Tokenizer
 from laguna_engine.request import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
@@ -70,6 +71,8 @@ class Agent:
         self.conversation = self._new_conversation()
         self._last, self._opened, self._read = None, None, 0
         self._told_looks_up = False
+        # A new conversation knows of no edit.
+        self._toolbox.news()
 
     @property
     def last(self) -> Generated | None:
@@ -181,6 +184,9 @@ class Agent:
         self._told_looks_up = self._told_looks_up or LOOKS_UP in notes
         if gathered.attachments or notes:
             yield Attached(tuple(map(_titled, gathered.attachments)), notes)
+        for news in self._toolbox.news():
+            if self.conversation.started:
+                self.conversation.add_message(Said(Role.USER, "reminder", news))
         said = outlook.said(message, gathered.attachments)
         tokens = self.conversation.with_message(said)
         preview = self._engine.preview(tokens)

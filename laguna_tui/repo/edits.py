@@ -57,7 +57,7 @@ def propose(
         raise EditError(f"{shown(inside)} is a binary file; only text can be edited")
     file = decode(data)
     made = changes(file.text, old, new, every=all, limit=MAX_PLACES + 1)
-    _check_places(inside, file.text, made, every=all)
+    _check_places(inside, file.text, old, made, every=all)
     made, warnings = _sound(inside, file.text, made)
     after = changed(file.text, made)
     diff = unified_diff(file.text, made)
@@ -117,9 +117,9 @@ def _listed(paths: Sequence[str]) -> str:
     return " or ".join([*map(shown, paths[:_NAMED]), *([f"{more} more"] if more > 0 else [])])
 
 
-def _check_places(inside: str, text: str, made: Sequence[Change], *, every: bool) -> None:
+def _check_places(inside: str, text: str, old: str, made: Sequence[Change], *, every: bool) -> None:
     if not made:
-        raise EditError(f"the old text is not in {shown(inside)}; read the file and call again with text as it stands")
+        raise EditError(f"the old text is not in {shown(inside)}{_alike(text, old)}; call again with text as it stands")
     if len(made) > MAX_PLACES:
         raise EditError(
             f"the old text is more than {MAX_PLACES:,} times in {shown(inside)}; call again with more of the lines"
@@ -132,6 +132,14 @@ def _check_places(inside: str, text: str, made: Sequence[Change], *, every: bool
             f"the old text is {len(made)} times in {shown(inside)} (lines {where});"
             " call again with more of the lines around it, or with all"
         )
+
+
+def _alike(text: str, old: str) -> str:
+    """Where the old text may have been meant: the first line that differs from its first one in blanks alone."""
+    wanted = next((line.split() for line in old.splitlines() if line.strip()), [])
+    lines = with_line_feeds(text).split("\n")
+    found = next((number for number, line in enumerate(lines, 1) if wanted and line.split() == wanted), None)
+    return "" if found is None else f", but line {found} begins like it, perhaps with other blanks"
 
 
 def _sound(inside: str, text: str, made: list[Change]) -> tuple[list[Change], list[str]]:

@@ -11,7 +11,6 @@ from textual import on
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
-from laguna_engine.options import Speculation
 from laguna_tui.errors import UserError
 from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
@@ -21,6 +20,8 @@ from laguna_tui.tui.context.board import Changes
 from laguna_tui.tui.context.foresight import Foresight
 from laguna_tui.tui.context.inspector import Inspector
 from laguna_tui.tui.conversation import Conversation
+from laguna_tui.tui.edits.desk import EditDesk
+from laguna_tui.tui.edits.panel import EditPanel
 from laguna_tui.tui.heap import set_aside
 from laguna_tui.tui.models.desk import Desk
 from laguna_tui.tui.models.shop import ModelShop
@@ -29,10 +30,22 @@ from laguna_tui.tui.shell import Shell
 from laguna_tui.tui.signals import on_ending_signals
 from laguna_tui.tui.speed import MODE_NAMES
 from laguna_tui.tui.speed_book import SpeedBook
-from laguna_tui.tui.speed_desk import SpeedDesk
+from laguna_tui.tui.speed_desk import MODES, SpeedDesk
 from laguna_tui.tui.status import Status
 from laguna_tui.tui.transcript.welcome import Welcome
-from laguna_tui.tui.turns import Arranged, Changed, Cleared, Failed, Idle, Opened, State, Switched, Turns
+from laguna_tui.tui.turns import (
+    NO_MODEL,
+    Arranged,
+    Changed,
+    Cleared,
+    Failed,
+    Idle,
+    Opened,
+    State,
+    Switched,
+    Turns,
+    Undone,
+)
 from laguna_tui.tui.widgets.plan import PlanScreen
 from laguna_tui.tui.widgets.prompt import Prompt
 
@@ -40,12 +53,6 @@ from laguna_tui.tui.widgets.prompt import Prompt
 DRAWS_PER_SECOND = 20
 # The second ctrl+c must follow this soon to mean: quit.
 TWICE_S = 1.5
-MODES = {
-    Speculation.FAST: "Speculation is on: fast.",
-    Speculation.STRICT: "Speculation is on: strict.",
-    Speculation.OFF: "Speculation is off, from the next answer on.",
-}
-NO_MODEL = "No model is loaded, so nobody can answer. The message above says what to do."
 
 
 class LagunaApp(Shell):
@@ -60,14 +67,13 @@ class LagunaApp(Shell):
         self._turns = Turns(session)
         self.foresight = Foresight(self, session, self._turns, self.prompt, self.rail, self._watch)
         self.conversation = Conversation(self.document)
-        self.speeds = SpeedDesk(self)
+        self.speeds = SpeedDesk(self, self._turns)
+        self.edit_desk = EditDesk(self, session, self._turns)
         self._welcome = Welcome(self._model, self._folder)
         self._warned: set[str] = set()
         self._plan: tuple[str, ...] = ()
         self._poller: Timer | None = None
         self._interrupted_at = -TWICE_S
-        # What switching speculation on again goes back to.
-        self._drafting = Speculation.FAST
 
     @property
     def book(self) -> SpeedBook:
@@ -101,8 +107,9 @@ class LagunaApp(Shell):
         self._show()
 
     def _show(self) -> None:
-        ahead = self._turns.reading_ahead
-        self.status_bar.status = replace(self.status_bar.status, state=self._turns.state, ahead=ahead)
+        self.edit_desk.show()
+        ahead, asking = self._turns.reading_ahead, self.edit_desk.asking
+        self.status_bar.status = replace(self.status_bar.status, state=self._turns.state, ahead=ahead, asking=asking)
         if not self._turns.free:
             self.foresight.busy()
         self.rail.queued = tuple(sanitize_line(message) for message in self._turns.queued)
@@ -121,6 +128,8 @@ class LagunaApp(Shell):
         elif isinstance(item, Proving | Proof):
             item = safe_proof(item) if isinstance(item, Proof) else item
             self.conversation.prove(item)
+        elif isinstance(item, Undone):
+            self.conversation.say(item.sentence)
         self.status_bar.status = self.status_bar.status.told(item)
         self.foresight.hear(item)
         self._react(item)
@@ -216,6 +225,7 @@ class LagunaApp(Shell):
             self.transcript.follow()
         self._go_on()
 
+    @on(EditPanel.Stopped)
     def action_stop(self) -> None:
         """Stop the answer; messages that waited go back into the input, and so does the focus."""
         self.prompt.focus()
@@ -262,6 +272,21 @@ class LagunaApp(Shell):
         elif self._turns.state is State.BUSY:
             self.action_stop()
         self.tell("Press Ctrl+C again to quit.")
+
+    # -- edits
+
+    @on(EditPanel.Decided)
+    def _decided(self, event: EditPanel.Decided) -> None:
+        self.edit_desk.decide(event.decision)
+
+    def action_undo(self) -> None:
+        """Take back the newest edit."""
+        self.edit_desk.undo()
+        self._go_on()
+
+    def action_edits(self, wanted: str = "") -> None:
+        """Say which edits are made, or change it."""
+        self.edit_desk.use(wanted)
 
     # -- models
 
@@ -343,21 +368,12 @@ class LagunaApp(Shell):
 
     def action_speculation(self) -> None:
         """Decode plainly from the next answer on, or draft again."""
-        mode = self.book.mode
-        self._speculate(self._drafting if mode is Speculation.OFF else Speculation.OFF)
-        self._drafting = mode if mode in (Speculation.FAST, Speculation.STRICT) else self._drafting
+        self.speeds.toggle_drafting()
+        self._go_on()
 
     def action_strict(self) -> None:
         """Strict speculation, or back to fast."""
-        self._speculate(Speculation.FAST if self.book.mode is Speculation.STRICT else Speculation.STRICT)
-
-    def _speculate(self, mode: Speculation) -> None:
-        if self._turns.state in (State.FAILED, State.LOADING):
-            self.tell(NO_MODEL if self._turns.state is State.FAILED else "The model is still loading.", "warning")
-            return
-        if self._turns.busy:
-            self.tell("The mode changes when the answer is done.")
-        self._turns.speculate(mode)
+        self.speeds.toggle_strict()
         self._go_on()
 
     def _go_on(self) -> None:
@@ -377,6 +393,7 @@ class LagunaApp(Shell):
     def _leave(self, code: int) -> None:
         """Stop the engine's work and leave with this exit code; textual restores the terminal."""
         self._turns.drop_ahead()
+        self.edit_desk.leave()
         self._session.cancel()
         self.desk.leave()
         self.exit(return_code=code)

@@ -10,6 +10,8 @@ from laguna_tui.events import (
     Attached,
     CallRejected,
     DraftRound,
+    EditDone,
+    EditProposed,
     Proof,
     ReasoningDelta,
     TextDelta,
@@ -17,6 +19,7 @@ from laguna_tui.events import (
     ToolStarted,
     TurnFinished,
 )
+from laguna_tui.repo.proposal import Proposal
 from laguna_tui.text import sanitize, sanitize_line
 
 _KINDS = get_args(AgentEvent)
@@ -38,6 +41,10 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return replace(event, name=sanitize_line(event.name), arguments=_safe_arguments(event.arguments))
         case ToolFinished():
             return replace(event, name=sanitize_line(event.name), output=sanitize(event.output))
+        case EditProposed(proposal):
+            return replace(event, proposal=_safe_proposal(proposal))
+        case EditDone(path, places):
+            return EditDone(sanitize_line(path), places)
         case CallRejected(raw, problem):
             return CallRejected(sanitize(raw), sanitize_line(problem))
         case TurnFinished(end, detail):
@@ -56,6 +63,12 @@ def safe_proof(event: Proof) -> Proof:
         return event
     before, answered, plain = map(sanitize, (found.before, found.answered, found.plain))
     return replace(event, difference=replace(found, before=before, answered=answered, plain=plain))
+
+
+def _safe_proposal(proposal: Proposal) -> Proposal:
+    """The same with a path, a warning and a diff that can be drawn; one line of the diff stays one."""
+    diff = tuple(sanitize(line).replace("\n", " ") for line in proposal.diff)
+    return replace(proposal, path=sanitize_line(proposal.path), warning=sanitize_line(proposal.warning), diff=diff)
 
 
 def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:

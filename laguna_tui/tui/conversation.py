@@ -12,6 +12,8 @@ from laguna_tui.events import (
     AgentEvent,
     Attached,
     CallRejected,
+    EditDone,
+    EditProposed,
     Proof,
     Proving,
     ReasoningDelta,
@@ -22,6 +24,7 @@ from laguna_tui.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.tui.edits.piece import Edited, Fate
 from laguna_tui.tui.markdown.convert import convert
 from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.tint import Heat
@@ -56,6 +59,12 @@ class Conversation:
         self._calls: dict[int, Called] = {}
         self._working: Working | None = None
         self._proved: Proved | None = None
+        self._edit: Edited | None = None
+
+    @property
+    def proposed(self) -> Edited | None:
+        """The edit that is not decided yet."""
+        return self._edit
 
     def ask(self, text: str) -> None:
         """The user's message was sent."""
@@ -78,6 +87,7 @@ class Conversation:
         self._idle()
         self._end_text()
         self._end_proof()
+        self._end_edit(Fate.NOT_MADE)
         for called in self._calls.values():
             called.stop_waiting()
         self._calls.clear()
@@ -85,7 +95,7 @@ class Conversation:
     def clear(self) -> None:
         """A new chat."""
         self.document.clear()
-        self._stream = self._thought = self._working = self._proved = None
+        self._stream = self._thought = self._working = self._proved = self._edit = None
         self._calls.clear()
 
     def prove(self, state: Proving | Proof) -> None:
@@ -105,6 +115,18 @@ class Conversation:
             self.document.remove(self._proved)
             self._proved = None
 
+    def _change(self, event: EditProposed | EditDone) -> None:
+        if isinstance(event, EditDone):
+            self._end_edit(Fate.MADE)
+        else:
+            self._edit = Edited(event.proposal, agreed=not event.asks)
+            self.document.append(self._edit)
+
+    def _end_edit(self, fate: Fate, why: str = "") -> None:
+        if self._edit is not None:
+            self._edit.finish(fate, why)
+            self._edit = None
+
     def apply(self, event: AgentEvent) -> None:
         """Show what the event says."""
         match event:
@@ -114,14 +136,14 @@ class Conversation:
                 self._work(Prefill(cached, total, cached, 0.0))
             case Prefill():
                 self._work(event)
-            case ReasoningDelta(text, source):
-                self._reason(text, source)
-            case TextDelta(text, source):
-                self._answer(text, source)
+            case ReasoningDelta() | TextDelta():
+                self._say(event)
             case ToolStarted():
                 self._call(event)
             case ToolFinished():
                 self._result(event)
+            case EditProposed() | EditDone():
+                self._change(event)
             case CallRejected(_, problem):
                 self.say(f"The model wrote a call that cannot be run: {problem}", "warning")
                 self._work()
@@ -149,6 +171,12 @@ class Conversation:
         if self._working is not None:
             self.document.remove(self._working)
             self._working = None
+
+    def _say(self, event: ReasoningDelta | TextDelta) -> None:
+        if isinstance(event, ReasoningDelta):
+            self._reason(event.text, event.source)
+        else:
+            self._answer(event.text, event.source)
 
     def _reason(self, text: str, source: Source) -> None:
         if self._thought is None:
@@ -186,6 +214,7 @@ class Conversation:
         self.document.append(called)
 
     def _result(self, event: ToolFinished) -> None:
+        self._end_edit(Fate.NOT_MADE, event.output)
         called = self._calls.pop(event.call_id, None)
         if called is not None:
             called.finish(event.output, event.seconds, ok=event.ok)

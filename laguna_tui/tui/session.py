@@ -8,6 +8,7 @@ from typing import Protocol
 
 from laguna_engine.events import LoadProgress
 from laguna_engine.options import Speculation
+from laguna_tui.agent.approval import Approver, EditMode
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.events import AgentEvent, Proof, Proving
 
@@ -163,6 +164,22 @@ class ChatSession(Protocol):
 
         UserError says why the folder cannot be trusted.
         """
+        ...
+
+    @property
+    def edits(self) -> EditMode:
+        """Which edits the model may make. Any thread; the user's ALWAYS makes it ALLOW."""
+        ...
+
+    @edits.setter
+    def edits(self, mode: EditMode) -> None: ...
+
+    def use_approver(self, approver: Approver) -> None:
+        """Whom to ask about edits; said before `open`. Whoever iterates `ask` waits for the answer."""
+        ...
+
+    def undo(self) -> str:
+        """Take back the newest edit of this session; a sentence about what became of it."""
         ...
 
     def close(self) -> None:

@@ -19,13 +19,14 @@ from laguna_tui.tui.border import safe_path
 from laguna_tui.tui.commands import COMMANDS, Command, is_slash, matching
 from laguna_tui.tui.context.inspector import Inspector
 from laguna_tui.tui.context.mention_list import MentionList
+from laguna_tui.tui.edits.panel import EditPanel
+from laguna_tui.tui.edits.piece import Edited
 from laguna_tui.tui.export import write_chat
 from laguna_tui.tui.history import History
 from laguna_tui.tui.keys import Row, command_rows, key_rows
 from laguna_tui.tui.session import AUTO_THEME, TuiSettings
 from laguna_tui.tui.transcript import reading
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.pieces import Folding
 from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.widgets.bars import Rail, StatusBar
@@ -56,7 +57,7 @@ class Shell(App[None]):
         Binding("ctrl+n", "new_chat", "New chat", priority=True),
         Binding("ctrl+y", "copy_answer", "Copy the last answer", priority=True),
         Binding("ctrl+t", "toggle_thinking", "Open or close the thinking", priority=True),
-        Binding("ctrl+o", "toggle_tools", "Open or close the tool calls", priority=True),
+        Binding("ctrl+o", "toggle_tools", "Open or close the tool calls and edits", priority=True),
         Binding("f2", "speed", "How fast it is, and why", priority=True),
         Binding("f3", "tint", "Tint the answer by who proposed it", priority=True),
         Binding("f4", "drafts", "What was drafted, and what did not stand", priority=True),
@@ -79,6 +80,7 @@ class Shell(App[None]):
         self.document = Document()
         self.transcript = Transcript(self.document, id="transcript")
         self.speed_panel = SpeedPanel(id="speed")
+        self.edit_panel = EditPanel(id="edit")
         self.rail = Rail(id="rail")
         self.prompt = Prompt(History(settings.state_dir), placeholder=placeholder, id="prompt")
         self.status_bar = StatusBar(id="status")
@@ -86,6 +88,7 @@ class Shell(App[None]):
     def compose(self) -> ComposeResult:
         yield self.transcript
         yield self.speed_panel
+        yield self.edit_panel
         yield self.rail
         yield self.prompt.mentions
         yield self.prompt
@@ -153,6 +156,15 @@ class Shell(App[None]):
         if event.typed:
             self.prompt.insert(event.typed)
 
+    @on(EditPanel.Left)
+    def _type(self, event: EditPanel.Left) -> None:
+        self.prompt.focus()
+        self.prompt.put(event.typed)
+
+    @on(EditPanel.Scrolled)
+    def _scroll(self, event: EditPanel.Scrolled) -> None:
+        self.transcript.scroll_relative(y=event.lines, animate=False)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While another screen is open, our keys belong to it; one can always quit."""
         actions = (binding.action.partition("(")[0] for binding in Shell.BINDINGS if isinstance(binding, Binding))
@@ -180,14 +192,11 @@ class Shell(App[None]):
 
     def action_toggle_thinking(self) -> None:
         """Open all thinking, or close it."""
-        self._toggle(Thought)
+        self.transcript.toggle_all(Thought)
 
     def action_toggle_tools(self) -> None:
-        """Open all tool calls, or close them."""
-        self._toggle(Called)
-
-    def _toggle(self, kind: type[Folding]) -> None:
-        self.transcript.toggle_all(kind)
+        """Open all tool calls and edits, or close them."""
+        self.transcript.toggle_all(Called, Edited)
 
     # -- taking things out
 
@@ -229,6 +238,7 @@ class Shell(App[None]):
             "Everywhere": key_rows(Shell.BINDINGS),
             "In the input": [*key_rows(Prompt.BINDINGS), ("@", MENTIONING)],
             "In the transcript": key_rows(Transcript.BINDINGS),
+            "When a file is to be changed": key_rows(EditPanel.BINDINGS),
             "In the context": key_rows(Inspector.BINDINGS),
             "Commands": command_rows(),
         }

@@ -3,8 +3,10 @@
 import time
 from typing import TYPE_CHECKING
 
+from laguna_engine.options import Speculation
 from laguna_tui.tui.speed import Legend
 from laguna_tui.tui.speed_book import SpeedBook
+from laguna_tui.tui.turns import NO_MODEL, State, Turns
 from laguna_tui.tui.widgets.drafts import DraftsScreen
 
 if TYPE_CHECKING:
@@ -12,15 +14,22 @@ if TYPE_CHECKING:
 
 # Numbers that change faster cannot be read.
 NUMBERS_S = 0.1
+MODES = {
+    Speculation.FAST: "Speculation is on: fast.",
+    Speculation.STRICT: "Speculation is on: strict.",
+    Speculation.OFF: "Speculation is off, from the next answer on.",
+}
 
 
 class SpeedDesk:
-    """Shows what the book knows of the last answer."""
+    """Shows what the book knows of the last answer, and changes how the next one is decoded."""
 
-    def __init__(self, app: "LagunaApp") -> None:
-        self._app = app
+    def __init__(self, app: "LagunaApp", turns: Turns) -> None:
+        self._app, self._turns = app, turns
         self.book = SpeedBook()
         self._shown_at = -NUMBERS_S
+        # What switching speculation on again goes back to.
+        self._drafting = Speculation.FAST
 
     def show(self, *, busy: bool) -> None:
         """Bring to date what is looked at; what is hidden costs nothing. busy: the numbers still change."""
@@ -55,3 +64,22 @@ class SpeedDesk:
         """Show the last rounds, with what did not stand."""
         app, book = self._app, self.book
         app.push_screen(DraftsScreen(book.first, tuple(book.rounds), mono=app.no_color))
+
+    def toggle_drafting(self) -> None:
+        """Decode plainly from the next answer on, or draft again."""
+        mode = self.book.mode
+        self._speculate(self._drafting if mode is Speculation.OFF else Speculation.OFF)
+        self._drafting = mode if mode in (Speculation.FAST, Speculation.STRICT) else self._drafting
+
+    def toggle_strict(self) -> None:
+        """Strict speculation, or back to fast."""
+        self._speculate(Speculation.FAST if self.book.mode is Speculation.STRICT else Speculation.STRICT)
+
+    def _speculate(self, mode: Speculation) -> None:
+        if self._turns.state in (State.FAILED, State.LOADING):
+            failed = self._turns.state is State.FAILED
+            self._app.tell(NO_MODEL if failed else "The model is still loading.", "warning")
+            return
+        if self._turns.busy:
+            self._app.tell("The mode changes when the answer is done.")
+        self._turns.speculate(mode)

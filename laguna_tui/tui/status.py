@@ -25,6 +25,7 @@ Part = tuple[str, str]
 """Text and the textual style it is drawn in."""
 
 MUTED, BUSY, GOOD, BAD = "$foreground 70%", "$primary", "$success", "$error"
+ASKING = "$accent"
 
 
 _DOING: dict[type, str] = {
@@ -51,6 +52,7 @@ class Status:
     mode: str = ""
     proof: Proving | None = None
     ahead: bool = False
+    asking: bool = False
 
     def told(self, event: object) -> "Status":
         """The status after an event."""
@@ -152,7 +154,7 @@ def _word(status: Status) -> str:
         case State.LOADING:
             return status.load.stage if status.load is not None else "loading"
         case State.BUSY:
-            return status.doing
+            return "waiting for you" if status.asking else status.doing
         case State.STOPPING:
             return "stopping …"
         case State.FAILED:
@@ -166,4 +168,6 @@ def _glyph(status: Status) -> str:
 
 
 def _tone(status: Status) -> str:
+    if status.state is State.BUSY and status.asking:
+        return ASKING
     return {State.READY: GOOD, State.FAILED: BAD}.get(status.state, BUSY)

@@ -71,6 +71,9 @@ LIGHT = Theme(
 # Whoever drafts has a colour of its own in every theme: as a ground under text (`tint`), and as ink for bars.
 _INKS = {"dflash": "#1f9aa5", "suffix": "#cf8a1f", "file": "#8a63d2"}
 _TINT_STRENGTH = 0.38
+# The grounds of a diff. Highlighted code stands on them, so they are pale.
+_GROUNDS = {"added": "#3d9a50", "dropped": "#cf4f5a"}
+_GROUND_STRENGTH = 0.2
 
 
 def tint_variables(theme: Theme) -> dict[str, str]:
@@ -81,7 +84,8 @@ def tint_variables(theme: Theme) -> dict[str, str]:
     except ColorParseError:  # a theme of the terminal's own colours, whatever they are
         ground = Color.parse("#121212" if theme.dark else "#e0e0e0")
     tints = {f"tint-{name}": ground.blend(Color.parse(ink), _TINT_STRENGTH).hex for name, ink in _INKS.items()}
-    return inks | tints
+    grounds = {f"tint-{name}": ground.blend(Color.parse(ink), _GROUND_STRENGTH).hex for name, ink in _GROUNDS.items()}
+    return inks | tints | grounds
 
 
 def automatic(environment: Mapping[str, str] = os.environ) -> str:

@@ -20,6 +20,8 @@ from laguna_tui.tui.ahead import Ahead
 from laguna_tui.tui.feed import Feed, SessionThread
 from laguna_tui.tui.session import ChatSession, SessionInfo
 
+NO_MODEL = "No model is loaded, so nobody can answer. The message above says what to do."
+
 
 class State(Enum):
     """What the session is doing."""
@@ -78,6 +80,13 @@ class Arranged:
     """Blocks of the context were changed, from the next message on; it takes `used` tokens now."""
 
     used: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """An edit was taken back, or could not be; `sentence` is safe to show."""
+
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +167,14 @@ class Turns:
             return False
         self.state = State.BUSY
         self._submit(lambda: self._guard(self._prove, Idle()))
+        return True
+
+    def undo(self) -> bool:
+        """Take back the newest edit; whether it was begun, which needs a free session."""
+        if self.state is not State.READY or self._clearing:
+            return False
+        self.state = State.BUSY
+        self._submit(lambda: self._guard(self._undo, Idle()))
         return True
 
     def speculate(self, mode: Speculation) -> None:
@@ -288,6 +305,9 @@ class Turns:
     def _prove(self) -> None:
         self._feed.put(Proving(0, 0))
         self._feed.put(self._session.prove(self._feed.put))
+
+    def _undo(self) -> None:
+        self._feed.put(Undone(sanitize(self._session.undo())))
 
     def _guard(self, job: Callable[[], None], after: object) -> None:
         """Run a job of the session's thread: an error is told and the thread lives on."""

@@ -3,6 +3,9 @@
 import io
 import os
 import pty
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -84,3 +87,54 @@ def test_a_stop_ends_the_question(terminal):
 def test_nobody_is_asked_without_a_terminal(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert terminal_approver() is None
+
+
+ASK = """
+import sys
+from pathlib import Path
+from laguna_tui import compose
+from laguna_tui.events import TurnEnd, TurnFinished
+from laguna_tui.headless import Format
+from laguna_tui.settings import Settings
+
+def ask(session, question):
+    # What a model would do that was asked to rename something.
+    agent = session._parts.agent
+    call = {"path": "cart.py", "old": "total", "new": "amount"}
+    result = yield from session._parts.toolbox.steps("edit", call, lambda: agent._cancelled)
+    print(result.output, flush=True)
+    yield TurnFinished(TurnEnd.CANCELLED if agent._cancelled else TurnEnd.ANSWERED)
+
+compose.LocalSession.ask = ask
+settings = Settings(model=sys.argv[1], context=4096, threads=1)
+sys.exit(compose.run_ask(settings, Path(sys.argv[2]), "Rename it.", Format.TEXT, stats=False))
+"""
+
+
+@pytest.fixture
+def asking(terminal, tiny_model_path, tmp_path):
+    """`ask` on a terminal, about to be told whether to make an edit."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/cart.py").write_text("total = 1\n")
+    command = [sys.executable, "-c", ASK, str(tiny_model_path), str(tmp_path / "shop")]
+    user, program = terminal
+    with subprocess.Popen(command, stdin=program, stdout=subprocess.PIPE, stderr=program) as process:
+        shown = b""
+        while b"Make this edit?" not in shown:
+            shown += os.read(user, 4096)
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(("keys", "text"), [(b"y\n", "amount = 1\n"), (b"n\n", "total = 1\n")])
+def test_ask_makes_the_edit_that_the_user_agrees_to(terminal, asking, tmp_path, keys, text):
+    os.write(terminal[0], keys)
+    out, _ = asking.communicate(timeout=30)
+    assert (asking.returncode, (tmp_path / "shop/cart.py").read_text()) == (0, text)
+    assert out.startswith(b"Changed" if keys == b"y\n" else b"error: the user declined")
+
+
+def test_ctrl_c_at_the_question_makes_no_edit(asking, tmp_path):
+    asking.send_signal(signal.SIGINT)
+    asking.communicate(timeout=30)
+    assert (asking.returncode, (tmp_path / "shop/cart.py").read_text()) == (130, "total = 1\n")

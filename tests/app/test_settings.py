@@ -2,8 +2,9 @@
 
 import pytest
 
+from laguna_tui.agent.approval import EditMode
 from laguna_tui.errors import UserError
-from laguna_tui.settings import Settings, load_settings
+from laguna_tui.settings import EDITS, Settings, load_settings
 
 
 def test_without_a_file_the_defaults_hold(tmp_path):
@@ -26,6 +27,8 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
         ("threads = true", "threads = True is not a int"),
         ('kv = "q2_k"', "one of f16, q8_0, q4_0"),
         ('speculation = "on"', "one of fast, strict, off"),
+        ('edits = "yes"', "one of ask, allow, never"),
+        ("edits = true", "is not a str"),
         ("draft_length = -1", "0 or more tokens"),
         ("drafter = false", "is not a str"),
         ("top_p = 0", "above 0, at most 1"),
@@ -52,3 +55,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_a_sentence(tmp_path):
 def test_a_wrong_flag_is_blamed_on_the_command_line():
     with pytest.raises(UserError, match="the command line: min_p"):
         Settings().merged({"min_p": 1.5})
+
+
+def test_the_modes_of_edits_are_those_that_there_are():
+    assert set(EDITS) == {mode.value for mode in EditMode}

@@ -2,11 +2,18 @@
 
 from pathlib import Path
 
+from laguna_tui.agent.approval import Approver, EditMode
+
 
 class QuietSession:
     """The part of a `ChatSession` that says nothing."""
 
-    title, folder = "bench", Path("/")
+    title, folder, edits = "bench", Path("/"), EditMode.ASK
+
+    def use_approver(self, approver: Approver) -> None: ...
+
+    def undo(self) -> str:
+        return ""
 
     def cost(self, message: str) -> None:
         return None

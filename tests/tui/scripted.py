@@ -12,6 +12,8 @@ from pathlib import Path
 
 from laguna_engine.events import LoadProgress, Prefill, Round, Source, Stats
 from laguna_engine.options import Speculation
+from laguna_tui.agent.approval import Approver, EditMode
+from laguna_tui.agent.tools.edits import Edits
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.events import (
     AgentEvent,
@@ -28,9 +30,11 @@ from laguna_tui.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.repo.proposal import Proposal
+from laguna_tui.repo.workspace import WorkspaceError
 from laguna_tui.tui.session import ModelChoice, SessionInfo
 
-Step = AgentEvent | Exception | threading.Event
+Step = AgentEvent | Exception | threading.Event | Proposal
 
 
 IDENTICAL = Proof(412, 412, None, 3.2)
@@ -40,8 +44,9 @@ class ScriptedSession:
     """A `ChatSession` that plays scripts: one per message, the last one again and again.
 
     An exception in a script is raised at its place; a `threading.Event` is waited for, so that a test can look at
-    the screen in the middle of an answer. `ahead_gate` does that for what is read ahead; what there is of the context,
-    and what it costs, is said by the functions and values that are given.
+    the screen in the middle of an answer; a proposal is an edit that the model wants to make, which is really made.
+    `ahead_gate` waits in what is read ahead; what there is of the context, and what it costs, is said by the functions
+    and values that are given.
     """
 
     def __init__(
@@ -71,6 +76,8 @@ class ScriptedSession:
         change_error: Exception | None = None,
         ahead_gate: threading.Event | None = None,
     ) -> None:
+        self.made = Edits()
+        self.ended = threading.Event()
         self.title = title
         self.folder = folder
         self.asked: list[str] = []
@@ -121,11 +128,23 @@ class ScriptedSession:
                 pass
             elif isinstance(step, Exception):
                 raise step
+            elif isinstance(step, Proposal):
+                yield from self._change(step)
             else:
                 yield step
             if self.cancelled.is_set():
                 yield TurnFinished(TurnEnd.CANCELLED)
                 return
+
+    def _change(self, proposal: Proposal) -> Iterator[AgentEvent]:
+        yield ToolStarted(70, "edit", {"path": proposal.path})
+        try:
+            yield from self.made.make(proposal, self.cancelled.is_set)
+            output, ok = f"Changed `{proposal.path}`.", True
+        except WorkspaceError as error:
+            output, ok = f"error: {error}", False
+        self.ended.set()
+        yield ToolFinished(70, "edit", output, ok, 0.02)
 
     def cancel(self) -> None:
         self.cancelled.set()
@@ -193,6 +212,20 @@ class ScriptedSession:
             else block
             for block in self.context
         )
+
+    @property
+    def edits(self) -> EditMode:
+        return self.made.mode
+
+    @edits.setter
+    def edits(self, mode: EditMode) -> None:
+        self.made.mode = mode
+
+    def use_approver(self, approver: Approver) -> None:
+        self.made.approver = approver
+
+    def undo(self) -> str:
+        return self.made.undo()
 
     def close(self) -> None:
         self.closed = True

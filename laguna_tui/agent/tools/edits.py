@@ -25,6 +25,7 @@ UNDONE_MORE = "{path} is as it was before its edit. {more} can be taken back too
 NOTHING = "There is no edit to take back."
 CHANGED_SINCE = "{path} changed since it was edited, so it stays as it is."
 NOT_UNDONE = "The edit is not taken back: {why}."
+NEWS = "The user took back your newest edit of `{path}`: the file is as it was before it."
 LOST = "{path} stays as it is: its old text is no longer in the cache folder."
 
 
@@ -54,6 +55,7 @@ class Edits:
         self.approver = approver
         self._store = store or ResultStore()
         self._made: list[_Made] = []
+        self._news: list[str] = []
 
     def check(self) -> None:
         """Do nothing where an edit may be proposed.
@@ -104,7 +106,13 @@ class Edits:
             return self._forget(CHANGED_SINCE.format(path=path))
         except WorkspaceError as error:
             return NOT_UNDONE.format(why=error)
+        self._news.append(NEWS.format(path=path))
         return self._forget((UNDONE_MORE if self._made[:-1] else UNDONE).format(path=path, more=self._more()))
+
+    def news(self) -> list[str]:
+        """Sentences for the model about edits that were taken back, each told once."""
+        news, self._news = self._news, []
+        return news
 
     def close(self) -> None:
         """Forget everything; what was edited stays."""

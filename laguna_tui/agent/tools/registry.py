@@ -127,6 +127,11 @@ class Toolbox:
         except OSError as error:
             return failure(f"{name} could not work ({error.strerror}); try again, or ask for less")
 
+    def news(self) -> list[str]:
+        """What the model is to be told before the next message, each once; nothing for one that has no such tools."""
+        news = self._edits.news()
+        return news if edit.SPEC.name in self._tools else []
+
     def keep(self, text: str) -> str | None:
         """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""
         return self._store.keep(text)

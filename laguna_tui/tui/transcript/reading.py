@@ -1,5 +1,6 @@
 """Reading a document back: where the block cursor stops, what copying gives, the whole chat as Markdown."""
 
+from laguna_tui.tui.edits.piece import Edited, Fate
 from laguna_tui.tui.markdown.flow import plain
 from laguna_tui.tui.transcript.answer import Answered
 from laguna_tui.tui.transcript.document import Document
@@ -92,6 +93,8 @@ def to_markdown(document: Document, title: str) -> str:
                 parts.append("\n".join(f"> {line}" for line in text.split("\n")))
             case Called():
                 parts.append(_details(piece.call, piece.output or ""))
+            case Edited(fate=Fate.MADE):
+                parts.append(_fenced(piece.source(), "diff"))
             case Thought():
                 parts.append(_details("thinking", piece.source()))
             case Answered() | Notice():
@@ -104,11 +107,16 @@ def to_markdown(document: Document, title: str) -> str:
 
 
 def _details(summary: str, text: str) -> str:
-    """Folded text, in a fence longer than any in it."""
+    """Folded text."""
+    return f"<details><summary><code>{_html(summary)}</code></summary>\n\n{_fenced(text)}\n\n</details>"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """The text in a fence longer than any in it."""
     fence = "```"
     while fence in text:
         fence += "`"
-    return f"<details><summary><code>{_html(summary)}</code></summary>\n\n{fence}\n{text}\n{fence}\n\n</details>"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _html(text: str) -> str:

@@ -8,7 +8,7 @@ from textual.message import Message
 
 from laguna_tui.tui.transcript import reading
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.pieces import Folding
+from laguna_tui.tui.transcript.pieces import Folding, Piece
 from laguna_tui.tui.transcript.view import TranscriptView
 
 
@@ -68,6 +68,16 @@ class Transcript(TranscriptView, can_focus=True):
         self._show_cursor()
         self._reveal(self._at)
 
+    def show_piece(self, piece: Piece) -> None:
+        """Show the last piece from its top; when there is room for all of it, follow the end."""
+        index = self.document.index(piece)
+        if index is None:
+            return
+        if self.document.top(index + 1) - self.document.top(index) > self.size.height:
+            self.scroll_to(y=self.document.top(index), animate=False)
+        else:
+            self.follow()
+
     def _show_cursor(self) -> None:
         if self._at is not None and self._at < len(self.document):
             self.mark_focused(reading.span(self.document, self._at))
@@ -94,9 +104,9 @@ class Transcript(TranscriptView, can_focus=True):
             self.following = self.following and index == len(self.document) - 1
             self.update_rows()
 
-    def toggle_all(self, kind: type[Folding]) -> None:
-        """Open all pieces of a kind, or close them when all are open."""
-        pieces = [piece for piece in self.document.pieces if isinstance(piece, kind)]
+    def toggle_all(self, *kinds: type[Folding]) -> None:
+        """Open all pieces of these kinds, or close them when all are open."""
+        pieces = [piece for piece in self.document.pieces if isinstance(piece, kinds)]
         closed = [piece for piece in pieces if not piece.is_open]
         for piece in closed or pieces:
             piece.toggle()

@@ -32,7 +32,7 @@ class Prompt(TextArea):
         Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
         Binding("up", "up", "Line above, at the top the message before"),
         Binding("down", "down", "Line below, at the bottom the message after"),
-        Binding("tab", "complete", "Complete a command or a mention, else to the transcript"),
+        Binding("tab", "complete", "Complete a command or a mention, else to a question or the transcript"),
         Binding("end", "end", "End of the line, then follow the answer"),
     ]
 
@@ -57,6 +57,7 @@ class Prompt(TextArea):
         super().__init__(id=id, soft_wrap=True, placeholder=Content(placeholder), highlight_cursor_line=False)
         self.past = history
         self.mentions = MentionList()
+        self.touched_at = 0.0
         self._below: Callable[[int], Part] | None = None
         self._own_keys = {
             key: binding.action
@@ -133,7 +134,8 @@ class Prompt(TextArea):
         if found:
             self.replace_text(found[0].slash)
         else:
-            self.screen.focus_next()
+            # What stands nearest above: a question, or else the transcript.
+            self.screen.focus_previous()
 
     def take(self, completion: Completion) -> None:
         """Go on with the mention before the cursor as this says."""
@@ -186,6 +188,7 @@ class Prompt(TextArea):
         self.suggestion = found[0].slash[len(text) :] if found else ""
 
     async def _on_key(self, event: events.Key) -> None:
+        self.touched_at = event.time
         # Bindings run in the app's queue, ahead of letters that still wait in ours: text that is typed by a program
         # or a fast hand would be sent without its end. So our own keys are taken here, in order.
         action = self._own_keys.get(event.key)
@@ -200,5 +203,10 @@ class Prompt(TextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
         event.stop()
-        text = sanitize(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+        self.touched_at = event.time
+        self.put(event.text)
+
+    def put(self, text: str) -> None:
+        """Put raw text in at the cursor, as if it were typed."""
+        text = sanitize(text.replace("\r\n", "\n").replace("\r", "\n"))
         self._replace_via_keyboard(text, *self.selection)

@@ -118,3 +118,23 @@ def test_a_file_name_cannot_forge_a_turn_in_what_the_model_is_told(chat, cart):
     assert "\n" not in finished.output
     assert talk.after_header.count("\n</tool_response>\n") == 2
     assert talk.after_header.count("<tool_response>") == 1
+
+
+def test_the_model_is_told_once_that_its_edit_was_taken_back(chat, cart):
+    talk = chat(always, EDIT, answer("Done."), answer("I see."), answer("Yes."))
+    list(talk.agent.run("Rename it."))
+    talk.edits.undo()
+    for question in ("And now?", "Really?"):
+        assert list(talk.agent.run(question))[-1].end is TurnEnd.ANSWERED
+    assert talk.after_header.count("The user took back your newest edit of `cart.py`") == 1
+    assert talk.after_header.index("took back") < talk.after_header.index("And now?")
+
+
+def test_a_new_chat_hears_nothing_of_edits_of_the_one_before(chat, cart):
+    talk = chat(always, EDIT, answer("Done."), answer("Yes."))
+    list(talk.agent.run("Rename it."))
+    talk.edits.undo()
+    talk.agent.new_chat()
+    talk.engine.forget()
+    list(talk.agent.run("And now?"))
+    assert "took back" not in talk.after_header

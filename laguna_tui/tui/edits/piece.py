@@ -1,0 +1,86 @@
+"""An edit in the transcript: what it would change while the user is asked, and afterwards what became of it."""
+
+from collections.abc import Sequence
+from enum import Enum
+
+from laguna_tui.repo.proposal import Proposal
+from laguna_tui.tui.edits.diff import Diff, read_diff
+from laguna_tui.tui.markdown.flow import Line, Run, Runs
+from laguna_tui.tui.markdown.wrap import cells
+from laguna_tui.tui.meter import crop_front
+from laguna_tui.tui.transcript.pieces import Headed
+from laguna_tui.tui.transcript.steps import bar
+
+# Rows of a diff that show of an edit that was made, before it is opened.
+PEEK = 8
+
+
+class Fate(Enum):
+    """What became of an edit."""
+
+    OPEN = "open"
+    MADE = "made"
+    NOT_MADE = "not made"
+
+
+class Edited(Headed):
+    """One edit, made from a proposal that is safe to show. `agreed`: the user wants it, now or always."""
+
+    def __init__(self, proposal: Proposal, *, agreed: bool = False) -> None:
+        super().__init__(gap=False)
+        self.path, self.places, self.warning = proposal.path, proposal.places, proposal.warning
+        self.fate = Fate.OPEN
+        self.agreed = agreed
+        self._why = ""
+        self.is_open = True
+        self._lines = proposal.diff
+        self._read: Diff | None = None
+
+    @property
+    def diff(self) -> Diff:
+        """The diff, in tones; they are found out once, when it is looked at."""
+        if self._read is None:
+            self._read = read_diff(self._lines, self.path)
+        return self._read
+
+    def finish(self, fate: Fate, why: str = "") -> None:
+        """This is what became of it; `why` it was not made."""
+        self.fate, self._why = fate, why
+        self.is_open = False
+        self.changed()
+
+    def mark(self) -> Run:
+        return Run("± ", "muted" if self.fate is Fate.NOT_MADE else "tool")
+
+    def headline(self, width: int) -> Runs:
+        said = f"  {self.fate.value}" if self.fate is Fate.NOT_MADE else ""
+        after = (*counted(self.diff, self.places), Run(said, "muted"))
+        room = width - sum(cells(run.text) for run in after) - 2
+        tone = "muted" if self.fate is Fate.NOT_MADE else "tool strong"
+        return (Run(crop_front(self.path, max(room, width // 3)), tone), Run("  "), *after)
+
+    def body(self, width: int) -> Sequence[Line]:
+        return self.diff.lay(width)
+
+    def peek(self, width: int) -> Sequence[Line]:
+        if self.fate is not Fate.MADE:
+            # Who declined it knows why.
+            return bar(self._why, width, "error") if self._why and self.agreed else ()
+        rows = self.diff.lay(width)
+        hidden = len(rows) - PEEK
+        # A row that says that one more is hidden takes the room of that one.
+        return rows if hidden <= 1 else [*rows[:PEEK], Line((Run(f"… {hidden} more rows", "muted"),))]
+
+    def source(self) -> str:
+        return "\n".join((f"--- {self.path}", f"+++ {self.path}", *self._lines))
+
+
+def counted(diff: Diff, places: int) -> Runs:
+    """How much is changed: `+3 −1  in 2 places`."""
+    where = f"  in {places} places" if places > 1 else ""
+    return (
+        Run(f"+{diff.added}", "code-inserted"),
+        Run(" "),
+        Run(f"−{diff.dropped}", "code-deleted"),
+        Run(where, "muted"),
+    )

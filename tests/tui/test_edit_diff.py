@@ -1,0 +1,96 @@
+"""A diff becomes rows that fit and cannot break out of their places."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laguna_tui.events import EditProposed
+from laguna_tui.repo.proposal import Proposal
+from laguna_tui.tui.border import safe_event
+from laguna_tui.tui.edits.choices import CHOICES, ELSEWHERE, Forms, choice_at, choice_parts
+from laguna_tui.tui.edits.diff import MOST_LINES, read_diff
+from laguna_tui.tui.markdown.flow import plain
+from laguna_tui.tui.markdown.wrap import cells
+from tests.tui.changes import Project
+from tests.tui.test_screen_safety import assert_harmless
+
+HEAD = "@@ -5 +5 @@"
+LINES = st.lists(st.tuples(st.sampled_from(" -+"), st.text(max_size=60)).map("".join), max_size=12)
+
+
+def rows(lines: tuple[str, ...], width: int = 80, path: str = "a.py") -> list[str]:
+    return [plain(line.runs).rstrip() for line in read_diff(lines, path).lay(width)]
+
+
+def safe(lines: list[str]) -> tuple[str, ...]:
+    """The lines as they come over the border."""
+    raw = Proposal("a.py", "", "", 1, (HEAD, *lines), "", Path("/"), b"", b"")
+    event = safe_event(EditProposed(raw, asks=True))
+    assert isinstance(event, EditProposed)
+    return event.proposal.diff
+
+
+def test_lines_have_their_numbers_and_signs(tmp_path: Path) -> None:
+    change = Project(tmp_path).edit("        return total", "        paid = True\n        return total")
+    assert rows(change.diff) == [
+        "11           total = 0",
+        "12           for item in self.items:",
+        "13               total += item.price  # in cents",
+        "14 +         paid = True",
+        "15           return total",
+    ]
+
+
+def test_places_far_from_each_other_are_parted() -> None:
+    assert rows((HEAD, "-one", "+two", "@@ -60 +61 @@", "-three")) == [" 5 − one", " 5 + two", "⋯", "60 − three"]
+
+
+def test_a_narrow_screen_has_no_numbers() -> None:
+    assert rows((HEAD, "-one", "+two"), 40) == ["− one", "+ two"]
+
+
+def test_a_long_line_is_folded_under_its_sign() -> None:
+    assert rows((HEAD, "-abcdefghij"), 8) == ["− abcdef", "  ghij"]
+
+
+def test_a_string_over_many_lines_is_one_on_both_sides() -> None:
+    lines = (HEAD, ' """one', "-two", "+three", ' four"""')
+    hunk = read_diff(lines, "a.py").hunks[0]
+    assert ["code-string" in line.runs[0].tone for line in hunk] == [True] * 4
+
+
+def test_lines_that_begin_like_a_header_are_lines() -> None:
+    assert rows((HEAD, "--- a.py", "+@@ -1 +1 @@")) == ["5 − -- a.py", "5 + @@ -1 +1 @@"]
+
+
+def test_what_is_too_much_to_show_is_said_to_be_missing() -> None:
+    found = rows((HEAD, *["+x"] * (MOST_LINES + 4)))
+    assert len(found) == MOST_LINES
+    assert found[-1] == "… 5 more lines are not shown"
+
+
+@given(LINES, st.integers(8, 120))
+def test_any_diff_stays_in_its_rows(lines: list[str], width: int) -> None:
+    diff = read_diff(safe(lines), "a.py")
+    shown = diff.lay(width)
+    for line in shown:
+        assert_harmless(plain(line.runs))
+        assert cells(plain(line.runs)) <= width
+    # A row that continues another one has no sign, so that nobody takes it for a line of its own.
+    begun = [line for line in shown if line.glue is None]
+    assert len(begun) == len(lines)
+    signs = [plain(line.runs)[line.lead :][:1] for line in begun]
+    assert signs == [line[0].replace("-", "−") for line in lines]
+    assert (diff.added, diff.dropped) == (signs.count("+"), signs.count("−"))
+
+
+@pytest.mark.parametrize("forms", [CHOICES, ELSEWHERE])
+@pytest.mark.parametrize("width", [36, 76])
+def test_each_choice_is_where_it_shows(forms: Forms, width: int) -> None:
+    row = "".join(text for text, _ in choice_parts(forms, width))
+    assert cells(row) <= width
+    for key, _ in forms[0]:
+        assert choice_at(forms, width, row.index(f"{key} ")) == key
+    assert choice_at(forms, width, len(row)) == ""
