@@ -1,7 +1,8 @@
 """All tools together: what a model is told about them, and the one way to run them.
 
-There are two sets. `basic` is what the bundled model was trained on, byte for byte; `full` searches by symbol and by
-meaning too, and edits. Which one a model gets, its entry in the catalogue says.
+There are two sets. `basic` is what the bundled model was trained on, byte for byte: its answers are lists to repeat.
+`full` searches by pattern, by symbol and by meaning, and reads. Both edit. Which one a model gets, its entry in the
+catalogue says.
 
 Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer.
 """
@@ -79,11 +80,11 @@ class Toolbox:
         self._store = store or ResultStore()
         self._edits = edits or Edits(EditMode.NEVER)
         self.tools = ToolSet.BASIC if codebase is None else ToolSet(tools)
-        tools_ = [Tool(contents.SPEC, contents.run), Tool(places.SPEC, places.run)]
+        looking: tuple[Tool, ...] = (Tool(contents.SPEC, contents.run), Tool(places.SPEC, places.run))
         if codebase is not None and self.tools is ToolSet.FULL:
             search = Tool(modes.SPEC, modes.Search(codebase))
-            tools_ = [Tool(find.SPEC, find.run), search, Tool(read.SPEC, read.run)]
-        self._tools = {tool.spec.name: tool for tool in (*tools_, Tool(edit.SPEC, edit.Edit(self._edits)))}
+            looking = (Tool(find.SPEC, find.run), search, Tool(read.SPEC, read.run))
+        self._tools = {tool.spec.name: tool for tool in (*looking, Tool(edit.SPEC, edit.Edit(self._edits)))}
 
     def with_tools(self, tools: str) -> "Toolbox":
         """Another set over the same workspace, for another model; both keep their results in one place."""
@@ -128,9 +129,9 @@ class Toolbox:
             return failure(f"{name} could not work ({error.strerror}); try again, or ask for less")
 
     def news(self) -> list[str]:
-        """What the model is to be told before the next message, each once; nothing for one that has no such tools."""
+        """What the model is to be told before the next message, each once; a small one was never trained on any."""
         news = self._edits.news()
-        return news if edit.SPEC.name in self._tools else []
+        return news if self.tools is ToolSet.FULL else []
 
     def keep(self, text: str) -> str | None:
         """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""

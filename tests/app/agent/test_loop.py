@@ -15,6 +15,7 @@ from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS, AgentOptions
+from laguna_tui.context.codebase import Codebase
 from laguna_tui.events import (
     CallRejected,
     DraftRound,
@@ -33,10 +34,11 @@ from laguna_tui.repo.workspace import Workspace
 class Chat:
     """An agent on a small folder, with a scripted engine."""
 
-    def __init__(self, vocabulary, root, script, *, thinking=False, n_ctx=8192, max_tokens=None):
+    def __init__(self, vocabulary, codebase, script, *, tools="full", thinking=False, n_ctx=8192, max_tokens=None):
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, n_ctx)
-        toolbox = Toolbox(Workspace(root), ResultStore(root.parent / "cache"))
+        store = ResultStore(codebase.root.parent / "cache")
+        toolbox = Toolbox(Workspace(codebase.root), store, codebase=codebase, tools=tools)
         options = AgentOptions(thinking=thinking, max_tokens=max_tokens)
         opening = "[folder shop]\n\n"
         self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: opening)
@@ -66,8 +68,10 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def chat(tiny_model, root):
-    return lambda *script, **options: Chat(tiny_model.vocab, root, script, **options)
+def chat(tiny_model, root, tmp_path):
+    codebase = Codebase(root, tmp_path / "index")
+    yield lambda *script, **options: Chat(tiny_model.vocab, codebase, script, **options)
+    codebase.close()
 
 
 def of(kind, events):
@@ -93,13 +97,14 @@ def test_a_question_an_answer(chat):
 
 
 def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
-    talk = chat(SEARCH, answer("Here."))
+    talk = chat(SEARCH, answer("Here."), tools="basic")
     talk.ask("Where?")
     assert talk.text.startswith(SYSTEM)
     assert talk.after_header == (
         "<user>\n[folder shop]\n\nWhere?\n</user>\n<assistant>\n</think>"
         "\n<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>total</arg_value>\n</tool_call>\n</assistant>"
-        f"\n<tool_response>\n{FOUND}\n</tool_response>\n<assistant>\n</think>"
+        "\n<tool_response>\nDefined here:\n1. `total cart.py:1` `def total(items):`\nUsed nowhere.\nTested nowhere.\n"
+        "</tool_response>\n<assistant>\n</think>"
         "\nHere.\n</assistant>\n"
     )
 
