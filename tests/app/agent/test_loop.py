@@ -286,7 +286,7 @@ def test_an_answer_that_repeats_itself_is_stopped(chat):
 
 
 def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
-    talk = chat(answer("Here."), n_ctx=2048)
+    talk = chat(answer("Here."), n_ctx=4096)
     before = talk.text
     events = talk.ask("word " * 4000)
     assert events[-1].end is TurnEnd.CONTEXT_FULL
@@ -297,7 +297,7 @@ def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
 
 def test_a_result_is_cut_to_the_context_that_is_left(chat, root):
     (root / "long.txt").write_text("some words on a line\n" * 150)
-    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=2500)
+    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=4000)
     (finished,) = of(ToolFinished, events := talk.ask("Where?"))
     assert finished.output.startswith("1: some words")
     assert finished.output.endswith("\n… the rest does not fit in the context that is left")
@@ -307,7 +307,7 @@ def test_a_result_is_cut_to_the_context_that_is_left(chat, root):
 
 def test_a_result_for_which_there_is_no_room_says_so(chat, root):
     (root / "line.txt").write_text("word" * 2000)
-    talk = chat(call("read", path="line.txt"), answer("Here."), n_ctx=2500)
+    talk = chat(call("read", path="line.txt"), answer("Here."), n_ctx=4000)
     (finished,) = of(ToolFinished, talk.ask("Where?"))
     assert finished.output == "error: the result does not fit in the context that is left; answer with what is known"
 
