@@ -4,10 +4,15 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from laguna_tui.agent.approval import EditMode
+from laguna_tui.agent.tools import Edits, Toolbox
+from laguna_tui.repo.workspace import Workspace
 
 RECIPE = Path(__file__).parents[2] / "assets/nano/recipe"
 
@@ -161,9 +166,43 @@ def test_a_column_that_a_log_lacks_is_named(tmp_path: Path):
     assert "no column 'tokens' or 'accuracy'; there are tokens, loss" in done.stderr
 
 
-CALL = "\n<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>\n"
-FOUND = "parse_price shop/prices.py:31: def parse_price(text):"
-RIGHT = "\nDefined here: `parse_price shop/prices.py:31`.\n"
+CALL = "\n<tool_call>{}\n<arg_key>pattern</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>\n"
+EDIT = (
+    "\n<tool_call>edit\n<arg_key>path</arg_key>\n<arg_value>shop/prices.py</arg_value>\n"
+    "<arg_key>old</arg_key>\n<arg_value>def parse_price(text):</arg_value>\n"
+    '<arg_key>new</arg_key>\n<arg_value>def parse_price(text):\n    """TODO: describe parse_price."""</arg_value>\n'
+    "</tool_call>\n"
+)
+SEARCHED = CALL.format("search", "parse_price")
+RIGHT = "\nDefined here:\n1. `parse_price shop/prices.py:3` `def parse_price(text):`\n"
+ADDED = "\nChanged `shop/prices.py` in 1 place.\n"
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Toolbox:
+    """The app's own over a shop, where every edit is made."""
+    files = {
+        "shop/prices.py": "import re\n\ndef parse_price(text):\n    return float(text)\n",
+        "shop/cart.py": "def total(rows):\n    return sum(map(parse_price, rows))\n",
+        "tests/test_prices.py": "def test_a_price():\n    assert parse_price('1') == 1\n",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return Toolbox(Workspace(tmp_path), edits=Edits(EditMode.ALLOW))
+
+
+class Printed:
+    """The tools as the recipe has them: what they print."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self.toolbox = toolbox
+
+    def run(self, tool: str, arguments: Mapping[str, str]) -> str:
+        return self.toolbox.run(tool, arguments).output
+
+    def restore(self) -> None:
+        raise AssertionError("one question leaves that to its chat")
 
 
 class Scripted:
@@ -182,19 +221,90 @@ class Scripted:
 @pytest.mark.parametrize(
     ("replies", "expected"),
     [
-        ((CALL.format("parse_price"), RIGHT), (True, True)),
-        ((CALL.format("parse_price"), RIGHT.replace("31", "13")), (True, False)),
-        ((CALL.format("parse_prices"), RIGHT), (False, False)),
+        ((SEARCHED, RIGHT), (True, True)),
+        ((SEARCHED, RIGHT.replace("3`", "5`")), (True, False)),
+        ((CALL.format("search", "parse_prices"), RIGHT), (False, False)),
+        ((CALL.format("find", "parse_price"), RIGHT), (False, False)),
         ((RIGHT,), (False, False)),
     ],
-    ids=["right", "another line", "another name", "without looking"],
+    ids=["right", "another line", "another name", "another tool", "without looking"],
 )
-def test_an_answer_is_right_word_for_word_and_after_the_right_call(recipe: None, replies, expected):
-    import random
-
-    from cases import lookup, run
+def test_an_answer_is_right_word_for_word_and_after_the_right_call(recipe: None, tools, replies, expected):
+    from cases import Case, looked_up, run
     from questions import Skill
 
-    case = lookup(random.Random(0), "where", Skill.WHERE, "shop", "parse_price")
-    tools = {"search": lambda pattern: FOUND}
-    assert run(Scripted(*replies), case, tools)[:2] == expected
+    case = Case("where", "shop", "Where is parse_price?", looked_up(Skill.WHERE, "parse_price"))
+    outcome = run(Scripted(*replies), case, Printed(tools))
+    assert (outcome.called, outcome.right) == expected
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        ((SEARCHED, EDIT, ADDED), (True, True)),
+        ((SEARCHED, EDIT, ADDED.replace("1 place", "2 places")), (True, False)),
+        ((SEARCHED, EDIT.replace("TODO: describe parse_price.", ""), ADDED), (True, False)),
+        ((SEARCHED, ADDED), (True, False)),
+        ((EDIT, ADDED), (False, False)),
+    ],
+    ids=["right", "another answer", "another text", "without the edit", "without looking"],
+)
+def test_a_docstring_is_right_after_both_calls(recipe: None, tools, replies, expected):
+    from cases import Case, looked_up, run
+    from questions import Skill
+
+    case = Case("docstring", "shop", "Add a docstring to parse_price", looked_up(Skill.DOCSTRING, "parse_price"))
+    outcome = run(Scripted(*replies), case, Printed(tools))
+    assert (outcome.called, outcome.right, outcome.made) == (*expected, expected[1])
+
+
+@pytest.mark.parametrize(
+    ("skill", "tool", "pattern", "answer"),
+    [
+        ("WHERE", "search", "parse_price", RIGHT),
+        ("TAKES", "search", "parse_price", RIGHT),
+        ("USES", "search", "parse_price", "Used here:\n2. `total shop/cart.py:2`"),
+        ("TESTS", "search", "parse_price", "Tested here:\n3. `test_a_price tests/test_prices.py:2`"),
+        ("TESTS", "search", "total", "Tested nowhere."),
+        ("WHERE", "search", "float", "Defined nowhere."),
+        ("USES", "search", "zebra", "Nothing matches `zebra`."),
+        ("OUTLINE", "find", "prices.py", "`shop/prices.py` defines:\n1. `parse_price:3`"),
+        ("OUTLINE", "find", "shop/", "Several files match:\n1. `shop/cart.py`\n2. `shop/prices.py`"),
+    ],
+)
+def test_the_right_answer_is_what_the_tool_printed(recipe: None, tools, skill, tool, pattern, answer):
+    import answers
+    from questions import TOOL, Skill
+
+    assert TOOL[Skill[skill]] == tool
+    printed = tools.run(tool, {"pattern": pattern}).output
+    assert answers.text_of(answers.answer(Skill[skill])(printed)) == answer.strip()
+
+
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        ("Changed `a.py` in 2 places.", "Changed `a.py` in 2 places."),
+        (
+            "error: the user declined this edit; ask what to do instead",
+            "I changed nothing: the user declined this edit.",
+        ),
+        ("error: a.py could be a; b; call again", "I changed nothing: a.py could be a."),
+        ("error: a.py is gone", "I changed nothing: a.py is gone."),
+    ],
+)
+def test_of_an_edit_that_was_not_made_the_reason_is_told(recipe: None, result, answer):
+    from answers import edited, text_of
+
+    assert text_of(edited(result)) == answer
+
+
+@pytest.mark.parametrize("given", ["", "Prices as numbers."])
+def test_a_docstring_goes_under_the_line_as_it_was_shown(recipe: None, tools, given):
+    from answers import documenting
+
+    edit = documenting("parse_price", tools.run("search", {"pattern": "parse_price"}).output, given)
+    line, added = edit.new.split("\n")
+    assert (edit.path, line, edit.all) == ("shop/prices.py", edit.old, False)
+    assert added == f'    """{given or "TODO: describe parse_price."}"""'
+    assert documenting("zebra", tools.run("search", {"pattern": "zebra"}).output) is None
