@@ -32,7 +32,7 @@ RANK, ALPHA = 8, 16.0
 ADAPTED = ("q", "k", "v", "o", "ffn_gate", "ffn_up", "ffn_down")
 RATE = 1e-3
 WARM_UP = 10  # steps
-SESSIONS = 80  # of each set, to measure on
+SESSIONS = 40  # of each set, to measure on
 
 
 class LowRank(nn.Module):

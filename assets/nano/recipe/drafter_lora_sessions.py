@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("model", type=Path)
     parser.add_argument("--repository", default="httpx", help=f"a package of WORK/repos, or {OWN}")
-    parser.add_argument("--sessions", type=int, default=240, help="to train on; a third as many in each other set")
+    parser.add_argument("--sessions", type=int, default=200, help="to train on; a fifth as many in each other set")
     options = parser.parse_args()
     speaker = Speaker(options.model)
     folder = options.work / "drafter" / f"lora-{options.repository}"
@@ -90,7 +90,7 @@ def main() -> None:
     with copies({name: options.work / "repos" / name for name in sorted(names)}) as repositories:
         tools = {name: Tools(path) for name, path in repositories.items()}
         for name in SETS:
-            number = options.sessions // (1 if name == "train" else 3)
+            number = options.sessions // (1 if name == "train" else 5)
             source = islice(pairs_of(name, options.repository, repositories), number)
             record(speaker, folder / f"{name}.jsonl", source, tools)
             print(f"{name}: {number} sessions", flush=True)

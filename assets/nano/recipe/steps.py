@@ -47,9 +47,9 @@ class Size:
 
 
 SIZES = {
-    "cpu": Size(150, 72, 11, 6, 33, 2, 31, chats=8000, groups=14, sessions=240, cases=12, questions=20, samples=40),
-    "cuda": Size(150, 12, 4, 3, 4, 2, 31, chats=8000, groups=14, sessions=240, cases=12, questions=20, samples=40),
-    "check": Size(40, 0.4, 0.15, 0.3, 0.25, 0.1, 0.3, chats=60, groups=1, sessions=6, cases=2, questions=1, samples=1),
+    "cpu": Size(150, 72, 11, 6, 33, 2, 31, chats=8000, groups=14, sessions=200, cases=12, questions=20, samples=40),
+    "cuda": Size(150, 12, 4, 3, 4, 2, 31, chats=8000, groups=14, sessions=200, cases=12, questions=20, samples=40),
+    "check": Size(40, 0.4, 0.15, 0.3, 0.25, 0.1, 0.3, chats=60, groups=1, sessions=10, cases=2, questions=1, samples=1),
 }
 """What the shipped files took on a CPU; on a GPU nobody has tried yet, and the scorer has no GPU path."""
 
