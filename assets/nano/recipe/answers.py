@@ -1,20 +1,22 @@
 """The right answer to each look-up and edit, computed from the tools' results alone: the target in training, the truth
 in tests.
 
-The tools print short lists (`laguna_tui/agent/tools/places.py` and `contents.py`); the right answer is one of them,
-word for word. Answers are lists of spans, so that training can weigh the places where something is decided.
+The tools print short lists (`laguna_tui/agent/tools/places.py` and `contents.py`); the right answer to a look-up is
+what the right call brings, word for word. Answers are lists of spans, so that training can weigh what is decided where.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from questions import Skill
 
-TITLES = {Skill.WHERE: "Defined", Skill.TAKES: "Defined", Skill.USES: "Used", Skill.TESTS: "Tested"}
-"""Which list of a search answers which question."""
+LISTS = {
+    Skill.WHERE: "defined", Skill.TAKES: "defined", Skill.DOCSTRING: "defined", Skill.USES: "used",
+    Skill.TESTS: "tested",
+}  # fmt: skip
+"""Which list of a search each question is about."""
 DEFINED = re.compile(r"^\d\. `\S+ (\S+):\d+` `(.*)`$", re.M)
 PIECES = re.compile(r"(?<=`)(?=[^`\n])|(?<= )(?=[^` ])|(?<=:)(?=\d)|(?<=\n)")
 """Where a line of a list goes on with something that only the list says."""
@@ -36,18 +38,6 @@ def copied(text: str) -> list[Span]:
 def whole(text: str) -> list[Span]:
     """One span that repeats its source exactly."""
     return [Span(text, copied=True)]
-
-
-def listed(title: str, result: str) -> list[Span]:
-    """The list of that title, or the sentence that says that there is nothing."""
-    lines = result.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith(title + " ")), None)
-    if start is None:
-        return copied(lines[0])
-    end = start + 1
-    while end < len(lines) and re.match(r"\d\. |and ", lines[end]):
-        end += 1
-    return copied("\n".join(lines[start:end]))
 
 
 def edited(result: str) -> list[Span]:
@@ -83,13 +73,9 @@ def documenting(name: str, result: str, given: str = "") -> Edit | None:
     return Edit(found[1], found[2], f'{found[2]}\n    """{docstring(name, given)}"""') if found else None
 
 
-def answer(skill: Skill) -> Callable[[str], list[Span]]:
-    """From a result to the answer."""
-    if skill is Skill.OUTLINE:
-        return copied
-    if skill is Skill.RENAME:
-        return edited
-    return lambda result: listed(TITLES.get(skill, "Defined"), result)
+def looking(skill: Skill, pattern: str) -> dict[str, str]:
+    """The arguments of the first call."""
+    return ({"list": LISTS[skill]} if skill in LISTS else {}) | {"pattern": pattern}
 
 
 def text_of(spans: list[Span]) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from answers import Edit, answer, documenting, edited, renaming, text_of
+from answers import Edit, documenting, edited, looking, renaming, text_of
 from chatter import TALK_HELD_OUT
 from collect import defined_names, file_patterns
 from questions import AGAIN_HELD_OUT, HELD_OUT, TALK_ANSWERS, TOOL, Skill
@@ -112,11 +112,11 @@ def looked_up(skill: Skill, pattern: str, given: str = "") -> Next:
 
     def next_(results: Sequence[str]) -> Call | str:
         if not results:
-            return Call(TOOL[skill], {"pattern": pattern})
+            return Call(TOOL[skill], looking(skill, pattern))
         edit = documenting(pattern, results[0], given) if skill is Skill.DOCSTRING else None
         if edit and len(results) == 1:
             return editing(edit)
-        return text_of(edited(results[1]) if edit else answer(skill)(results[0]))
+        return text_of(edited(results[1])) if edit else results[0]
 
     return next_
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from answers import Edit, Span, answer, documenting, edited, renaming, whole
+from answers import LISTS, Edit, Span, copied, documenting, edited, looking, renaming, whole
 from chatter import TALK, decline
 from questions import AGAIN, TALK_ANSWERS, TOOL, TRAINED, Skill
 from results import Found, Source, mistyped
@@ -33,13 +33,15 @@ AGAIN_SHARE = 0.45  # of later turns, ask about the same name by a pronoun
 DOTTED_SHARE = 0.05  # of names are asked for as `Class.method`
 TYPO_SHARE = 0.18  # of questions have a typing error in one of their words
 FAILED_SHARE = 0.2  # of edits are refused
+CALL_ONLY_SHARE = 0.5  # of chats end with the first call: what to call is harder to learn than what to say then
 QUOTES = ('"{}"', "'{}'", '"{}"')
 
 
 @dataclass(slots=True)
 class Chat:
-    """Text so far, and the weighted character ranges in it."""
+    """Text so far, and the weighted character ranges in it; `calls_only` ends it with the first call."""
 
+    calls_only: bool = False
     text: str = ""
     ranges: list[tuple[int, int, float, float]] = field(default_factory=list)
 
@@ -140,7 +142,7 @@ class Generator:
         name = before if again else ""
         if not again and self.rng.random() < DOTTED_SHARE:
             name = f"{self.names.identifier('X')}.{self.names.identifier('x')}"
-        found = self.source.search(name)
+        found = self.source.search(LISTS[skill].capitalize(), name)
         given = self.sentence() if "{t}" in wording else ""
         question = opening + self.filled(wording, n=found.pattern, t=given)
         edit = documenting(found.pattern, found.result, given) if skill is Skill.DOCSTRING else None
@@ -150,16 +152,20 @@ class Generator:
     def look_up(self, chat: Chat, skill: Skill, question: str, found: Found, edit: Edit | None = None) -> None:
         """A question, its call, the result, and the answer or the edit that follows."""
         chat.plain(f"<user>\n{question}\n</user>\n{GENERATION_PROMPT}")
-        say_call(chat, TOOL[skill], pattern=whole(found.pattern))
+        say_call(chat, TOOL[skill], **{name: whole(value) for name, value in looking(skill, found.pattern).items()})
+        if chat.calls_only:
+            return
         chat.plain(f"\n<tool_response>\n{found.result}\n</tool_response>\n{GENERATION_PROMPT}")
         if edit is None:
-            say_answer(chat, answer(skill)(found.result))
+            say_answer(chat, copied(found.result))
         else:
             self.edit(chat, edit, edit.path)
 
     def edit(self, chat: Chat, edit: Edit, path: str) -> None:
         """The call of an edit, how it went, and the answer; `path` is that of the file that was meant."""
         say_edit(chat, edit)
+        if chat.calls_only:
+            return
         result = f"error: {self.failure(edit)}" if self.rng.random() < FAILED_SHARE else self.success(path, edit)
         chat.plain(f"\n<tool_response>\n{result}\n</tool_response>\n{GENERATION_PROMPT}")
         say_answer(chat, edited(result))
@@ -189,8 +195,8 @@ class Generator:
 
     def chat(self, turns: int) -> Chat:
         """A chat of some turns."""
-        chat, before = Chat(), ""
-        for index in range(turns):
+        chat, before = Chat(calls_only=self.rng.random() < CALL_ONLY_SHARE), ""
+        for index in range(1 if chat.calls_only else turns):
             before = self.turn(chat, before, first=index == 0)
         return chat
 
@@ -223,7 +229,7 @@ def say_call(chat: Chat, tool: str, **arguments: list[Span]) -> None:
         chat.say(Span("\n"))
         chat.say(Span(f"<arg_key>{name}</arg_key>\n<arg_value>"))
         for span in spans:
-            chat.say(span)
+            chat.say(span, DECISION if name in ("list", "all") else 0.0)
         chat.say(Span("</arg_value>"))
     chat.say(Span("\n"))
     chat.say(Span(f"{END_TOOL_CALL}\n{END_ASSISTANT}"))

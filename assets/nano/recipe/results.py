@@ -21,8 +21,8 @@ from laguna_tui.agent.tools.places import DEFINED, TESTED, USED, Line, told
 LINE = re.compile(r"^\d\. `(\S+) (\S+):(\d+)`(?: `(.*)`)?$")
 OUTLINED = re.compile(r"^\d\. `(\S+):(\d+)`$")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-TITLES = (DEFINED, USED, TESTED)
-EMPTY = {DEFINED: 0.06, USED: 0.16, TESTED: 0.35}  # shares of lists that are left empty
+EMPTY = {DEFINED: 0.06, USED: 0.14, TESTED: 0.22}  # shares of lists that are left empty
+MISSING_SHARE = 0.12  # of searches that find nothing at all
 NUMBERS = {DEFINED: ([1, 2, 3, 5], [80, 12, 5, 3]), USED: ([1, 2, 3, 4, 5, 8, 30], [22, 20, 16, 14, 12, 10, 6]),
            TESTED: ([1, 2, 3, 4, 7, 40], [30, 24, 18, 14, 9, 5])}  # fmt: skip
 """How many lines a list has, and how often."""
@@ -138,23 +138,27 @@ class Source:
         path = self.names.moved(line.path) if self.rng.random() < MOVED_SHARE else line.path
         return replace(line, path=path, line=number)
 
-    def search(self, name: str = "") -> Found:
-        """Where a name, a new one if none is given, is defined, used and tested; rarely nowhere."""
+    def search(self, title: str, name: str = "") -> Found:
+        """Where a name, a new one if none is given, is defined, used or tested; rarely nowhere."""
         rng = self.rng
-        old, defined = rng.choice(self.definitions)
+        old, defined = self._short()
         if not name:
             name = self.names.identifier(old) if rng.random() < RENAMED_SHARE else old
         if rng.random() < 0.5 and not name.isupper():
             old, defined = self._alike(name)
-        lists = {title: self._list(title, name, old, defined) for title in TITLES}
-        if rng.random() < 0.08 or not any(lists.values()):
+        if rng.random() < MISSING_SHARE:
             return Found(name, f"Nothing matches `{name}`.")
+        lists = {title: self._list(title, name, old, defined)}
         return Found(name, "\n".join(told(lists, cut=rng.random() < 0.03)))
+
+    def _short(self) -> tuple[str, Line]:
+        """A definition, the shorter of two: long ones cost much and teach little more."""
+        return min(self.rng.choices(self.definitions, k=2), key=lambda found: len(found[1].code))
 
     def _alike(self, name: str) -> tuple[str, Line]:
         """A definition of something of the same kind, as far as case tells."""
         for _ in range(8):
-            old, line = self.rng.choice(self.definitions)
+            old, line = self._short()
             if old[:1].isupper() == name.lstrip("_")[:1].isupper():
                 return old, line
         return self.rng.choice(self.definitions)

@@ -1,6 +1,6 @@
-"""`search` for the bundled model: where a name is defined, used and tested, as three short numbered lists.
+"""`search` for the bundled model: where a name is defined, used or tested, as short numbered lists.
 
-The model answers by repeating one of the lists word for word, which is what something so small does reliably. So the
+The model answers by repeating what it is given word for word, which is what something so small does reliably. So the
 lists are no longer than an answer should be, lines are numbered through, and every list says how it ends.
 """
 
@@ -36,11 +36,14 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 SPEC = ToolSpec(
     name="search",
-    description="Where a name is defined, used and tested.",
+    description="Where a name is defined, used or tested.",
     parameters={
         "type": "object",
-        "properties": {"pattern": {"type": "string"}},
-        "required": ["pattern"],
+        "properties": {
+            "list": {"type": "string", "enum": ["defined", "used", "tested"]},
+            "pattern": {"type": "string"},
+        },
+        "required": ["list", "pattern"],
     },
 )
 
@@ -61,12 +64,13 @@ class Line:
 
 
 def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
-    """Three lists, of which each may be empty, or one sentence when the name is nowhere.
+    """The list, or all three when none is named; one sentence when the name is nowhere.
 
     Raises:
-        ArgumentError: the pattern is missing or too long.
+        ArgumentError: there is no such list; the pattern is missing or too long.
     """
-    check_names(arguments, ("pattern",))
+    check_names(arguments, ("list", "pattern"))
+    wanted_lists = _named(text(arguments, "list", ""))
     pattern = text(arguments, "pattern").strip()
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
@@ -80,8 +84,19 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
         return Answer("\n".join([f"Nothing matches `{shown(pattern)}`.", *notes]))
     places = _Places(workspace, hits)
     container = pattern.rpartition(".")[0].rpartition(".")[2] if is_name else ""
-    lists = {DEFINED: places.defined(container), USED: places.used(), TESTED: places.tested()}
+    makers = {DEFINED: lambda: places.defined(container), USED: places.used, TESTED: places.tested}
+    lists = {title: makers[title]() for title in wanted_lists}
     return Answer("\n".join([*told(lists, cut=places.cut), *notes]))
+
+
+def _named(name: str) -> tuple[str, ...]:
+    """The title of the list that goes by a name, or all titles where none is given."""
+    if not name.strip():
+        return tuple(LINES)
+    title = name.strip().capitalize()
+    if title not in LINES:
+        raise ArgumentError(f"there is no list {shown(name)}; call again with defined, used or tested")
+    return (title,)
 
 
 def told(lists: Mapping[str, Sequence[Line]], *, cut: bool = False) -> Iterator[str]:
