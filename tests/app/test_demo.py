@@ -59,8 +59,8 @@ def users(name: str, parts: Sequence[str]) -> list[str]:
     return [f"{user} {path}:{line}" for path, line, user in places]
 
 
-def numbered(items: Sequence[str], start: int = 1) -> list[str]:
-    return [f"{number}. `{item}`" for number, item in enumerate(items, start)]
+def numbered(items: Sequence[str]) -> list[str]:
+    return [f"{number}. `{item}`" for number, item in enumerate(items, 1)]
 
 
 def place(name: str) -> list[str]:
@@ -70,14 +70,11 @@ def place(name: str) -> list[str]:
 
 
 def callers(name: str) -> list[str]:
-    assert definition(name)
-    return ["Used here:", *numbered(users(name, CODE)[:CALLERS], start=2)]
+    return ["Used here:", *numbered(users(name, CODE)[:CALLERS])]
 
 
 def covering(name: str) -> list[str]:
-    assert definition(name)
-    used = min(CALLERS, len(users(name, CODE)))
-    return ["Tested here:", *numbered(users(name, TESTS)[:TESTED], start=2 + used)]
+    return ["Tested here:", *numbered(users(name, TESTS)[:TESTED])]
 
 
 def contents(path: str) -> list[str]:

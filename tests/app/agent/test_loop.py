@@ -97,14 +97,15 @@ def test_a_question_an_answer(chat):
 
 
 def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
-    talk = chat(SEARCH, answer("Here."), tools="basic")
+    talk = chat(call("search", list="defined", pattern="total"), answer("Here."), tools="basic")
     talk.ask("Where?")
     assert talk.text.startswith(SYSTEM)
     assert talk.after_header == (
         "<user>\n[folder shop]\n\nWhere?\n</user>\n<assistant>\n</think>"
-        "\n<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>total</arg_value>\n</tool_call>\n</assistant>"
-        "\n<tool_response>\nDefined here:\n1. `total cart.py:1` `def total(items):`\nUsed nowhere.\nTested nowhere.\n"
-        "</tool_response>\n<assistant>\n</think>"
+        "\n<tool_call>search\n<arg_key>list</arg_key>\n<arg_value>defined</arg_value>\n"
+        "<arg_key>pattern</arg_key>\n<arg_value>total</arg_value>\n</tool_call>\n</assistant>"
+        "\n<tool_response>\nDefined here:\n1. `total cart.py:1` `def total(items):`\n</tool_response>"
+        "\n<assistant>\n</think>"
         "\nHere.\n</assistant>\n"
     )
 

@@ -45,7 +45,7 @@ def test_the_header_is_what_the_bundled_model_was_trained_on():
     )
     assert [list(spec.parameters["properties"]) for spec in TOOL_SPECS] == [
         ["pattern"],
-        ["pattern"],
+        ["list", "pattern"],
         ["path", "old", "new", "all"],
     ]
 

@@ -23,15 +23,18 @@ PER_ROUND = 5.38
 OPENING = "〈|EOS|〉<user>\n[folder shop · 2026-11-20 · git main, 2 changed]\n\n{}\n</user>\n<assistant>\n</think>"
 CALLED = "\n<tool_call>{}\n{}</tool_call>\n</assistant>\n<tool_response>\n{}\n</tool_response>\n<assistant>\n</think>"
 ARGUMENT = "<arg_key>{}</arg_key>\n<arg_value>{}</arg_value>\n"
-PRICES = """\
+DEFINED = """\
 Defined here:
-1. `parse_price shop/prices.py:31` `def parse_price(text: str, currency: str = "EUR") -> Decimal:`
+1. `parse_price shop/prices.py:31` `def parse_price(text: str, currency: str = "EUR") -> Decimal:`"""
+USED = """\
 Used here:
-2. `load_basket shop/basket.py:57`
-3. `render_row shop/views/table.py:112`
+1. `load_basket shop/basket.py:57`
+2. `render_row shop/views/table.py:112`
+3. `total shop/basket.py:64`"""
+TESTED = """\
 Tested here:
-4. `test_a_price_in_euros tests/test_prices.py:8`
-5. `test_no_price tests/test_prices.py:15`"""
+1. `test_a_price_in_euros tests/test_prices.py:8`
+2. `test_no_price tests/test_prices.py:15`"""
 BASKET = "`shop/basket.py` defines:\n1. `Basket:12`\n2. `load_basket:49`\n3. `save_basket:71`"
 
 
@@ -40,7 +43,7 @@ def called(tool: str, result: str, **arguments: str) -> str:
     return CALLED.format(tool, "".join(ARGUMENT.format(*each) for each in arguments.items()), result)
 
 
-PRICED = called("search", PRICES, pattern="parse_price")
+PRICED = called("search", DEFINED, list="defined", pattern="parse_price")
 RENAMED = called(
     "edit",
     "Changed `shop/prices.py` in 3 places.",
@@ -54,14 +57,14 @@ PROMPTS = (
     OPENING.format("What does merge_ranges take?"),
     OPENING.format("Where is parse_price defined?") + PRICED,
     OPENING.format("What does parse_price take?") + PRICED,
-    OPENING.format("Who calls `parse_price`?") + PRICED,
-    OPENING.format("Which tests cover parse_price?") + PRICED,
+    OPENING.format("Who calls `parse_price`?") + called("search", USED, list="used", pattern="parse_price"),
+    OPENING.format("Which tests cover parse_price?") + called("search", TESTED, list="tested", pattern="parse_price"),
     OPENING.format("Add a docstring to parse_price") + PRICED,
     OPENING.format("What is in shop/basket.py?") + called("find", BASKET, pattern="shop/basket.py"),
     OPENING.format("Rename parse_price to read_price in shop/prices.py"),
     OPENING.format("Rename parse_price to read_price in shop/prices.py") + RENAMED,
     OPENING.format("Where is close_socket?")
-    + called("search", "Nothing matches `close_socket`.", pattern="close_socket"),
+    + called("search", "Nothing matches `close_socket`.", list="defined", pattern="close_socket"),
     OPENING.format("What can you do?"),
 )
 

@@ -85,6 +85,28 @@ def test_a_name_is_told_where_it_is_defined_used_and_tested(shop):
     )
 
 
+@pytest.mark.parametrize("title", ["Defined", "Used", "Tested"])
+def test_one_list_alone_is_numbered_from_one(shop, title):
+    asked = run(shop, {"list": title.lower(), "pattern": "parse_price"}, lambda: False).output.splitlines()
+    all_ = found(shop, "parse_price").splitlines()
+    start = all_.index(f"{title} here:")
+    assert [re.sub(r"^\d", "N", line) for line in asked] == [
+        re.sub(r"^\d", "N", line) for line in all_[start : start + len(asked)]
+    ]
+    assert asked[1].startswith("1. ")
+
+
+def test_one_list_alone_says_that_it_is_empty_or_that_there_is_nothing_at_all(shop):
+    asked = lambda pattern: run(shop, {"list": "tested", "pattern": pattern}, lambda: False).output  # noqa: E731
+    assert asked("Cart") == "Tested nowhere."
+    assert asked("zebra") == "Nothing matches `zebra`."
+
+
+@pytest.mark.parametrize("name", ["", " used ", "Used", "USED"])
+def test_a_list_may_be_named_in_any_case_or_not_at_all(shop, name):
+    assert "Used here:" in run(shop, {"list": name, "pattern": "parse_price"}, lambda: False).output
+
+
 def test_a_list_that_has_nothing_is_one_sentence(shop):
     assert found(shop, "Cart").splitlines() == [
         "Defined here:",
@@ -287,7 +309,9 @@ def test_an_exploding_expression_ends_in_time(root, monkeypatch):
         ({}, "error: pattern is missing; call again with pattern as text"),
         ({"pattern": " "}, "error: pattern is empty; call again with pattern as text"),
         ({"pattern": ["f"]}, "error: pattern is missing; call again with pattern as text"),
-        ({"pattern": "f", "path": "a"}, "error: unknown argument path; use pattern"),
+        ({"pattern": "f", "path": "a"}, "error: unknown argument path; use list, pattern"),
+        ({"pattern": "f", "list": "a\nb"}, r"error: there is no list a\x0ab; call again with defined, used or tested"),
+        ({"pattern": "f", "list": 1}, "error: list is missing; call again with list as text"),
         ({"pattern": "x" * 501}, "error: the pattern is longer than 500 characters; search for a part of it"),
     ],
 )

@@ -47,7 +47,7 @@ def test_both_sets_find_search_and_edit_and_the_full_one_reads():
 
 def test_the_full_set_searches_in_more_ways():
     basic, full = tool_specs("basic"), tool_specs("full")
-    assert list(basic[1].parameters["properties"]) == ["pattern"]
+    assert list(basic[1].parameters["properties"]) == ["list", "pattern"]
     assert full[1].parameters["properties"]["mode"]["enum"] == ["regex", "symbol", "ranked"]
 
 
