@@ -166,14 +166,17 @@ def test_a_column_that_a_log_lacks_is_named(tmp_path: Path):
     assert "no column 'tokens' or 'accuracy'; there are tokens, loss" in done.stderr
 
 
-CALL = "\n<tool_call>{}\n<arg_key>pattern</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>\n"
+CALL = (
+    "\n<tool_call>search\n<arg_key>list</arg_key>\n<arg_value>{}</arg_value>\n"
+    "<arg_key>pattern</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>\n"
+)
 EDIT = (
     "\n<tool_call>edit\n<arg_key>path</arg_key>\n<arg_value>shop/prices.py</arg_value>\n"
     "<arg_key>old</arg_key>\n<arg_value>def parse_price(text):</arg_value>\n"
     '<arg_key>new</arg_key>\n<arg_value>def parse_price(text):\n    """TODO: describe parse_price."""</arg_value>\n'
     "</tool_call>\n"
 )
-SEARCHED = CALL.format("search", "parse_price")
+SEARCHED = CALL.format("defined", "parse_price")
 RIGHT = "\nDefined here:\n1. `parse_price shop/prices.py:3` `def parse_price(text):`\n"
 ADDED = "\nChanged `shop/prices.py` in 1 place.\n"
 
@@ -223,11 +226,11 @@ class Scripted:
     [
         ((SEARCHED, RIGHT), (True, True)),
         ((SEARCHED, RIGHT.replace("3`", "5`")), (True, False)),
-        ((CALL.format("search", "parse_prices"), RIGHT), (False, False)),
-        ((CALL.format("find", "parse_price"), RIGHT), (False, False)),
+        ((CALL.format("defined", "parse_prices"), RIGHT), (False, False)),
+        ((CALL.format("used", "parse_price"), RIGHT), (False, False)),
         ((RIGHT,), (False, False)),
     ],
-    ids=["right", "another line", "another name", "another tool", "without looking"],
+    ids=["right", "another line", "another name", "another list", "without looking"],
 )
 def test_an_answer_is_right_word_for_word_and_after_the_right_call(recipe: None, tools, replies, expected):
     from cases import Case, looked_up, run
@@ -259,26 +262,32 @@ def test_a_docstring_is_right_after_both_calls(recipe: None, tools, replies, exp
 
 
 @pytest.mark.parametrize(
-    ("skill", "tool", "pattern", "answer"),
+    ("skill", "call", "answer"),
     [
-        ("WHERE", "search", "parse_price", RIGHT),
-        ("TAKES", "search", "parse_price", RIGHT),
-        ("USES", "search", "parse_price", "Used here:\n2. `total shop/cart.py:2`"),
-        ("TESTS", "search", "parse_price", "Tested here:\n3. `test_a_price tests/test_prices.py:2`"),
-        ("TESTS", "search", "total", "Tested nowhere."),
-        ("WHERE", "search", "float", "Defined nowhere."),
-        ("USES", "search", "zebra", "Nothing matches `zebra`."),
-        ("OUTLINE", "find", "prices.py", "`shop/prices.py` defines:\n1. `parse_price:3`"),
-        ("OUTLINE", "find", "shop/", "Several files match:\n1. `shop/cart.py`\n2. `shop/prices.py`"),
+        ("WHERE", {"list": "defined", "pattern": "parse_price"}, RIGHT),
+        ("TAKES", {"list": "defined", "pattern": "parse_price"}, RIGHT),
+        ("USES", {"list": "used", "pattern": "parse_price"}, "Used here:\n1. `total shop/cart.py:2`"),
+        (
+            "TESTS",
+            {"list": "tested", "pattern": "parse_price"},
+            "Tested here:\n1. `test_a_price tests/test_prices.py:2`",
+        ),
+        ("TESTS", {"list": "tested", "pattern": "total"}, "Tested nowhere."),
+        ("WHERE", {"list": "defined", "pattern": "float"}, "Defined nowhere."),
+        ("DOCSTRING", {"list": "defined", "pattern": "float"}, "Defined nowhere."),
+        ("USES", {"list": "used", "pattern": "zebra"}, "Nothing matches `zebra`."),
+        ("OUTLINE", {"pattern": "prices.py"}, "`shop/prices.py` defines:\n1. `parse_price:3`"),
+        ("OUTLINE", {"pattern": "shop/"}, "Several files match:\n1. `shop/cart.py`\n2. `shop/prices.py`"),
     ],
 )
-def test_the_right_answer_is_what_the_tool_printed(recipe: None, tools, skill, tool, pattern, answer):
-    import answers
-    from questions import TOOL, Skill
+def test_the_right_answer_is_what_the_right_call_printed(recipe: None, tools, skill, call, answer):
+    from cases import Call, looked_up
+    from questions import Skill
 
-    assert TOOL[Skill[skill]] == tool
-    printed = tools.run(tool, {"pattern": pattern}).output
-    assert answers.text_of(answers.answer(Skill[skill])(printed)) == answer.strip()
+    right = looked_up(Skill[skill], call["pattern"])
+    tool = "find" if skill == "OUTLINE" else "search"
+    assert right([]) == Call(tool, call)
+    assert right([tools.run(tool, call).output]) == answer.strip()
 
 
 @pytest.mark.parametrize(
@@ -303,8 +312,8 @@ def test_of_an_edit_that_was_not_made_the_reason_is_told(recipe: None, result, a
 def test_a_docstring_goes_under_the_line_as_it_was_shown(recipe: None, tools, given):
     from answers import documenting
 
-    edit = documenting("parse_price", tools.run("search", {"pattern": "parse_price"}).output, given)
+    edit = documenting("parse_price", tools.run("search", {"list": "defined", "pattern": "parse_price"}).output, given)
     line, added = edit.new.split("\n")
     assert (edit.path, line, edit.all) == ("shop/prices.py", edit.old, False)
     assert added == f'    """{given or "TODO: describe parse_price."}"""'
-    assert documenting("zebra", tools.run("search", {"pattern": "zebra"}).output) is None
+    assert documenting("zebra", tools.run("search", {"list": "defined", "pattern": "zebra"}).output) is None
