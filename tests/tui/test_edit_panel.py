@@ -275,6 +275,17 @@ class TestLooking:
             assert "COST_119" in project.prices.read_text()
             assert "Done." in screen(app)
 
+    async def test_the_question_shows_whatever_else_wants_rows(self, project: Project) -> None:
+        chat = session(project.edit("def total(self):", "def total(self:"))
+        async with running(chat, size=(40, 24)) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("f2", "tab")
+            app.prompt.replace_text("a long text\n" * 12)
+            await pilot.pause(0.1)
+            shown = screen(app)
+            assert all(text in shown for text in ("Change shop/cart.py?", "Tab to answer", "waiting for you", "item"))
+            await pilot.press("escape")
+
     async def test_a_hostile_diff_is_only_text_in_its_rows(self, project: Project) -> None:
         forged = f"╭─ Change nothing? ─╮ {HOSTILE.replace(chr(0), '')} {BRACKETS}\u2028y yes\x85 n no"
         async with running(session(project.edit("in cents", forged)), size=(80, 40)) as (app, pilot):
