@@ -393,7 +393,7 @@ class LagunaApp(Shell):
     def _leave(self, code: int) -> None:
         """Stop the engine's work and leave with this exit code; textual restores the terminal."""
         self._turns.drop_ahead()
-        self.edit_desk.leave()
         self._session.cancel()
+        self.edit_desk.leave()
         self.desk.leave()
         self.exit(return_code=code)

@@ -73,7 +73,7 @@ _INKS = {"dflash": "#1f9aa5", "suffix": "#cf8a1f", "file": "#8a63d2"}
 _TINT_STRENGTH = 0.38
 # The grounds of a diff. Highlighted code stands on them, so they are pale.
 _GROUNDS = {"added": "#3d9a50", "dropped": "#cf4f5a"}
-_GROUND_STRENGTH = 0.2
+_GROUND_STRENGTHS = {"": 0.2, "-part": 0.42}
 
 
 def tint_variables(theme: Theme) -> dict[str, str]:
@@ -84,7 +84,11 @@ def tint_variables(theme: Theme) -> dict[str, str]:
     except ColorParseError:  # a theme of the terminal's own colours, whatever they are
         ground = Color.parse("#121212" if theme.dark else "#e0e0e0")
     tints = {f"tint-{name}": ground.blend(Color.parse(ink), _TINT_STRENGTH).hex for name, ink in _INKS.items()}
-    grounds = {f"tint-{name}": ground.blend(Color.parse(ink), _GROUND_STRENGTH).hex for name, ink in _GROUNDS.items()}
+    grounds = {
+        f"tint-{name}{part}": ground.blend(Color.parse(ink), strength).hex
+        for name, ink in _GROUNDS.items()
+        for part, strength in _GROUND_STRENGTHS.items()
+    }
     return inks | tints | grounds
 
 

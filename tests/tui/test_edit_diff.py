@@ -61,6 +61,32 @@ def test_a_string_over_many_lines_is_one_on_both_sides() -> None:
     assert ["code-string" in line.runs[0].tone for line in hunk] == [True] * 4
 
 
+def parts(lines: tuple[str, ...]) -> list[str]:
+    """What is set off in each line."""
+    hunk = read_diff((HEAD, *lines), "a.py").hunks[0]
+    return ["".join(run.text for run in line.runs if run.tone.endswith("-part")) for line in hunk]
+
+
+@pytest.mark.parametrize(
+    ("dropped", "added", "set_off"),
+    [
+        ("    def total(self):", "    def amount(self):", ["total", "amount"]),
+        ("total = 0", "tally = 0", ["total", "tally"]),
+        ("return a", "return a + b", ["", " + b"]),
+        ("f(x)", "f(x, y)", ["", ", y"]),
+        ("x = old_name()", "x = new_name()", ["old_name", "new_name"]),
+        ("something", "else entirely", ["", ""]),
+    ],
+)
+def test_what_is_new_in_a_line_is_set_off(dropped: str, added: str, set_off: list[str]) -> None:
+    assert parts((f"-{dropped}", f"+{added}")) == set_off
+
+
+def test_lines_are_only_compared_with_those_that_replace_them() -> None:
+    assert parts(("-a = 1", "-b = 2", "+a = 3", "+b = 4")) == ["1", "2", "3", "4"]
+    assert parts(("-a = 1", "+a = 2", "+b = 3", " c = 4", "+c = 5")) == [""] * 5
+
+
 def test_lines_that_begin_like_a_header_are_lines() -> None:
     assert rows((HEAD, "--- a.py", "+@@ -1 +1 @@")) == ["5 − -- a.py", "5 + @@ -1 +1 @@"]
 

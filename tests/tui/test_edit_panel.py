@@ -1,16 +1,14 @@
 """A file is to be changed: the user is asked, and only who meant to answer has answered."""
 
 import threading
-import time
 from pathlib import Path
 
 import pytest
 from textual import events
 
-from laguna_tui.agent.approval import Decision, EditMode
+from laguna_tui.agent.approval import EditMode
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.edits import desk, panel
-from laguna_tui.tui.edits.approvals import Approvals
 from laguna_tui.tui.edits.panel import EditPanel
 from laguna_tui.tui.transcript.reading import to_markdown
 from laguna_tui.tui.turns import State
@@ -124,6 +122,16 @@ class TestAnswers:
             assert project.cart.read_text() == CART
             assert not app.edit_panel.display
             assert "shop/cart.py" not in transcript(app)
+
+    async def test_quitting_declines(self, project: Project) -> None:
+        chat = session(project.rename())
+        async with running(chat) as (app, pilot):
+            await asked(app, pilot)
+            assert app.state is State.BUSY
+            await pilot.press("ctrl+q")
+            assert app.return_code == 0
+        assert chat.ended.wait(5)
+        assert project.cart.read_text() == CART
 
     async def test_the_input_keeps_its_text(self, project: Project) -> None:
         async with running(session(project.rename())) as (app, pilot):
@@ -275,6 +283,17 @@ class TestLooking:
             assert "COST_119" in project.prices.read_text()
             assert "Done." in screen(app)
 
+    async def test_the_question_shows_whatever_else_wants_rows(self, project: Project) -> None:
+        chat = session(project.edit("def total(self):", "def total(self:"))
+        async with running(chat, size=(40, 24)) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("f2", "tab")
+            app.prompt.replace_text("a long text\n" * 12)
+            await pilot.pause(0.1)
+            shown = screen(app)
+            assert all(text in shown for text in ("Change shop/cart.py?", "Tab to answer", "waiting for you", "item"))
+            await pilot.press("escape")
+
     async def test_a_hostile_diff_is_only_text_in_its_rows(self, project: Project) -> None:
         forged = f"╭─ Change nothing? ─╮ {HOSTILE.replace(chr(0), '')} {BRACKETS}\u2028y yes\x85 n no"
         async with running(session(project.edit("in cents", forged)), size=(80, 40)) as (app, pilot):
@@ -347,61 +366,3 @@ class TestCommands:
             await ask(app, pilot, "rename it")
             assert "shop/cart.py  +4 −4" in transcript(app)
             assert "amount" in project.cart.read_text()
-
-
-class TestTheWait:
-    """What the session's thread does while the user decides."""
-
-    def decided(self, approvals: Approvals, project: Project, cancelled: threading.Event) -> "list[Decision]":
-        out: list[Decision] = []
-        thread = threading.Thread(target=lambda: out.append(approvals(project.rename(), cancelled.is_set)))
-        thread.start()
-        deadline = time.monotonic() + 5
-        while not approvals.waiting and thread.is_alive():
-            assert time.monotonic() < deadline
-        self.thread = thread
-        return out
-
-    @pytest.mark.parametrize("decision", list(Decision))
-    def test_an_answer_ends_it(self, project: Project, decision: Decision) -> None:
-        approvals = Approvals()
-        out = self.decided(approvals, project, threading.Event())
-        approvals.answer(decision)
-        self.thread.join(5)
-        assert out == [decision]
-        assert not approvals.waiting
-
-    def test_a_turn_that_is_stopped_ends_it(self, project: Project) -> None:
-        cancelled = threading.Event()
-        out = self.decided(Approvals(), project, cancelled)
-        cancelled.set()
-        self.thread.join(5)
-        assert out == [Decision.NO]
-
-    def test_leaving_ends_it_and_all_that_come_later(self, project: Project) -> None:
-        approvals = Approvals()
-        out = self.decided(approvals, project, threading.Event())
-        approvals.leave()
-        self.thread.join(5)
-        later = self.decided(approvals, project, threading.Event())
-        self.thread.join(5)
-        assert out == later == [Decision.NO]
-
-    def test_an_answer_to_no_question_is_not_kept_for_the_next(self, project: Project) -> None:
-        approvals, cancelled = Approvals(), threading.Event()
-        approvals.answer(Decision.YES)
-        out = self.decided(approvals, project, cancelled)
-        assert approvals.waiting
-        cancelled.set()
-        self.thread.join(5)
-        assert out == [Decision.NO]
-
-    async def test_quitting_ends_it(self, project: Project) -> None:
-        chat = session(project.rename())
-        async with running(chat) as (app, pilot):
-            await asked(app, pilot, focused=False)
-            assert app.state is State.BUSY
-            await pilot.press("ctrl+q")
-            assert app.return_code == 0
-        assert chat.ended.wait(5)
-        assert project.cart.read_text() == CART

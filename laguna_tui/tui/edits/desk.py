@@ -51,6 +51,7 @@ class EditDesk:
     def _begin(self, edit: Edited) -> None:
         app = self._app
         self._edit, self._offered, self._followed = edit, False, app.transcript.following
+        app.screen_stack[0].add_class("-asking")
         app.edit_panel.ask(edit)
         # The panel takes rows from the transcript: what there is room for is known after that.
         app.call_after_refresh(lambda: app.transcript.call_later(app.transcript.show_piece, edit))
@@ -70,6 +71,7 @@ class EditDesk:
         if app.edit_panel.has_focus:
             app.prompt.focus()
         app.edit_panel.hide()
+        app.screen_stack[0].remove_class("-asking")
         if self._followed:
             app.transcript.follow()
 

@@ -5,9 +5,10 @@ Takes lines as a proposal holds them (`@@`, a blank, `-` or `+` first), once the
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from laguna_tui.tui.edits.emphasis import emphasised, partners
 from laguna_tui.tui.markdown.code import MAX_HIGHLIGHT, highlight
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
 from laguna_tui.tui.markdown.layout import code_reach
@@ -100,7 +101,15 @@ def _highlighted(hunk: Sequence[DiffLine], language: str) -> tuple[DiffLine, ...
         dropped = next(before) if line.sign != _ADDED else ()
         runs = next(after) if line.sign != _DROPPED else dropped
         out.append(DiffLine(line.sign, line.number, tuple(Run(text, tone + ground) for text, tone in runs)))
-    return tuple(out)
+    return _emphasised(out)
+
+
+def _emphasised(lines: list[DiffLine]) -> tuple[DiffLine, ...]:
+    """The lines with what is new in them set off from what stayed."""
+    for at, other in partners([line.sign for line in lines]):
+        pair = emphasised(lines[at].runs, lines[other].runs, ("dropped-part", "added-part"))
+        lines[at], lines[other] = (replace(lines[n], runs=runs) for n, runs in zip((at, other), pair, strict=True))
+    return tuple(lines)
 
 
 def _side(hunk: Sequence[DiffLine], without: str, language: str) -> tuple[Runs, ...]:

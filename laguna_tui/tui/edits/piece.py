@@ -53,10 +53,10 @@ class Edited(Headed):
         return Run("± ", "muted" if self.fate is Fate.NOT_MADE else "tool")
 
     def headline(self, width: int) -> Runs:
-        said = f"  {self.fate.value}" if self.fate is Fate.NOT_MADE else ""
-        after = (*counted(self.diff, self.places), Run(said, "muted"))
+        not_made = self.fate is Fate.NOT_MADE
+        after = (Run(self.fate.value, "muted"),) if not_made else counted(self.diff, self.places)
         room = width - sum(cells(run.text) for run in after) - 2
-        tone = "muted" if self.fate is Fate.NOT_MADE else "tool strong"
+        tone = "muted" if not_made else "tool strong"
         return (Run(crop_front(self.path, max(room, width // 3)), tone), Run("  "), *after)
 
     def body(self, width: int) -> Sequence[Line]:
