@@ -110,6 +110,21 @@ def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
     )
 
 
+@pytest.mark.parametrize(
+    ("tools", "asked", "label"),
+    [
+        ("basic", call("search", list="used", pattern="total"), "search used total"),
+        ("basic", call("find", pattern="cart.py"), "find cart.py"),
+        ("full", call("search", pattern="total", path="cart.py"), "search total"),
+        ("full", call("edit", path="cart.py", old="total", new="amount"), "edit cart.py"),
+    ],
+)
+def test_a_result_is_called_by_what_was_looked_for(chat, tools, asked, label):
+    talk = chat(asked, answer("Here."), tools=tools)
+    talk.ask("Where?")
+    assert label in [block.label for block in talk.agent.conversation.transcript.blocks]
+
+
 def test_a_tool_call_runs_and_its_result_goes_back(chat):
     talk = chat(SEARCH, answer("Here."))
     events = talk.ask("Where?")
