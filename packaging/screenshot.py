@@ -36,7 +36,7 @@ class Picture:
 PICTURES = (
     Picture(
         "answer.svg",
-        ("where is FilesRead defined?", "what does find_symbols take?"),
+        ("what does sanitize_line take?", "who calls sanitize_line?"),
         (),
         (100, 28),
         Settings(),
@@ -51,7 +51,7 @@ PICTURES = (
     ),
     Picture(
         "context.svg",
-        ("where is StreamParser defined?", "who calls run_supervised?"),
+        ("where is StreamParser defined?", "who calls is_binary?"),
         ("f9", "down", "down", "down", "space"),
         (100, 28),
         Settings(),
