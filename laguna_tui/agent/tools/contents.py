@@ -3,6 +3,7 @@
 Like `places.py`, made to be repeated word for word.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from laguna_engine.chat.messages import ToolSpec
@@ -18,6 +19,7 @@ from laguna_tui.repo.outline import outline
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 LINES = 6
+_LINE_NUMBERS = re.compile(r"(?<=\S):\d+(-\d+)?$")
 
 SPEC = ToolSpec(
     name="find",
@@ -40,15 +42,23 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     pattern = text(arguments, "pattern").strip()
     listing = workspace.files(Clock(should_stop, BUDGET_S).is_over)
     notes = [] if listing.complete else [incomplete(len(listing.entries))]
-    paths = matching(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
-    # `cart.py` means `shop/cart.py` rather than `shop/test_cart.py`.
-    whole = [path for path in paths if f"/{path}".endswith("/" + pattern.removeprefix("./"))]
-    paths = whole if len(whole) == 1 else paths
+    known = [entry.path for entry in listing.entries]
+    # `cart.py:10-20` is how lines are mentioned; the file is what it says most about.
+    paths = _meant(pattern, known) or _meant(_LINE_NUMBERS.sub("", pattern), known)
     if not paths:
         return Answer("\n".join([f"No file matches `{shown(pattern)}`.", *notes]))
     if len(paths) == 1:
         return Answer("\n".join([*_defined(workspace, paths[0]), *notes]))
     return Answer("\n".join(["Several files match:", *numbered(list(map(shown, paths))), *notes]))
+
+
+def _meant(pattern: str, known: Sequence[str]) -> list[str]:
+    """The paths that match; only the one of that very name, if there is just one."""
+    pattern = pattern.removeprefix("./")
+    paths = matching(pattern, known)
+    # `cart.py` means `shop/cart.py` rather than `shop/test_cart.py`.
+    whole = [path for path in paths if f"/{path}".endswith("/" + pattern)]
+    return whole if len(whole) == 1 else paths
 
 
 def _defined(workspace: Workspace, path: str) -> list[str]:

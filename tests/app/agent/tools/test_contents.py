@@ -51,6 +51,16 @@ def test_a_whole_name_means_that_file_and_not_one_that_ends_alike(root):
     assert found(root, "t_cart.py").splitlines()[0] == "`tests/test_cart.py` defines:"
 
 
+@pytest.mark.parametrize("pattern", ["shop/cart.py:6", "cart.py:6-11"])
+def test_lines_of_a_file_are_a_mention_of_the_file(root, pattern):
+    assert found(root, pattern) == CART
+
+
+def test_a_file_whose_name_ends_like_line_numbers_is_meant_by_it(root):
+    (root / "log:12").touch()
+    assert found(root, "log:12") == "`log:12` defines nothing at its top level."
+
+
 def test_several_files_are_listed(root):
     assert found(root, "cart") == "Several files match:\n1. `shop/cart.py`\n2. `tests/test_cart.py`"
 
