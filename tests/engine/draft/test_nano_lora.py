@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tiny
 from runs import Run, gather
-from test_nano_drafter import ASSETS, DRAFTED, OPENING, PRICES, SEARCHED, tokens_of
+from test_nano_drafter import ASSETS, DRAFTED, OPENING, PRICED, tokens_of
 
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Round
@@ -48,7 +48,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def prompt(engine: Engine) -> list[int]:
     """A question, and what the search for it found."""
-    return tokens_of(engine, OPENING.format("Where is parse_price defined?") + SEARCHED.format("parse_price", PRICES))
+    return tokens_of(engine, OPENING.format("Where is parse_price defined?") + PRICED)
 
 
 def answered(engine: Engine, tokens: list[int], adapter: str | None) -> Run:
