@@ -20,6 +20,7 @@ from laguna_tui.agent.tools.places import DEFINED, TESTED, USED, Line, told
 
 LINE = re.compile(r"^\d\. `(\S+) (\S+):(\d+)`(?: `(.*)`)?$")
 OUTLINED = re.compile(r"^\d\. `(\S+):(\d+)`$")
+PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 EMPTY = {DEFINED: 0.06, USED: 0.14, TESTED: 0.22}  # shares of lists that are left empty
 MISSING_SHARE = 0.12  # of searches that find nothing at all
@@ -31,6 +32,7 @@ OUTLINES = ([0, 1, 2, 3, 4, 5, 6, 7, 9, 20], [4, 8, 12, 14, 14, 12, 10, 10, 10, 
 SAME_FILE_SHARE = 0.5  # of the lines of a list, stand in the file of the line before
 OWN_NAME_SHARE, MODULE_SHARE = 0.06, 0.05  # of users are called like what they use; have no name
 RENAMED_SHARE, MOVED_SHARE = 0.6, 0.5
+ALIKE_SHARE = 0.3  # of paths and tests are called like what is in them: the same tokens twice in a line
 HIGHEST = (90, 400, 1500, 4000)  # line numbers
 
 
@@ -102,9 +104,21 @@ class Names:
         folders = [self.file() if self.rng.random() < 0.8 else folder for folder in folders]
         return "/".join([*folders, (self.file() if self.rng.random() < 0.8 else stem) + dot + suffix])
 
-    def test_path(self) -> str:
-        """A file of tests."""
-        name = self.rng.choice([f"test_{self.file().lstrip('_')}.py", f"{self.file()}_test.py"])
+    def called_like(self, name: str) -> str:
+        """A stem that says some of a name: `cart_items` or `cart` for `CartItems`."""
+        words = [word.lower() for word in PARTS.findall(name)] or [self.word()]
+        start = self.rng.randrange(len(words))
+        return "_".join(words[start : start + self.rng.randint(1, 3)] if self.rng.random() < 0.7 else words)
+
+    def renamed(self, path: str, stem: str) -> str:
+        """The path with another file's name."""
+        folder, slash, name = path.rpartition("/")
+        return folder + slash + stem + "." + name.partition(".")[2]
+
+    def test_path(self, stem: str) -> str:
+        """A file of tests of a module."""
+        stem = stem.lstrip("_") or self.word()
+        name = self.rng.choice([f"test_{stem}.py", f"test_{stem}.py", f"{stem}_test.py"])
         folder = self.rng.choice(["tests/", "tests/", "test/", f"tests/{self.word()}/", f"{self.word()}/tests/"])
         return folder + name
 
@@ -175,14 +189,15 @@ class Source:
         for _ in range(number):
             line = self.place(rng.choice(self.users))
             symbol = self.names.identifier(line.symbol) if rng.random() < RENAMED_SHARE else line.symbol
-            path = line.path
+            path, alike = line.path, rng.random() < ALIKE_SHARE
             if title == TESTED:
-                symbol = rng.choice(["test_", "test_", "test_", "", "Test"]) + symbol.lstrip("_-") or "test"
-                path = self.names.test_path()
-            elif rng.random() < OWN_NAME_SHARE:
-                symbol = name
-            elif rng.random() < MODULE_SHARE:
-                symbol = "-"
+                about = f"{self.names.called_like(name)}_{symbol.lstrip('_-')}" if alike else symbol.lstrip("_-")
+                symbol = rng.choice(["test_", "test_", "test_", "", "Test"]) + (about or "it")
+                path = self.names.test_path(self.names.called_like(name) if alike else self.names.file())
+            elif alike:
+                path = self.names.renamed(path, self.names.called_like(rng.choice([name, symbol])))
+            if title == USED and rng.random() < OWN_NAME_SHARE + MODULE_SHARE:
+                symbol = name if rng.random() < OWN_NAME_SHARE / (OWN_NAME_SHARE + MODULE_SHARE) else "-"
             if lines and rng.random() < SAME_FILE_SHARE:
                 path = lines[-1].path
             lines.append(replace(line, symbol=symbol, path=path))
@@ -191,7 +206,10 @@ class Source:
 
     def _definition(self, name: str, old: str, line: Line) -> Line:
         code = re.sub(rf"\b{re.escape(line.symbol)}\b", lambda _: name.rpartition(".")[2], line.code)
-        return replace(self.place(line), symbol=name.rpartition(".")[2], code=code)
+        line = self.place(line)
+        alike = self.rng.random() < ALIKE_SHARE
+        path = self.names.renamed(line.path, self.names.called_like(name)) if alike else line.path
+        return replace(line, symbol=name.rpartition(".")[2], path=path, code=code)
 
     def path(self) -> str:
         """A path of the corpus or a changed one."""
