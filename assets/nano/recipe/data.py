@@ -31,6 +31,7 @@ SKILL_SHARES = {
 }  # fmt: skip
 AGAIN_SHARE = 0.45  # of later turns, ask about the same name by a pronoun
 DOTTED_SHARE = 0.05  # of names are asked for as `Class.method`
+STRANGE_SHARE = 0.2  # of questions have one or two words that do not belong there: not all that is unknown is a name
 TYPO_SHARE = 0.18  # of questions have a typing error in one of their words
 FAILED_SHARE = 0.2  # of edits are refused
 CALL_ONLY_SHARE = 0.5  # of chats end with the first call: what to call is harder to learn than what to say then
@@ -85,13 +86,18 @@ class Generator:
             text = text.replace("{" + place + "}", shown)
         return text
 
-    def mistyped(self, wording: str) -> str:
-        """The wording with one of its words misspelled, now and then; names are as they are in code."""
+    def roughened(self, wording: str) -> str:
+        """The wording with strange words in it or one misspelled, now and then; names are as they are in code."""
+        words = wording.split(" ")
+        if self.rng.random() < STRANGE_SHARE:
+            for _ in range(self.rng.choice([1, 1, 2])):
+                words.insert(self.rng.randrange(len(words)), self.rng.choice(self.names.words))
+        wording = " ".join(words)
         return mistyped(self.rng, wording) if self.rng.random() < TYPO_SHARE else wording
 
     def wording(self, wordings: Sequence[str]) -> str:
         """One of the wordings, as people type it."""
-        return self.mistyped(spoken(self.rng, self.rng.choice(wordings)))
+        return self.roughened(spoken(self.rng, self.rng.choice(wordings)))
 
     def first_line(self) -> str:
         """The app's line about the folder before the first question."""
@@ -105,12 +111,13 @@ class Generator:
         """A question that is no look-up, and what to say."""
         kind = self.rng.choices(list(TALK), [1, 1, 1, 1, 1, 9])[0]
         wording = decline(self.rng) if kind == "other" else spoken(self.rng, self.rng.choice(TALK[kind]))
+        wording = self.roughened(wording)
         for place in ("{n}", "{m}", "{f}"):
             while place in wording:
                 tick = self.rng.choice(["`", ""])
                 file = tick + self.source.asked(self.source.path()) + tick
                 wording = wording.replace(place, file if place == "{f}" else self.quoted(self.name()), 1)
-        return self.mistyped(wording), TALK_ANSWERS[kind]
+        return wording, TALK_ANSWERS[kind]
 
     def name(self) -> str:
         """A name of the corpus or a new one."""
