@@ -214,10 +214,11 @@ class Conversation:
         self.document.append(called)
 
     def _result(self, event: ToolFinished) -> None:
+        declined = self._edit is not None and not self._edit.agreed and not event.ok
         self._end_edit(Fate.NOT_MADE, event.output)
         called = self._calls.pop(event.call_id, None)
         if called is not None:
-            called.finish(event.output, event.seconds, ok=event.ok)
+            called.finish(event.output, event.seconds, ok=event.ok, declined=declined)
         self._work()
 
     def _finish(self, event: TurnFinished) -> None:

@@ -64,36 +64,42 @@ class Called(Headed):
         self.output: str | None = None
         self.ok = True
         self.seconds = 0.0
-        self.stopped = False
+        self.stopped = self.declined = False
 
     def stop_waiting(self) -> None:
         """The turn ended before the tool did."""
         self.stopped = True
         self.finish("", 0.0, ok=False)
 
-    def finish(self, output: str, seconds: float, *, ok: bool) -> None:
-        """The tool ran."""
-        self.output, self.seconds, self.ok = output, seconds, ok
+    def finish(self, output: str, seconds: float, *, ok: bool, declined: bool = False) -> None:
+        """The tool ran; `declined`: not to its end, because the user did not want it."""
+        self.output, self.seconds, self.ok, self.declined = output, seconds, ok, declined
         self.changed()
 
     def mark(self) -> Run:
         if self.output is None:
             return Run(RUNNING, "tool")
-        return Run(OPEN if self.is_open else CLOSED, "tool" if self.ok else "error")
+        return Run(OPEN if self.is_open else CLOSED, self._tone())
 
     def headline(self, width: int) -> Runs:
         summary = self._summary()
         call = crop(self.call, max(width - cells(summary) - 2, width // 2))
         name, paren, rest = call.partition("(")
-        tone = "tool" if self.ok else "error"
+        tone = self._tone()
         shown = crop(f"  {summary}", width - cells(call))
-        return (Run(name, f"{tone} strong"), Run(paren + rest, tone), Run(shown, "muted" if self.ok else "error"))
+        return (Run(name, f"{tone} strong"), Run(paren + rest, tone), Run(shown, "muted" if tone == "tool" else tone))
+
+    def _tone(self) -> str:
+        if self.declined:
+            return "muted"
+        return "tool" if self.ok else "error"
 
     def _summary(self) -> str:
         if self.output is None:
             return "running …"
-        if self.stopped:
-            return "stopped"
+        if self.stopped or self.declined:
+            # How long it took says only how long somebody thought.
+            return "stopped" if self.stopped else "declined"
         count = self.output.count("\n") + 1 if self.output else 0
         what = f"{count} line{'' if count == 1 else 's'}" if self.ok else "failed"
         return f"{what}  {self.seconds:.2f} s"
