@@ -245,8 +245,8 @@ def say_call(chat: Chat, tool: str, **arguments: list[Span]) -> None:
 def say_edit(chat: Chat, edit: Edit) -> None:
     """The call of an edit."""
     extra = {"all": [Span("true")]} if edit.all else {}
-    added = edit.new.removeprefix(edit.old)
-    new = [*whole(edit.old), *pieces(added)] if added != edit.new else whole(edit.new)
+    added = "" if edit.all else edit.new.removeprefix(edit.old)
+    new = [*whole(edit.old), *pieces(added)] if added else whole(edit.new)
     say_call(chat, "edit", path=whole(edit.path), old=whole(edit.old), new=new, **extra)
 
 
