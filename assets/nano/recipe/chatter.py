@@ -38,7 +38,6 @@ SINGLE = (
 )  # fmt: skip
 CROSSED_SHARE, LONG_SHARE = 0.42, 0.06
 JOINTS = (", and ", ". ", ", then ", " and ", ". Also, ", ", but first ", "; ", ", or ")
-DECLINED = 8000
 
 
 def crossed(rng: Random) -> str:
@@ -62,9 +61,3 @@ def picked(rng: Random) -> str:
 def decline(rng: Random) -> str:
     """One request that is beyond this model, as people type it: most are about names or files, a few are long."""
     return spoken(rng, picked(rng))
-
-
-def declined() -> tuple[str, ...]:
-    """Many draws of `decline`, always the same ones."""
-    rng = Random(0)
-    return tuple(decline(rng) for _ in range(DECLINED))

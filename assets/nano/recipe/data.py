@@ -11,13 +11,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import framed
 from answers import LISTS, Edit, Span, copied, documenting, edited, looking, renaming, whole
 from chatter import TALK, decline
-from questions import AGAIN, TALK_ANSWERS, TOOL, TRAINED, Skill
+from questions import AGAIN, HELD_OUT_BARE, TALK_ANSWERS, TOOL, TRAINED, Skill
 from results import Found, Source, mistyped
 from spoken import spoken
 from tokenizer import ASSISTANT, END_ASSISTANT, END_THINK, END_TOOL_CALL, EOS_ID, TOOL_CALL
 from tokenizers import Tokenizer
+from wording import bare
 
 GENERATION_PROMPT = f"{ASSISTANT}\n{END_THINK}"
 FIXED, FIRST, COPY, FIRST_COPY = 0.25, 4.0, 1.0, 4.0
@@ -32,6 +34,12 @@ SKILL_SHARES = {
 AGAIN_SHARE = 0.45  # of later turns, ask about the same name by a pronoun
 DOTTED_SHARE = 0.05  # of names are asked for as `Class.method`
 STRANGE_SHARE = 0.2  # of questions have one or two words that do not belong there: not all that is unknown is a name
+FRAMED = {
+    Skill.WHERE: 0.25, Skill.TAKES: 0.25, Skill.USES: 0.3, Skill.TESTS: 0.3, Skill.OUTLINE: 0.25, Skill.RENAME: 0.5,
+    Skill.DOCSTRING: 0.25,
+}  # fmt: skip
+"""Shares of questions that are put together from parts."""
+BEYOND_SHARE = 0.12  # of requests beyond this model are so, too
 TYPO_SHARE = 0.18  # of questions have a typing error in one of their words
 FAILED_SHARE = 0.2  # of edits are refused
 CALL_ONLY_SHARE = 0.5  # of chats end with the first call: what to call is harder to learn than what to say then
@@ -95,9 +103,19 @@ class Generator:
         wording = " ".join(words)
         return mistyped(self.rng, wording) if self.rng.random() < TYPO_SHARE else wording
 
-    def wording(self, wordings: Sequence[str]) -> str:
-        """One of the wordings, as people type it."""
-        return self.roughened(spoken(self.rng, self.rng.choice(wordings)))
+    def wording(self, skill: Skill, *, again: bool) -> str:
+        """A wording for the skill, as people type it."""
+        while bare(chosen := self.chosen(skill, again=again)) in HELD_OUT_BARE:
+            pass
+        return self.roughened(spoken(self.rng, chosen))
+
+    def chosen(self, skill: Skill, *, again: bool) -> str:
+        """A wording from the tables, or put together from parts."""
+        if again or self.rng.random() > FRAMED[skill]:
+            return self.rng.choice((AGAIN if again else TRAINED)[skill])
+        if skill is Skill.RENAME:
+            return framed.rename(self.rng)
+        return framed.lookup(self.rng, skill.name.lower())
 
     def first_line(self) -> str:
         """The app's line about the folder before the first question."""
@@ -110,7 +128,10 @@ class Generator:
     def talk(self) -> tuple[str, str]:
         """A question that is no look-up, and what to say."""
         kind = self.rng.choices(list(TALK), [1, 1, 1, 1, 1, 9])[0]
-        wording = decline(self.rng) if kind == "other" else spoken(self.rng, self.rng.choice(TALK[kind]))
+        if kind == "other":
+            wording = framed.beyond(self.rng) if self.rng.random() < BEYOND_SHARE else decline(self.rng)
+        else:
+            wording = spoken(self.rng, self.rng.choice(TALK[kind]))
         wording = self.roughened(wording)
         for place in ("{n}", "{m}", "{f}"):
             while place in wording:
@@ -139,7 +160,7 @@ class Generator:
             chat.plain(f"<user>\n{opening}{question}\n</user>\n{GENERATION_PROMPT}")
             say_answer(chat, [Span(said)])
             return before
-        wording = self.wording(AGAIN[skill] if again else TRAINED[skill])
+        wording = self.wording(skill, again=again)
         if skill is Skill.RENAME:
             return self.rename(chat, opening, wording, before if again else "")
         if skill is Skill.OUTLINE:

@@ -14,6 +14,7 @@ import wordings_asked as asked
 import wordings_edits as edits
 import wordings_held_out as held_out
 import wordings_lookups as lookups
+from wording import bare
 
 
 class Skill(Enum):
@@ -70,6 +71,9 @@ AGAIN_HELD_OUT = {
     Skill.DOCSTRING: held_out.AGAIN_DOCSTRING,
     Skill.RENAME: held_out.AGAIN_RENAME,
 }
+HELD_OUT_BARE = frozenset(
+    bare(wording) for table in (HELD_OUT, AGAIN_HELD_OUT) for texts in table.values() for wording in texts
+)
 
 ABOUT = "I am Laguna Nano, the tiny demo model that ships with this app."
 REAL_WORK = "For real work, press F8 to download Laguna itself."
@@ -90,7 +94,7 @@ def all_prose() -> str:
     """Every sentence of this file once, for the tokenizer's merges."""
     from chatter import TALK
 
-    questions = [text for table in (TRAINED, HELD_OUT) for texts in table.values() for text in texts]
+    questions = [text for texts in TRAINED.values() for text in texts]
     talk = [text for texts in TALK.values() for text in texts]
     said = [
         *TALK_ANSWERS.values(),

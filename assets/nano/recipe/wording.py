@@ -6,6 +6,8 @@ quotes.
 
 from __future__ import annotations
 
+import re
+
 
 def wordings(text: str) -> tuple[str, ...]:
     """One wording a line."""
@@ -15,3 +17,8 @@ def wordings(text: str) -> tuple[str, ...]:
 def paragraphs(text: str) -> tuple[str, ...]:
     """One wording a paragraph: its lines are joined."""
     return tuple(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+
+def bare(text: str) -> str:
+    """The words and places of a wording alone: two that differ in case or punctuation only are the same."""
+    return " ".join(re.findall(r"[\w{}]+", text)).casefold()

@@ -70,6 +70,77 @@ WHERE = wordings("""
     which source file is it in?
     where would I find it?
     let me look at it
+    I lost track of it.
+    But where does it live?
+    Which file do I open to see it?
+    Before I touch it, where is it?
+    I want to edit it; which file do I open?
+    If I wanted to read it, where would I look?
+    so which file would that be?
+    so where is it
+    Fine, and in which module?
+    and which module is that from?
+    in which directory?
+    on which line does it start?
+    which line does that begin on?
+    from which line on?
+    pinpoint it
+    spot it for me
+    grep for its definition
+    retrieve its definition
+    trace it to its definition
+    print its path
+    print file and line of it
+    dump its location
+    report its position
+    reveal its location
+    chase it down
+    where is it now?
+    where was that again?
+    remind me where it is
+    no idea where it is
+    I cannot find it
+    I can't see it anywhere, which file?
+    it must be defined somewhere, no?
+    isn't it defined somewhere?
+    it is in this project, isn't it? Where?
+    from where can I import it?
+    where do I import that from?
+    how do I import it, from which module?
+    how do I get to it?
+    how do I find it?
+    any idea where that is?
+    do you know its file?
+    would you mind showing me where it is defined?
+    May I know where it is?
+    kindly point me to it
+    which file should I edit to change it?
+    who defines it?
+    what is the name of its file?
+    the module?
+    the line?
+    the location?
+    path?
+    line number?
+    file and line please
+    its source?
+    its home?
+    the place where it is defined
+    the file that has it
+    lead me there
+    bring me there
+    I need the place, file and line
+    I want to set a breakpoint there, which line is it?
+    only the file name please
+    and which source file holds it?
+    Ok, and where does it live?
+    Which corner of the code base is that in?
+    and the file it is in?
+    Let me see where that is defined.
+    So where did they put it?
+    Right. Its location, please.
+    and on what line is it?
+    steer me to it
 """)
 
 TAKES = wordings("""
@@ -140,6 +211,88 @@ TAKES = wordings("""
     what can I feed to it?
     how does one call it?
     let me see its arguments
+    Before I call it, which arguments does it want?
+    I am about to call it; what goes in?
+    If I call it, what do I get back?
+    when I call it, what must I supply?
+    and once it is done, what type comes out?
+    what goes into it?
+    what goes in, what comes out?
+    what do I hand in?
+    and what do I hand over to it
+    what has to be supplied?
+    what may I pass?
+    shall I pass anything to it?
+    must I pass every argument?
+    with which arguments?
+    with how many arguments do I call it?
+    and how many of its arguments are optional?
+    in which order do its arguments come?
+    what is the first parameter of it
+    what's its second argument?
+    what are the defaults of its arguments?
+    has it any default arguments?
+    does it return anything?
+    doesn't it return something?
+    it returns a list, doesn't it?
+    it takes one argument, right?
+    it takes what?
+    it returns what?
+    it gives back what?
+    it yields which type?
+    what does it give back
+    what does it produce, which type?
+    what type does that have as a result?
+    is there a return type on it?
+    can I call it without arguments?
+    can it be called with keywords?
+    does it accept keyword arguments
+    does that take a path or a string?
+    are its parameters typed?
+    are all of its arguments required?
+    enumerate its parameters
+    itemise its arguments
+    print its signature
+    dump its parameter list
+    spell out its signature
+    sum up its parameters
+    collect its argument names
+    remind me of its signature
+    remind me what it returns
+    retrieve the signature of it
+    check its signature
+    I keep forgetting its parameters.
+    I have no idea what to pass to it
+    not sure what it expects
+    no idea what it returns
+    I was wondering what it takes
+    would you mind showing its signature?
+    May I know its parameters?
+    kindly list its inputs
+    what does its signature look like?
+    how does its signature look?
+    how must I call it?
+    how is that one called, with what?
+    signature?
+    parameters?
+    arguments?
+    args
+    return type?
+    its inputs?
+    its type hints?
+    inputs and result type?
+    its def line please
+    just the signature
+    ok, and its signature?
+    what do I hand to it?
+    and which inputs are required?
+    Remind me what it takes.
+    What kind of value does it return?
+    Let me see its parameter list.
+    and with which arguments should I call that?
+    so what would it like to be given
+    And its args?
+    does it want any arguments?
 """)
 
 USES = wordings("""
@@ -212,6 +365,102 @@ USES = wordings("""
     is anyone using that?
     and who needs it?
     by whom is it called?
+    Before I change it, who calls it?
+    I am about to change it; which code depends on it?
+    Suppose I delete it - who breaks?
+    If it went away, who would notice?
+    if I rename it, which places do I have to adapt?
+    if I change it, what else is affected?
+    when I change it, which callers must follow?
+    I think nobody uses it.
+    I bet nobody calls it
+    I doubt anyone needs it, who does?
+    nobody calls it, right?
+    it is not used, is it?
+    it is used a lot, isn't it? Where?
+    it looks unused to me
+    it seems to have no callers
+    it gets called from where?
+    it is used by whom?
+    it has how many callers?
+    how many callers does it have?
+    how many places use that?
+    how often is it used, and where?
+    how many files import it?
+    isn't it used anywhere?
+    isn't anybody calling that?
+    doesn't anything use it?
+    does nobody call it?
+    does nothing depend on that?
+    do other modules depend on it?
+    do we call that anywhere?
+    is there at least one caller?
+    is there any code that calls it?
+    are there any callers?
+    are there any uses of that left?
+    has anyone ever used it?
+    can anyone still be calling it?
+    might something depend on it?
+    enumerate its callers
+    itemise its call sites
+    print all its callers
+    dump the references to it
+    trace the calls to it
+    collect the places where it is used
+    gather its usages
+    grep for its uses
+    grep the callers
+    spot its callers
+    chase down its callers
+    count its callers and show them
+    retrieve its references
+    check whether it is used
+    check if anyone calls that
+    who else calls it?
+    who invokes it?
+    who references that?
+    who imports it?
+    who consumes it?
+    who would miss it?
+    what invokes it
+    what code needs it?
+    what refers to that?
+    which classes use it?
+    which lines call it
+    where is it invoked?
+    where is it imported?
+    where else is it used
+    where does it get called
+    from which functions is it called?
+    in which places is it used?
+    by how many functions is it used?
+    I was wondering who uses it
+    I wonder if it is used
+    no idea who calls it
+    would you mind listing its callers?
+    May I know who is using it?
+    kindly list its usages
+    remind me who calls it
+    callers?
+    usages?
+    call sites?
+    references please
+    its users?
+    its clients?
+    its consumers
+    any callers?
+    anyone using it?
+    used anywhere?
+    Any callers of it?
+    and which places call it?
+    who might be relying upon it?
+    the functions calling it?
+    Is that still being used somewhere?
+    and where does it get called
+    Which parts of the project rely on it?
+    how many callers does it have and where?
+    Let me see its usages.
+    does it get called at all?
 """)
 
 TESTS = wordings("""
@@ -280,6 +529,108 @@ TESTS = wordings("""
     its test cases?
     get its tests
     let me see which tests cover it
+    Before I change it, which tests are there?
+    I am about to change it; which tests watch over it?
+    Suppose I break it - which tests go red?
+    If I break it, which tests tell me?
+    if it changed, which tests would notice?
+    when it breaks, which tests fail?
+    I bet nobody tests it.
+    I bet there is no test for that
+    I doubt it has tests
+    I doubt that anyone tests it
+    I think it is not tested
+    I suspect it is untested
+    I hope it is tested
+    I see no tests for it
+    I cannot find its tests
+    no idea which tests cover it
+    no idea if it is tested
+    not sure whether it has tests
+    it is tested, isn't it?
+    it has tests, right? Which?
+    it isn't tested, is it?
+    it has no tests, has it?
+    it must be tested somewhere
+    it is covered by which tests?
+    it looks untested
+    it has how many tests?
+    how many tests cover it?
+    how many tests does that have?
+    by which tests is it covered?
+    in which test file is it tested?
+    in which tests does it appear?
+    isn't it tested?
+    isn't there a test for it?
+    aren't there any tests for that?
+    doesn't it have a test?
+    don't we test that?
+    does nobody test it?
+    does the test suite exercise it?
+    does at least one test use it?
+    is there at least one test of it?
+    is there not a single test for it?
+    is there a unit test for that?
+    are there many tests of it, and which?
+    do we check it in the test suite?
+    have you seen any tests for it?
+    could there be a test for it?
+    enumerate its tests
+    itemise its test cases
+    print the tests that cover it
+    dump the list of its tests
+    trace which tests reach it
+    collect its tests
+    gather all tests that touch it
+    grep the tests for it
+    spot the tests that check it
+    chase down its tests
+    retrieve its tests
+    pinpoint the tests that verify it
+    identify the tests that exercise it
+    name its tests
+    sum up which tests cover it
+    check whether it is tested
+    check if a test covers that
+    which tests exercise it?
+    which tests verify it?
+    which tests validate that
+    which tests check it?
+    which tests hit it
+    which test file covers it?
+    which test functions call it?
+    what test covers it
+    what verifies it in the tests?
+    who verifies it in the test suite?
+    where is the test for it?
+    where in the tests is it used?
+    where's that tested?
+    I was wondering if it is tested
+    I wonder which tests cover it
+    would you mind listing its tests?
+    May I know its test cases?
+    kindly list the tests for it
+    remind me which tests cover it
+    point me to its tests
+    take me to its tests
+    tested?
+    any tests?
+    tests?
+    test cases?
+    unit tests for it?
+    its unit tests
+    its test file?
+    its coverage in the tests?
+    Do we have tests for it?
+    Any tests for that?
+    and has anybody tested it?
+    Which of the tests go through it?
+    Let me see its tests.
+    so, which tests involve it?
+    Was it ever tested?
+    and the test code for it?
+    which tests would notice if it broke?
+    Got tests for it?
 """)
 
 DOCSTRING = wordings("""
@@ -350,6 +701,16 @@ DOCSTRING = wordings("""
     {t} is its docstring
     take {t} as its docstring
     let it say {t} in its docstring
+    Supply a docstring for it.
+    It lacks a docstring.
+    how about a docstring for it?
+    fill in its missing docstring
+    Would you mind adding a docstring to that?
+    provide it with a docstring, please
+    it deserves a docstring
+    Ok, attach the docstring {t} to it.
+    let its docstring read {t}
+    and {t} as its docstring, please
 """)
 
 RENAME = wordings("""
@@ -408,4 +769,14 @@ RENAME = wordings("""
     rename it, the new name is {m}, the file is {f}
     its new name in {f} is {m}
     could it be renamed to {m} in {f}?
+    In {f} I'd prefer {m} as its name.
+    swap it for {m} in {f}
+    Ok, substitute {m} for it in {f}.
+    {m} is a better name, so rename it in {f}
+    let it go by the name {m} in {f}
+    file {f}: it becomes {m}
+    Could it be called {m} in {f}, please?
+    switch its name over to {m} in {f}
+    in {f} it ought to be {m}
+    do me a favour and rename it in {f}, the new name is {m}
 """)

@@ -173,6 +173,24 @@ RENAME = wordings("""
     what is called {n} in {f} should be {m}
     could {n} be renamed to {m} in {f}?
     can {n} in {f} be called {m}?
+    In {f} I'd prefer {m} over {n}.
+    in {f} trade {n} for {m}
+    Within {f}, substitute {m} for {n}.
+    please let {n} go by the name {m} in {f}
+    {m} sounds better than {n}, please rename it in {f}
+    In the module {f}, every {n} has to become {m}.
+    rename: {n} to {m}, file {f}
+    Have {n} renamed to {m} throughout {f}, would you?
+    Job for {f}: every {n} has to be called {m}
+    do me a favour and rename {n} in {f}, the new name is {m}
+    {n} in {f} ought to read {m}
+    move from the name {n} to the name {m} in {f}
+    Could {n} be called {m} in {f}, please?
+    Mind changing {n} to {m} in {f}?
+    what I call {n} in {f} should from now on be {m}
+    Replace the identifier {n} throughout {f}: it is {m} now.
+    whenever {f} says {n} it should say {m}
+    s/{n}/{m}/ in {f}
 """)
 
 DOCSTRING = wordings("""
@@ -343,4 +361,186 @@ DOCSTRING = wordings("""
     under {n} add the docstring {t}
     in {n}, add the docstring {t}
     let {n} say {t} in its docstring
+    kindly furnish {n} with a docstring
+    {n} lacks a docstring
+    {n} lacks its docstring, do add one
+    {n} deserves a docstring
+    {n} cries out for a docstring
+    {n} has gone too long without a docstring
+    {n} is crying for docs, give it a docstring
+    {n} looks naked without a docstring
+    {n} stands there with no docstring at all
+    {n} ought to carry a docstring
+    {n} is supposed to have a docstring but has none
+    {n} would profit from a docstring
+    {n} would benefit from a one-line docstring
+    {n} would be nicer with a docstring
+    {n} -- docstring missing
+    {n} - add doc string pls
+    {n} = no docstring. add.
+    {n} no docstring, fix that
+    {n}? no docstring. Add it.
+    {n} please docstring
+    {n} needs docs in its body, a docstring I mean
+    {n} is new and has no docstring yet
+    docstring missing on {n}
+    docstring absent in {n}, add
+    docstring wanted: {n}
+    docstring needed at {n}
+    docstring, {n}, now
+    docstring onto {n}
+    docstring pls {n}
+    one docstring for {n}, thank you
+    a brief docstring on {n}, if you would
+    a docstring is missing in {n}
+    a docstring ought to go into {n}
+    a docstring for {n} is what I need
+    missing docstring in {n}
+    missing docstring: {n}
+    no docstring in {n} yet
+    no docstring at {n}, can you put one there
+    D103 Missing docstring in public function {n}
+    pydocstyle complains that {n} has no docstring
+    ruff says {n} misses a docstring, please add
+    the reviewer asked for a docstring in {n}
+    my reviewer insists that {n} gets a docstring
+    our style guide demands a docstring on {n}
+    CI is red because {n} lacks a docstring, add it
+    compose a docstring for {n}
+    draft a docstring for {n}
+    formulate a docstring for {n}
+    come up with a docstring for {n}
+    think of a docstring for {n} and add it
+    invent a docstring for {n}
+    generate docstring for {n}
+    generate a docstring for {n}
+    produce a docstring for {n}
+    prepare a docstring for {n}
+    author a docstring for {n}
+    craft a concise docstring for {n}
+    stick a docstring in {n}
+    drop a docstring into {n}
+    slap a docstring on {n}
+    pop a docstring in {n}
+    throw a docstring at {n}
+    place a docstring beneath {n}
+    place docstring in {n}
+    append a docstring to {n}
+    tack a docstring on to {n}
+    bestow a docstring upon {n}
+    grant {n} a docstring
+    endow {n} with a docstring
+    enrich {n} with a docstring
+    extend {n} with a docstring
+    decorate {n} with a little docstring
+    complete {n} with a docstring
+    annotate {n} with a docstring
+    adorn {n} with a docstring
+    get {n} a docstring
+    get a docstring into {n}
+    see to it that {n} gets a docstring
+    ensure {n} carries a docstring
+    docstringify {n}
+    do the docstring for {n}
+    do the docs of {n}, one docstring is enough
+    take care of the missing docstring of {n}
+    sort out the missing docstring on {n}
+    time to document {n}
+    it is time that somebody documents {n}
+    somebody should document {n}
+    {n} ought to be documented
+    {n} wants documenting
+    I'd be happy if {n} had a docstring
+    I wish {n} had a docstring
+    I miss a docstring in {n}
+    how about giving {n} a docstring?
+    may I have a docstring on {n}?
+    might you add a docstring to {n}
+    shall we add a docstring to {n}? yes, do it
+    when you have a second: docstring for {n}
+    before we merge, {n} must get its docstring
+    next job: a docstring for {n}
+    todo: docstring of {n}
+    quick one, docstring for {n}
+    Good morning, could you put a docstring on {n}?
+    hey can u add docstring 2 {n}
+    plz add docstring {n}
+    pls write docstring to {n}
+    you must to add docstring in {n}
+    me need docstring for function {n}
+    add at {n} a docstring
+    to {n}, add a docstring
+    to {n} please add a docstring
+    for {n} a docstring, please
+    for {n} write a docstring
+    into {n} goes a docstring
+    inside {n} there should be a docstring, add it
+    on {n} I want a docstring
+    with {n}, the docstring is missing, so add it
+    add a triple quoted docstring to {n}
+    add a single sentence docstring to {n}
+    add the usual docstring to {n}
+    {t} -> docstring of {n}
+    {t} as docstring for {n}
+    {t}: this goes into the docstring of {n}
+    {t} belongs in the docstring of {n}
+    {t} would make a good docstring for {n}
+    {t} is what the docstring of {n} must say
+    {t}, please add that as the docstring of {n}
+    {t}. Make it the docstring of {n}.
+    {t} please, as a docstring on {n}
+    {t} shall become the docstring of {n}
+    {n} lacks a docstring, make it {t}
+    {n} has no docstring, use {t}
+    {n} is undocumented. Its docstring should read {t}
+    {n} must be documented as {t}
+    {n} shall carry the docstring {t}
+    {n} wants the docstring {t}, please
+    {n} could do with the docstring {t}
+    attach {t} as docstring to {n}
+    attach the docstring {t} to {n}
+    append {t} to {n} as docstring
+    assign {t} as the docstring of {n}
+    docstring {t} for {n}
+    docstring {t} -> {n}
+    docstring = {t}, function = {n}
+    docstring of {n} := {t}
+    describe {n} as {t} in its docstring
+    document {n} by saying {t}
+    document {n} like this: {t}
+    drop {t} into {n} as the docstring
+    enter {t} as docstring of {n}
+    fill the docstring of {n} with {t}
+    for {n}, the docstring is {t}
+    furnish {n} with the docstring {t}
+    I'd like {n} to have {t} for a docstring
+    I want {t} written as the docstring of {n}
+    I wrote a docstring for {n}, it is {t}, put it in
+    insert {t} as a docstring below {n}
+    kindly let the docstring of {n} be {t}
+    make {t} the docstring of {n}
+    my text for the docstring of {n}: {t}
+    paste {t} into the docstring of {n}
+    place the text {t} in {n} as docstring
+    stick {t} in {n} as a docstring
+    the text {t} should stand in the docstring of {n}
+    with {t} as its docstring, {n} would be clear, so add it
+    text: {t}, target: {n}, add as docstring
+    There's no docstring on {n}, can you fix that?
+    {n} lacks its docstring.
+    Supply a docstring for {n}.
+    provide {n} with a docstring
+    How about a docstring for {n}?
+    Equip {n} with a docstring, please.
+    Would you mind adding a docstring to {n}?
+    stick a docstring on {n}
+    Get the docstring of {n} written, please.
+    let {n} have a docstring
+    Nobody wrote a docstring for {n}. Do it.
+    Time to document {n} with a docstring.
+    all that {n} is missing is a docstring
+    Let the docstring of {n} read {t}.
+    {t} would be a good docstring for {n}, add it
+    Under the def of {n}, put the docstring {t}
+    {t} - that goes into {n} as its docstring
 """)

@@ -1,231 +1,215 @@
-"""Wordings of every skill that are never trained on: other words or another build than any trained one."""
+"""Wordings of every skill that are never trained on, written without sight of those that are."""
 
 from __future__ import annotations
 
 from wording import wordings
 
 WHERE = wordings("""
-    Hey, which file has the definition of {n}?
-    where does {n} reside
-    Which corner of the code base is {n} in?
-    Any idea where {n} is hiding?
-    Of all these files, which one defines {n}?
-    Sniff out {n} for me.
-    steer me to {n}
-    I can't seem to find {n} anywhere.
-    Where did whoever wrote {n} put it?
-    Name the file in which I can read {n}.
-    I keep reading about {n}, so where is its definition?
-    Might I see the definition of {n}?
-    Got to look at {n} - which file is that?
-    where on earth is {n}
-    Which file should I open if I want to see {n}?
-    Remind me where {n} is located.
-    the place where {n} is defined?
-    {n} is in what module?
+    which file has {n} in it, and on what line
+    Can you point me to the definition of {n}?
+    I'm looking for {n}, where does it live?
+    {n} - which file and line?
+    Show me where {n} is declared.
+    whereabouts in the repo is {n}
+    go to definition of {n}
+    In which module do we define {n}?
+    can't find {n} anywhere, which file is it in?
+    Give me the path and line number for {n}
+    locate the definition of {n} please
+    What file should I open to see {n}?
+    Where do I find {n} in this codebase?
+    on which line does {n} start?
+    {n} is defined where exactly
+    Do you know where {n} comes from? I need the file.
+    what's the location of {n}
+    Tell me the file and line number where {n} is introduced.
+    where did we put {n}
+    hey, where's {n}?
+    Which source file contains the definition of {n}?
+    I want to jump to {n}, file and line?
 """)
 
 TAKES = wordings("""
-    May I have the signature of {n}?
-    How long is the list of arguments of {n}?
-    What has to go into a call of {n}?
-    With which arguments is {n} supposed to be called?
-    Read me the parameter list of {n}.
-    Remind me what arguments {n} wants.
-    Before I call {n}, what are its arguments?
-    Can I call {n} without arguments?
-    Spell out the signature of {n}
-    If I call {n}, which type do I get?
-    I'm about to call {n}. Which arguments?
-    Type of the value returned by {n}?
-    {n}(...) - what goes between the brackets?
-    what would {n} like to be given?
-    Which inputs are required by {n}?
-    what do i feed into {n}
-    Say I call {n}, what will it give me?
-    the args {n} takes?
+    Which parameters do I have to pass to {n}?
+    show me the signature for {n}
+    how do I call {n}, what are its args
+    What's the return type of {n}?
+    does {n} accept any keyword arguments?
+    I forgot what {n} expects as input
+    Tell me what {n} takes and what it gives back.
+    what are the default values of the arguments of {n}
+    How many arguments does {n} have?
+    what do i need to pass into {n}
+    Could you print the full signature of {n}?
+    inputs and outputs of {n} please
+    which args are optional in {n}?
+    What type of value comes back from {n}?
+    give me the argument list for {n}
+    {n}: which parameters, and in what order?
+    What is the calling signature of {n}
+    remind me of the arguments for {n}
+    Need the parameter names and the return type of {n}.
 """)
 
 USES = wordings("""
-    Which places call {n}?
-    Where in the code is {n} used?
-    Any callers of {n}?
-    Which parts of the project rely on {n}?
-    Who might be relying upon {n}?
-    Make me a list of all that call {n}.
-    the functions calling {n}
-    Every line with a call to {n}, please.
-    I'd like a list of whoever calls {n}.
-    From which functions do we reach {n}?
-    Is there anybody left who uses {n}?
-    What else would change if I changed {n}? Show its callers.
-    where does {n} get called
-    I believe {n} is no longer called, or is it?
-    how many callers does {n} have and where?
-    Round up the callers of {n}.
-    {n} gets used in which files?
-    May I see the usages of {n}
+    list every call site of {n}
+    Which functions depend on {n}?
+    What other code calls {n}?
+    Show me all the places that use {n}.
+    find usages {n}
+    From where do we call {n}?
+    who is using {n} in this project
+    Is anyone still calling {n} or can it go?
+    Give me the callers of {n}, please.
+    what would be affected if I changed {n}, i.e. who calls it?
+    In which files is {n} referenced?
+    all the callers of {n}
+    how many places is {n} called from
+    Which parts of the code make use of {n}?
+    does anything reference {n}
+    I need to know everywhere {n} gets invoked
+    Where else does {n} show up in the code?
+    {n} is called by what?
 """)
 
 TESTS = wordings("""
-    So {n} has how many tests, and which?
-    Which of the tests go through {n}?
-    Did whoever wrote {n} also write tests for it?
-    How well is {n} tested? List the tests.
-    name the tests that deal with {n}
-    May I see the tests around {n}?
-    What do we have in the way of tests for {n}?
-    Enumerate whatever tests {n}
-    I hope there are tests for {n}?
-    Round up the tests of {n}.
-    I wonder which tests involve {n}.
-    is there test code for {n} somewhere?
-    Which tests would notice if {n} broke?
-    Was there ever a test for {n}?
-    {n} has tests, right? Which ones?
-    I am looking for a test with {n} in it
-    which specs or tests mention {n}
-    Got tests for {n}?
+    what tests exercise {n}
+    Do we have any tests for {n}?
+    Which test should I run after changing {n}?
+    show me the test cases that touch {n}
+    I changed {n}, what tests hit it?
+    is there a unit test for {n}
+    Find the tests that call {n}.
+    What is the test coverage of {n}, which tests are there?
+    which of our tests go through {n}
+    Has {n} got any existing tests?
+    name the tests that check {n}
+    Are there existing tests that use {n}?
+    what test functions cover {n}
+    {n} - covered by which tests?
+    Tell me which tests verify the behaviour of {n}
+    If {n} breaks, which tests would catch it?
+    any test exercising {n} already?
+    Which test files have something about {n}?
+    Give me all tests related to {n}
 """)
 
 OUTLINE = wordings("""
-    What things are in {f}?
-    What do we have in {f}?
-    Walk me through the contents of {f}.
-    Which top-level names live in {f}?
-    May I see what {f} consists of?
-    Which classes would I meet in {f}?
-    What would I see if I opened {f}?
-    recite the functions of {f}
-    Break {f} down into its functions and classes.
-    a list of what {f} has to offer
-    Which useful functions might {f} have?
-    what all did they cram into {f}
-    Picture {f} as a list of its functions.
-    Brief me on what {f} contains.
-    which declarations does {f} hold?
-    what kind of functions live in {f}?
-    flip {f} open for me
-    Got {f} here - what's in there?
+    Which classes and functions does {f} define?
+    Can you list everything defined in {f}?
+    I've never opened {f}, what is in there?
+    Tell me what functions I can find in {f}.
+    table of contents for {f}
+    What are the top-level definitions of {f}?
+    show symbols in {f}
+    Quick summary of the contents of {f}?
+    what methods and classes live in {f}
+    Walk me through what {f} has, just names of classes and functions.
+    Could I get a list of all the defs in {f}
+    Print the outline for the file {f}
+    what stuff is defined in {f}?
+    Does {f} have any classes, and which functions?
 """)
 
 RENAME = wordings("""
-    In {f} I'd prefer {m} over {n}.
-    in {f} trade {n} for {m}
-    Within {f}, substitute {m} for {n}.
-    please let {n} go by the name {m} in {f}
-    {m} sounds better than {n}, please rename it in {f}
-    In the module {f}, every {n} has to become {m}.
-    rename: {n} to {m}, file {f}
-    Have {n} renamed to {m} throughout {f}, would you?
-    Job for {f}: every {n} has to be called {m}
-    do me a favour and rename {n} in {f}, the new name is {m}
-    {n} in {f} ought to read {m}
-    move from the name {n} to the name {m} in {f}
-    Could {n} be called {m} in {f}, please?
-    Mind changing {n} to {m} in {f}?
-    what I call {n} in {f} should from now on be {m}
-    Replace the identifier {n} throughout {f}: it is {m} now.
-    whenever {f} says {n} it should say {m}
-    s/{n}/{m}/ in {f}
+    please change the name of {n} to {m} in {f}
+    {f}: rename {n} -> {m}
+    call {n} {m} instead in {f}
+    I'd like {n} in {f} to be called {m}
+    In {f} there's a {n}, it should be named {m}.
+    {n} from {f} should be renamed {m}
+    Give {n} in {f} the new name {m}
+    {m} is a better name for {n} in {f}, please rename
+    could you make it {m} instead of {n} in {f}
+    Rename {n}, which is in {f}, to {m}.
+    let's rename {n} to {m}, file is {f}
+    I want to use {m} as the new name for {n} in {f}
+    new name for {n} in {f}: {m}
+    For the file {f}, do a rename from {n} to {m}.
+    the name {n} in {f} is bad, make it {m}
+    rename to {m} the thing called {n} in {f}
+    Would you rename {n} as {m} inside {f}?
+    do a rename in {f}, old name {n}, new name {m}
+    please have {n} renamed to {m} throughout {f}
 """)
 
 DOCSTRING = wordings("""
-    There's no docstring on {n}, can you fix that?
-    {n} lacks its docstring.
-    Supply a docstring for {n}.
-    provide {n} with a docstring
-    {n} deserves a docstring
-    How about a docstring for {n}?
-    Equip {n} with a docstring, please.
-    Would you mind adding a docstring to {n}?
-    stick a docstring on {n}
-    Get the docstring of {n} written, please.
-    let {n} have a docstring
-    Nobody wrote a docstring for {n}. Do it.
-    Time to document {n} with a docstring.
-    all that {n} is missing is a docstring
-    attach the docstring {t} to {n}
-    Let the docstring of {n} read {t}.
-    {t} would be a good docstring for {n}, add it
-    Under the def of {n}, put the docstring {t}
-    {t} - that goes into {n} as its docstring
+    please add docs to {n}, just a docstring
+    could you add a short docstring to {n}?
+    {n} is missing its docstring, fill it in
+    add a docstring to {n} saying {t}
+    Would you write the missing docstring of {n}?
+    linter complains that {n} lacks a docstring, add it
+    make a one line docstring for {n}
+    In {n}, add a docstring that reads {t}
+    Let's give {n} a proper docstring
+    add docstring {n}
 """)
 
 AGAIN_WHERE = wordings("""
-    and which source file holds it?
-    Ok, and where does it live?
-    Which corner of the code base is that in?
-    and the file it is in?
-    Let me see where that is defined.
-    So where did they put it?
-    Right. Its location, please.
-    and on what line is it?
-    steer me to it
-    Remind me where it is.
+    and which file is it in
+    What line is that on?
+    show me where it's declared
+    Can you give me its file and line number?
+    ok and where do I find it?
+    location?
+    take me to its definition
+    in which module is that one defined
+    Where exactly is it in the repo?
 """)
 
 AGAIN_TAKES = wordings("""
-    ok, and its signature?
-    what do I hand to it?
-    and which inputs are required?
-    Remind me what it takes.
-    What kind of value does it return?
-    Let me see its parameter list.
-    and with which arguments should I call that?
-    so what would it like to be given
-    And its args?
-    does it want any arguments?
+    what arguments does it take?
+    Which parameters does it have?
+    ok how do I call it, what args
+    What do I have to pass to it?
+    does it have any optional arguments
+    what type does it give back?
+    and the params?
+    What's the return type of that one
 """)
 
 AGAIN_USES = wordings("""
-    Any callers of it?
-    and which places call it?
-    who might be relying upon it?
-    the functions calling it?
-    Is that still being used somewhere?
-    and where does it get called
-    Which parts of the project rely on it?
-    how many callers does it have and where?
-    Let me see its usages.
-    does it get called at all?
+    find all references to it
+    Is it called anywhere?
+    what else depends on it
+    list the places where it's used
+    from where is that called
+    does anything still use it?
 """)
 
 AGAIN_TESTS = wordings("""
-    Do we have tests for it?
-    Any tests for that?
-    and has anybody tested it?
-    Which of the tests go through it?
-    Let me see its tests.
-    so, which tests involve it?
-    Was it ever tested?
-    and the test code for it?
-    which tests would notice if it broke?
-    Got tests for it?
+    and what tests exercise that?
+    do we have any tests for it
+    Are there tests that touch it?
+    which test should I run for it
+    what about existing tests, does it have any?
+    list the tests that call it
+    any unit tests covering that one
+    Which tests would fail if it broke?
 """)
 
 AGAIN_DOCSTRING = wordings("""
-    Supply a docstring for it.
-    It lacks a docstring.
-    how about a docstring for it?
-    fill in its missing docstring
-    Would you mind adding a docstring to that?
-    provide it with a docstring, please
-    it deserves a docstring
-    Ok, attach the docstring {t} to it.
-    let its docstring read {t}
-    and {t} as its docstring, please
+    now write a docstring for it
+    Can you give it a docstring?
+    please document it with a docstring
+    it needs a docstring, add one
+    and add a docstring there
+    Add {t} to it as a docstring
+    put a short docstring on that one
+    Could you add the missing docstring to it?
+    use {t} as its docstring
 """)
 
 AGAIN_RENAME = wordings("""
-    In {f} I'd prefer {m} as its name.
-    swap it for {m} in {f}
-    Ok, substitute {m} for it in {f}.
-    {m} is a better name, so rename it in {f}
-    let it go by the name {m} in {f}
-    file {f}: it becomes {m}
-    Could it be called {m} in {f}, please?
-    switch its name over to {m} in {f}
-    in {f} it ought to be {m}
-    do me a favour and rename it in {f}, the new name is {m}
+    now rename that to {m} in {f}
+    In {f}, call it {m} instead
+    please change its name to {m} in {f}
+    Can you rename it in {f} to {m}?
+    ok, make its name {m} in {f}
+    it should be called {m}, rename it in {f}
+    I'd rather have it named {m} in {f}
+    give it the new name {m} in {f}
+    and then in {f} rename it {m}
+    Let's rename this one to {m}, only in {f}.
 """)
