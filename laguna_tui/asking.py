@@ -33,8 +33,7 @@ def terminal_approver() -> Approver | None:
 
 def diff_lines(proposal: Proposal) -> Iterator[str]:
     """What an edit would change, a line at a time, with nothing left in them that a terminal would obey."""
-    places = f"{proposal.places} place{'s' * (proposal.places > 1)}"
-    yield f"edit of {sanitize_line(proposal.path)} in {places}:"
+    yield f"edit of {sanitize_line(proposal.path)} in {proposal.counted}:"
     yield from (f"  {sanitize_line(line)}" for line in proposal.diff)
     if proposal.warning:
         yield sanitize_line(proposal.warning)

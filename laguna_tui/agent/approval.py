@@ -34,13 +34,3 @@ class Approver(Protocol):
             cancelled: asked now and then; once true, the turn is being stopped, and the answer is NO.
         """
         ...
-
-
-def never(proposal: Proposal, cancelled: Callable[[], bool]) -> Decision:
-    """An approver that declines every edit."""
-    return Decision.NO
-
-
-def always(proposal: Proposal, cancelled: Callable[[], bool]) -> Decision:
-    """An approver that agrees to every edit."""
-    return Decision.YES

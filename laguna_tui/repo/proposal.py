@@ -27,3 +27,8 @@ class Proposal:
     root: Path = field(repr=False)
     old: bytes = field(repr=False)
     new: bytes = field(repr=False)
+
+    @property
+    def counted(self) -> str:
+        """How many places, in words: `1 place`, `3 places`."""
+        return f"{self.places} place{'s' * (self.places > 1)}"

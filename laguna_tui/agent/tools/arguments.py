@@ -18,8 +18,8 @@ def check_names(arguments: Mapping[str, object], known: tuple[str, ...]) -> None
         raise ArgumentError(f"unknown argument {', '.join(unknown)}; use {', '.join(known)}")
 
 
-def text(arguments: Mapping[str, object], name: str, default: str | None = None) -> str:
-    """A text argument; without a default it is required and may not be blank.
+def text(arguments: Mapping[str, object], name: str, default: str | None = None, *, blank: bool = False) -> str:
+    """A text argument; without a default it is required, and may not be blank unless `blank` says so.
 
     Raises:
         ArgumentError: it is missing, blank or no text.
@@ -27,7 +27,7 @@ def text(arguments: Mapping[str, object], name: str, default: str | None = None)
     value = arguments.get(name, default)
     if not isinstance(value, str):
         raise ArgumentError(f"{name} is missing; call again with {name} as text")
-    if default is None and not value.strip():
+    if default is None and not blank and not value.strip():
         raise ArgumentError(f"{name} is empty; call again with {name} as text")
     return value
 
@@ -48,3 +48,17 @@ def line_number(arguments: Mapping[str, object], name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ArgumentError(f"{name} is not a line number; call again with a whole number from 1")
     return value
+
+
+def flag(arguments: Mapping[str, object], name: str) -> bool:
+    """A yes or no, which is no when it was not given. The words true and false in a text are taken as such.
+
+    Raises:
+        ArgumentError: it is neither.
+    """
+    value = arguments.get(name, False)
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
+    if value is not None and not isinstance(value, bool):
+        raise ArgumentError(f"{name} is neither true nor false; call again with one of them")
+    return bool(value)

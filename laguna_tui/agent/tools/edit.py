@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import platformdirs
 
 from laguna_engine.chat.messages import ToolSpec
-from laguna_tui.agent.tools.arguments import ArgumentError, check_names, text
+from laguna_tui.agent.tools.arguments import check_names, flag, text
 from laguna_tui.agent.tools.edits import Edits
 from laguna_tui.agent.tools.result import Answer, Steps
 from laguna_tui.repo.edits import EditError, Proposal, propose
@@ -46,28 +46,12 @@ class Edit:
         """
         check_names(arguments, ("path", "old", "new", "all"))
         self._edits.check()
-        path, old, new = text(arguments, "path"), _raw(arguments, "old"), _raw(arguments, "new")
-        proposal = propose(workspace, path, old, new, _flag(arguments, "all"), should_stop)
+        path = text(arguments, "path")
+        old, new = text(arguments, "old", blank=True), text(arguments, "new", blank=True)
+        proposal = propose(workspace, path, old, new, flag(arguments, "all"), should_stop)
         _check_owner(proposal)
         yield from self._edits.make(proposal, should_stop)
-        return Answer(f"Changed `{shown(proposal.path)}` in {proposal.places} place{'s' * (proposal.places > 1)}.")
-
-
-def _raw(arguments: Mapping[str, object], name: str) -> str:
-    """A text that may be empty or blank, but has to be given."""
-    value = arguments.get(name)
-    if not isinstance(value, str):
-        raise ArgumentError(f"{name} is missing; call again with {name} as text")
-    return value
-
-
-def _flag(arguments: Mapping[str, object], name: str) -> bool:
-    value = arguments.get(name, False)
-    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        return value.strip().lower() == "true"
-    if value is not None and not isinstance(value, bool):
-        raise ArgumentError(f"{name} is neither true nor false; call again with one of them")
-    return bool(value)
+        return Answer(f"Changed `{shown(proposal.path)}` in {proposal.counted}.")
 
 
 def _check_owner(proposal: Proposal) -> None:

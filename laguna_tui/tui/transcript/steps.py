@@ -97,9 +97,11 @@ class Called(Headed):
     def _summary(self) -> str:
         if self.output is None:
             return "running …"
-        if self.stopped or self.declined:
+        if self.stopped:
+            return "stopped"
+        if self.declined:
             # How long it took says only how long somebody thought.
-            return "stopped" if self.stopped else "declined"
+            return "declined"
         count = self.output.count("\n") + 1 if self.output else 0
         what = f"{count} line{'' if count == 1 else 's'}" if self.ok else "failed"
         return f"{what}  {self.seconds:.2f} s"

@@ -1,10 +1,11 @@
 """A turn in which the model edits: what is told when, and a conversation that is whole however the user decides."""
 
 import pytest
+from approvers import always, never
 from scripted_engine import ScriptedEngine, answer, call
 
 from laguna_engine.chat.template import Family
-from laguna_tui.agent.approval import Decision, EditMode, always, never
+from laguna_tui.agent.approval import Decision, EditMode
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools import Edits, Toolbox
 from laguna_tui.agent.tools.result import ResultStore

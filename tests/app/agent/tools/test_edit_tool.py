@@ -1,8 +1,9 @@
 """The edit tool: who decides, what the model is told, and what can be taken back."""
 
 import pytest
+from approvers import always, never
 
-from laguna_tui.agent.approval import Decision, EditMode, always, never
+from laguna_tui.agent.approval import Decision, EditMode
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.edits import Edits
 from laguna_tui.agent.tools.result import ResultStore
