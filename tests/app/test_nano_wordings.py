@@ -1,5 +1,6 @@
 """What Laguna Nano is asked in training: every wording can be filled, and none of them is kept for evaluation."""
 
+import sys
 from pathlib import Path
 from random import Random
 
