@@ -83,7 +83,10 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool ran. `output` is exactly what the model is given; `full_output` names the file with all of it."""
+    """A tool ran. `output` is exactly what the model is given; `full_output` names the file with all of it.
+
+    seconds: without those in which the user was asked about an edit.
+    """
 
     call_id: int
     name: str

@@ -95,6 +95,7 @@ class Turn:
         self._nudged = False
         self._unanswered: list[ToolCall | Malformed] = []
         self._made: list[EditDone] = []
+        self._waited = 0.0
 
     def run(self) -> Iterator[AgentEvent]:
         """Everything from the first generation to `TurnFinished`."""
@@ -166,13 +167,14 @@ class Turn:
         call_id = next(self._parts.call_ids)
         yield ToolStarted(call_id, call.name, call.arguments)
         begun = time.perf_counter()
+        self._waited = 0.0
         self._made.clear()
         objection = _TOO_MANY if too_many else self._guard.objection(call)
         result = failure(objection) if objection else (yield from self._result(call))
         self._answer(result.output, _label(call))
         # Not told before: whoever stops listening here must not leave a conversation that knows nothing of the edit.
         yield from self._made
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - begun - self._waited
         yield ToolFinished(call_id, call.name, result.output, result.ok, seconds, result.full_output)
 
     def _result(self, call: ToolCall) -> Generator[AgentEvent, None, ToolResult]:
@@ -189,13 +191,18 @@ class Turn:
     def _told(
         self, steps: Generator[EditProposed | EditDone, None, ToolResult]
     ) -> Generator[AgentEvent, None, ToolResult]:
-        """What a tool tells while it works; what it has made is put aside."""
+        """What a tool tells while it works; what it has made is put aside, and time that the user takes is counted."""
+        asked = False
         while True:
+            begun = time.perf_counter()
             try:
                 event = next(steps)
             except StopIteration as stop:
                 result: ToolResult = stop.value
                 return result
+            finally:
+                self._waited += asked * (time.perf_counter() - begun)
+            asked = isinstance(event, EditProposed) and event.asks
             if isinstance(event, EditDone):
                 self._made.append(event)
             else:

@@ -108,8 +108,13 @@ class LagunaApp(Shell):
 
     def _show(self) -> None:
         self.edit_desk.show()
-        ahead, asking = self._turns.reading_ahead, self.edit_desk.asking
-        self.status_bar.status = replace(self.status_bar.status, state=self._turns.state, ahead=ahead, asking=asking)
+        self.status_bar.status = replace(
+            self.status_bar.status,
+            state=self._turns.state,
+            ahead=self._turns.reading_ahead,
+            asking=self.edit_desk.asking,
+            unasked=self.edit_desk.unasked,
+        )
         if not self._turns.free:
             self.foresight.busy()
         self.rail.queued = tuple(sanitize_line(message) for message in self._turns.queued)

@@ -53,6 +53,7 @@ class Status:
     proof: Proving | None = None
     ahead: bool = False
     asking: bool = False
+    unasked: bool = False
 
     def told(self, event: object) -> "Status":
         """The status after an event."""
@@ -96,8 +97,12 @@ def status_parts(status: Status, width: int) -> list[Part]:
 def _rights(status: Status) -> list[list[Part]]:
     """The right side, from rich to poor."""
     between: Part = ("  ·  ", "$foreground 35%")
+    # Not left out before everything else is: whoever looks away must be able to see that files change unasked.
+    unasked: list[Part] = [("edits unasked", ASKING)] if status.unasked else []
+    dot: Part = (" · ", "$foreground 35%")
     mode: list[Part] = [(status.mode, MUTED)] if status.mode else []
-    near: list[Part] = [*mode, (" · ", "$foreground 35%")] if mode else []
+    mode = [*unasked, *([dot] if unasked and mode else []), *mode]
+    near: list[Part] = [*mode, dot] if mode else []
     short = [*near, (meter.share(status.used, status.size), MUTED)] if status.size else mode
     full = f"{meter.count(status.used)} / {meter.count(status.size)} ({meter.share(status.used, status.size)})"
     long = [*near, (full, MUTED)] if status.size else mode
@@ -105,7 +110,7 @@ def _rights(status: Status) -> list[list[Part]]:
     folder: list[Part] = [(status.folder, MUTED)]
     joined = [*model, *([between, *long] if long else [])]
     rich = [] if _progress(status) is not None else [[*folder, between, *joined]]
-    return [*rich, joined, long, short, []]
+    return [*rich, joined, long, short, unasked, []]
 
 
 def _width(parts: list[Part]) -> int:

@@ -358,6 +358,7 @@ class TestCommands:
             await pilot.press("enter")
             await until(pilot, lambda: told in screen(app))
             assert chat.edits is mode
+            await until(pilot, lambda: app.status_bar.status.unasked is (mode is EditMode.ALLOW))
 
     async def test_without_asking_an_edit_is_made_and_shown(self, project: Project) -> None:
         chat = session(project.rename())

@@ -49,6 +49,13 @@ def test_the_mode_is_there_in_any_width() -> None:
     assert "fast · 1,234 / 8,192" in text(replace(READY, mode="fast"), 80)
 
 
+def test_edits_without_a_question_are_said_in_any_width() -> None:
+    allowed = replace(READY, mode="fast", unasked=True)
+    assert "edits unasked · fast · 1,234 / 8,192" in text(allowed, 80)
+    assert "edits unasked" in text(allowed, 40)
+    assert text(allowed, 24).split() == "● ready edits unasked".split()
+
+
 def test_a_proof_shows_how_far_it_is() -> None:
     status = Status(State.BUSY, size=8192, rate=40.0).told(Proving(103, 412))
     assert "proving ━" in text(status, 80)

@@ -36,6 +36,11 @@ class EditDesk:
         """Whether the user is asked something."""
         return self._edit is not None
 
+    @property
+    def unasked(self) -> bool:
+        """Whether files are changed without a question."""
+        return self._session.edits is EditMode.ALLOW
+
     def show(self) -> None:
         """Ask what there is to ask, or stop asking."""
         edit = self._app.conversation.proposed

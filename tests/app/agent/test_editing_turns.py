@@ -84,6 +84,20 @@ def test_the_front_end_hears_of_the_edit_before_the_user_is_asked(chat):
     assert order.index(EditProposed) + 1 == order.index("asked")
 
 
+def test_the_time_in_which_the_user_decides_is_not_the_tools(chat, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("laguna_tui.agent.turn.time.perf_counter", lambda: now[0])
+
+    def approver(proposal, cancelled):
+        now[0] += 60
+        return Decision.YES
+
+    (finished,) = (
+        event for event in chat(approver, EDIT, answer("Done.")).agent.run("Go") if isinstance(event, ToolFinished)
+    )
+    assert finished.seconds == 0
+
+
 def test_a_stop_while_the_user_is_asked_ends_the_turn_and_makes_no_edit(chat, cart):
     def approver(proposal, cancelled):
         talk.agent.cancel()
