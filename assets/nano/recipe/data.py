@@ -28,8 +28,8 @@ DECISION = 10.0
 and the first token of a reply, on which the rest of it hangs."""
 
 SKILL_SHARES = {
-    Skill.WHERE: 14, Skill.TAKES: 13, Skill.USES: 13, Skill.TESTS: 13, Skill.OUTLINE: 15, Skill.RENAME: 17,
-    Skill.DOCSTRING: 14, Skill.TALK: 36,
+    Skill.WHERE: 14, Skill.TAKES: 13, Skill.USES: 13, Skill.TESTS: 13, Skill.OUTLINE: 15, Skill.RENAME: 24,
+    Skill.DOCSTRING: 17, Skill.TALK: 32,
 }  # fmt: skip
 AGAIN_SHARE = 0.45  # of later turns, ask about the same name by a pronoun
 DOTTED_SHARE = 0.05  # of names are asked for as `Class.method`

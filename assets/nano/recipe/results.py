@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apptools  # noqa: F401  (makes the app importable)
+import repeats
 
 from laguna_tui.agent.tools.contents import numbered
 from laguna_tui.agent.tools.places import DEFINED, TESTED, USED, Line, told
@@ -33,6 +34,7 @@ SAME_FILE_SHARE = 0.5  # of the lines of a list, stand in the file of the line b
 OWN_NAME_SHARE, MODULE_SHARE = 0.06, 0.05  # of users are called like what they use; have no name
 RENAMED_SHARE, MOVED_SHARE = 0.6, 0.5
 ALIKE_SHARE = 0.3  # of paths and tests are called like what is in them: the same tokens twice in a line
+REPEATED_SHARE = 0.25  # of definitions, of lists of names, and of tests' names are made up of few words and types
 HIGHEST = (90, 400, 1500, 4000)  # line numbers
 
 
@@ -166,8 +168,9 @@ class Source:
         return Found(name, "\n".join(told(lists, cut=rng.random() < 0.03)))
 
     def _short(self) -> tuple[str, Line]:
-        """A definition, the shorter of two: long ones cost much and teach little more."""
-        return min(self.rng.choices(self.definitions, k=2), key=lambda found: len(found[1].code))
+        """A definition, mostly the shorter of two: long ones cost much."""
+        number = self.rng.choice([1, 2, 2])
+        return min(self.rng.choices(self.definitions, k=number), key=lambda found: len(found[1].code))
 
     def _alike(self, name: str) -> tuple[str, Line]:
         """A definition of something of the same kind, as far as case tells."""
@@ -192,6 +195,7 @@ class Source:
             path, alike = line.path, rng.random() < ALIKE_SHARE
             if title == TESTED:
                 about = f"{self.names.called_like(name)}_{symbol.lstrip('_-')}" if alike else symbol.lstrip("_-")
+                about = repeats.sentence(rng, self.names) if rng.random() < REPEATED_SHARE else about
                 symbol = rng.choice(["test_", "test_", "test_", "", "Test"]) + (about or "it")
                 path = self.names.test_path(self.names.called_like(name) if alike else self.names.file())
             elif alike:
@@ -205,11 +209,15 @@ class Source:
         return sorted(ordered, key=lambda line: line.path) if rng.random() < 0.5 else ordered
 
     def _definition(self, name: str, old: str, line: Line) -> Line:
-        code = re.sub(rf"\b{re.escape(line.symbol)}\b", lambda _: name.rpartition(".")[2], line.code)
+        last = name.rpartition(".")[2]
+        if self.rng.random() < REPEATED_SHARE and not last.isupper():
+            code = repeats.head(self.rng, self.names, last)
+        else:
+            code = re.sub(rf"\b{re.escape(line.symbol)}\b", lambda _: last, line.code)
         line = self.place(line)
         alike = self.rng.random() < ALIKE_SHARE
         path = self.names.renamed(line.path, self.names.called_like(name)) if alike else line.path
-        return replace(line, symbol=name.rpartition(".")[2], path=path, code=code)
+        return replace(line, symbol=last, path=path, code=code)
 
     def path(self) -> str:
         """A path of the corpus or a changed one."""
@@ -234,8 +242,11 @@ class Source:
         number = rng.choices(*OUTLINES)[0]
         if not number:
             return Found(pattern, f"`{path}` defines nothing at its top level.")
-        names = [rng.choice(self.outlined) for _ in range(number)]
-        names = [self.names.identifier(each) if rng.random() < RENAMED_SHARE else each for each in names]
+        if rng.random() < REPEATED_SHARE:
+            names = repeats.kin(rng, self.names, number)
+        else:
+            names = [rng.choice(self.outlined) for _ in range(number)]
+            names = [self.names.identifier(each) if rng.random() < RENAMED_SHARE else each for each in names]
         places = sorted(rng.sample(range(1, max(30, number * rng.choice([12, 40, 120]))), number))
         items = [f"{each}:{place}" for each, place in zip(names, places, strict=True)]
         return Found(pattern, "\n".join([f"`{path}` defines:", *numbered(items)]))
