@@ -141,19 +141,22 @@ def test_nothing_is_used_before_the_step_that_makes_it(recipe: None, tmp_path: P
             assert names.index(made[used]) <= index, f"{step.name} needs {used}"
 
 
-def test_a_training_log_becomes_a_picture_with_every_point(recipe: None, tmp_path: Path):
+@pytest.mark.parametrize("options", [(), ("--log",)])
+def test_a_training_log_becomes_a_picture_with_every_point(recipe: None, tmp_path: Path, options: tuple[str, ...]):
     from log import Log
 
     log = Log(tmp_path / "nano.csv", ("tokens", "loss"))
     for numbers in ({"tokens": 0, "loss": 6.5}, {"tokens": 1000, "loss": 2.5}, {"tokens": 2000}):
         log.add(**numbers)
     log.add(tokens=3000, loss=0.5)
-    run("curves.py", tmp_path / "nano.svg", tmp_path / "nano.csv")
+    run("curves.py", tmp_path / "nano.svg", tmp_path / "nano.csv", *options)
     picture = ElementTree.parse(tmp_path / "nano.svg")
     (line,) = picture.iter("{http://www.w3.org/2000/svg}polyline")
     places = [tuple(map(float, point.split(","))) for point in line.attrib["points"].split()]
     assert len(places) == 3
     assert places == sorted(places)  # to the right, and downwards
+    first, second, third = (place[1] for place in places)
+    assert (second - first > third - second) is (not options)  # 6.5, 2.5, 0.5: the last step is the larger one in logs
     assert places[1][0] - places[0][0] == pytest.approx((places[2][0] - places[0][0]) / 3, abs=0.1)
 
 

@@ -24,6 +24,7 @@ SEED = 7
 COLUMNS = ("call 1", "answer 1", "call 2", "answer 2")
 CALL = re.compile(r"^\n<tool_call>(\w+)\n(.*)</tool_call>\n$", re.S)
 ARGUMENT = re.compile(r"<arg_key>(\w+)</arg_key>\n<arg_value>(.*?)</arg_value>\n", re.S)
+HEAD = re.compile(r"(?:def|class) (\w+)")
 OPENING = "[folder {} · 2026-11-20 · git main, 2 changed]\n\n"
 MISSING_NAMES = (
     "frobnicate",
@@ -101,6 +102,12 @@ def is_asked_about(name: str) -> bool:
     return name.isascii() and not name.startswith(("__", "test_"))
 
 
+def heads(repository: Path) -> Iterator[str]:
+    """What has room for a docstring: every function, method and class."""
+    for path in repository.rglob("*.py"):
+        yield from HEAD.findall(path.read_text(encoding="utf-8", errors="replace"))
+
+
 def editing(edit: Edit) -> Call:
     """The call of an edit."""
     arguments = {"path": edit.path, "old": edit.old, "new": edit.new}
@@ -135,6 +142,7 @@ class Cases:
         self.tested = tested
         found = {r: set(defined_names(path)) for r, path in repositories.items()}
         self.names = {r: sorted(filter(is_asked_about, names)) for r, names in found.items()}
+        self.heads = {r: sorted(filter(is_asked_about, set(heads(path)))) for r, path in repositories.items()}
         self.files = {r: file_patterns(path, self.rng) for r, path in repositories.items()}
         self.paths = {
             r: [p.relative_to(path).as_posix() for p in sorted(path.rglob("*.py"))] for r, path in repositories.items()
@@ -161,7 +169,7 @@ class Cases:
         for _ in range(100):
             path = self.rng.choice(self.paths[repository])
             text = (self.roots[repository] / path).read_text(encoding="utf-8", errors="replace")
-            names = [name for name in re.findall(r"(?:def|class) (\w+)", text) if name[:2] != "__"]
+            names = [name for name in HEAD.findall(text) if name[:2] != "__"]
             whole = [other for other in self.paths[repository] if f"/{other}".endswith("/" + path.split("/")[-1])]
             if names:
                 break
@@ -199,7 +207,7 @@ class Cases:
             self.lookup(Skill.OUTLINE, here, self.rng.choice(self.files[here])),
             self.lookup(Skill.TESTS, self.tested, self.rng.choice(self.names[self.tested])),
             self.rename(here),
-            self.lookup(Skill.DOCSTRING, here, name()),
+            self.lookup(Skill.DOCSTRING, here, self.rng.choice(self.heads[here])),
             self.lookup(Skill.WHERE, here, missing, NOT_THERE),
             self.lookup(typo, here, name(), MISTYPED, typo=True),
             self.talk(here),
