@@ -7,11 +7,12 @@ parameters: most answers have to be right, to the last character, not all.
 import sys
 
 import pytest
+from approvers import always, never
 
 from laguna_engine.chat.template import Family
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Source
-from laguna_tui.agent.approval import EditMode, always, never
+from laguna_tui.agent.approval import EditMode
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools import Edits, Toolbox
 from laguna_tui.events import DraftRound, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
