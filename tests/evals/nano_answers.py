@@ -34,7 +34,7 @@ from apptools import Tools
 from cases import parsed
 from collect import defined_names, file_patterns
 from questions import HELD_OUT, TOOL, Skill
-from results import LINE
+from results import LINE, OUTLINED
 
 SKILLS = (Skill.WHERE, Skill.TAKES, Skill.USES, Skill.OUTLINE)
 KEEPS = (0.1, 0.3)
@@ -42,6 +42,7 @@ SIZE = 32_768
 QUESTIONS = 30
 _SEED = 31
 _CONTEXT, _LONGEST = 4096, 200
+_OUTLINE_OF = re.compile(r"`(\S+)` defines:$")
 _OPENING = "[folder {} · 2026-11-20 · git main, 2 changed]\n\n"
 
 
@@ -121,16 +122,25 @@ def write(folder: Path, files: Sequence[tuple[str, str]]) -> None:
 
 def thinned(result: str, pattern: str, files: Mapping[str, str], left: Ranges) -> str:
     """A tool's answer without the lines of code that were not kept."""
-    lines = [line for line in result.split("\n") if _stays(line, files, left)]
-    return "\n".join(lines) if any(map(LINE.match, lines)) else f"Nothing matches `{pattern}`."
+    lines = result.split("\n")
+    of = _OUTLINE_OF.match(lines[0])
+    places = [_place(line, of[1] if of else "") for line in lines]
+    stays = [place is None or _stays(*place, files, left) for place in places]
+    told = [line for line, stay in zip(lines, stays, strict=True) if stay]
+    some = any(place and stay for place, stay in zip(places, stays, strict=True))
+    return "\n".join(told) if some or not any(places) else f"Nothing matches `{pattern}`."
 
 
-def _stays(line: str, files: Mapping[str, str], left: Ranges) -> bool:
-    shown = LINE.match(line)
-    if not shown or shown[2] not in files:
-        return True
-    path, number = shown[2], int(shown[3])
-    return not missing(files[path], *line_span(files[path], number, number), left.get(path, ()))
+def _place(line: str, outlined: str) -> tuple[str, int] | None:
+    """The file and the line that a line of a list names; `outlined` is the file of an outline."""
+    if found := LINE.match(line):
+        return found[2], int(found[3])
+    found = OUTLINED.match(line) if outlined else None
+    return (outlined, int(found[2])) if found else None
+
+
+def _stays(path: str, number: int, files: Mapping[str, str], left: Ranges) -> bool:
+    return path not in files or not missing(files[path], *line_span(files[path], number, number), left.get(path, ()))
 
 
 def outcomes(nano: Nano, asked: Sequence[Question], keeper: Keeper | None, keep: float) -> Iterator[tuple[Skill, bool]]:

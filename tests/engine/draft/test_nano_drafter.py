@@ -17,7 +17,7 @@ ASSETS = Path(__file__).parents[3] / "assets/nano"
 LENGTH = 7
 DRAFTED = Drafting(sources=frozenset({Source.DFLASH}), length=LENGTH)
 
-PER_ROUND = 5.38
+PER_ROUND = 6.12
 """Tokens that a round commits over all of `PROMPTS`."""
 
 OPENING = "〈|EOS|〉<user>\n[folder shop · 2026-11-20 · git main, 2 changed]\n\n{}\n</user>\n<assistant>\n</think>"
