@@ -19,6 +19,7 @@ WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 50, 20, 70
 COLOURS = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#475569")
 TICKS = 5
+COLUMNS = 4  # of names below the picture, at least
 Line = tuple[str, list[tuple[float, float]]]
 
 
@@ -66,13 +67,12 @@ def picture(lines: Sequence[Line], x: str, *, log: bool = False) -> str:
     axes = Axes([point for _, points in lines for point in points], log=log)
     parts = list(axes.ticks())
     for index, (name, points) in enumerate(lines):
-        colour, top = COLOURS[index % len(COLOURS)], TOP + 16 * index
+        colour = COLOURS[index % len(COLOURS)]
         path = " ".join(f"{left:.1f},{height:.1f}" for left, height in (axes.place(*point) for point in points))
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        parts.append(
-            f'<text x="{WIDTH - RIGHT - 8}" y="{top + 12}" text-anchor="end" fill="{colour}">{escape(name)}</text>'
-        )
-    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 20}" text-anchor="middle">{escape(x)}</text>')
+        left = LEFT + index * (WIDTH - LEFT) / max(len(lines), COLUMNS)
+        parts.append(f'<text x="{left:.0f}" y="{HEIGHT - 8}" fill="{colour}">{escape(name)}</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 30}" text-anchor="middle">{escape(x)}</text>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif"'
     return "\n".join([f'{head} font-size="12">', '<rect width="100%" height="100%" fill="white"/>', *parts, "</svg>\n"])
 
