@@ -57,7 +57,9 @@ PICTURES = (
         Settings(),
     ),
     # The question about the edit is left open.
-    Picture("edit.svg", ("rename find_symbols to symbols_called in laguna_tui/repo/lookup.py",), (), (100, 28), Settings()),
+    Picture(
+        "edit.svg", ("rename find_symbols to symbols_called in laguna_tui/repo/lookup.py",), (), (100, 28), Settings()
+    ),
     # What is found and recommended is that of the machine the picture is taken on.
     Picture("setup.svg", (), ("f8",), (100, 28), Settings()),
 )
