@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# `make demo` asks about this very repository, a question for each of three skills (tests/app/test_demo.py checks the
+# `make demo` asks about this very repository, a question for each of four skills (tests/app/test_demo.py checks the
 # answers); `make demo QUESTION="where is Workspace defined?"` asks another one, FOLDER=... about another folder.
-DEMO := "where is StreamParser defined?" "what does sanitize_line take?" "what is in laguna_tui/text.py?"
+DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests cover safe_context?" \
+  "what is in laguna_tui/asking.py?"
 QUESTION ?=
 FOLDER ?= .
 

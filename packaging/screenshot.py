@@ -36,7 +36,7 @@ class Picture:
 PICTURES = (
     Picture(
         "answer.svg",
-        ("where is FilesRead defined?", "what does find_symbols take?"),
+        ("what does sanitize_line take?", "who calls sanitize_line?"),
         (),
         (100, 28),
         Settings(),
@@ -51,10 +51,14 @@ PICTURES = (
     ),
     Picture(
         "context.svg",
-        ("where is StreamParser defined?", "who calls run_supervised?"),
+        ("where is StreamParser defined?", "who calls is_binary?"),
         ("f9", "down", "down", "down", "space"),
         (100, 28),
         Settings(),
+    ),
+    # The question about the edit is left open.
+    Picture(
+        "edit.svg", ("rename find_symbols to symbols_called in laguna_tui/repo/lookup.py",), (), (100, 28), Settings()
     ),
     # What is found and recommended is that of the machine the picture is taken on.
     Picture("setup.svg", (), ("f8",), (100, 28), Settings()),
@@ -81,8 +85,8 @@ async def take(picture: Picture, folder: Path) -> None:
 
 
 async def free(app: LagunaApp) -> None:
-    """Wait until the session is."""
-    while app.state is not State.READY:
+    """Wait until the session is, or it waits for an answer about an edit."""
+    while app.state is not State.READY and not app.edit_panel.has_focus:
         await asyncio.sleep(POLL_S)
 
 

@@ -225,8 +225,11 @@ class Turn:
 
 def _label(call: ToolCall) -> str:
     """A call in a few words: its name and what it was mostly about."""
-    about = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    words = " ".join(f"{call.name} {about}".split())
+    pattern = call.arguments.get("pattern")
+    texts = [value for value in call.arguments.values() if isinstance(value, str)]
+    # Of a search for `pattern` in a `list`, both; of an edit only the path.
+    about = texts[: texts.index(pattern) + 1] if isinstance(pattern, str) else texts[:1]
+    words = " ".join(" ".join([call.name, *about]).split())
     return words if len(words) <= _LABEL_CHARS else words[: _LABEL_CHARS - 1] + "…"
 
 

@@ -11,7 +11,9 @@ from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Place
 
 _BY_USER = "by you"
 _TITLE_CHARS = 60
-_CALL = re.compile(r"<tool_call>\s*(\S+)(?:.*?<arg_value>(.*?)</arg_value>)?", re.DOTALL)
+_VALUE = "<arg_value>(.*?)</arg_value>"
+# The tool, its first argument, and the second one where only that says what is looked for.
+_CALL = re.compile(rf"<tool_call>\s*(\S+)(?:.*?{_VALUE}(?:\s*<arg_key>pattern</arg_key>\s*{_VALUE})?)?", re.DOTALL)
 _TAG = re.compile(r"</?[a-z_]+>")
 
 
@@ -81,7 +83,7 @@ def _fixed(piece: Piece, decode: Callable[[Sequence[int]], str]) -> tuple[BlockK
 def _answer(text: str) -> str:
     """What the model said in a few words, or which tool it called."""
     call = _CALL.search(text)
-    return _short(f"calls {call[1]} {call[2] or ''}" if call else _TAG.sub(" ", text))
+    return _short(" ".join(["calls", *filter(None, call.groups())]) if call else _TAG.sub(" ", text))
 
 
 def _short(text: str) -> str:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.proposal import Proposal
 from laguna_tui.repo.python_code import can_be_checked, fault
-from laguna_tui.repo.replacing import Change, changed, changes, indented, line_number, with_line_feeds
+from laguna_tui.repo.replacing import Change, additions, changed, changes, indented, line_number, with_line_feeds
 from laguna_tui.repo.text_files import TextFile, decode, is_binary
 from laguna_tui.repo.unified import LINE_CHARS, unified_diff
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
@@ -43,7 +43,8 @@ def propose(
 
     Args:
         path: a file's path, or the end of exactly one file's path.
-        old: text that occurs exactly once, its line breaks written as line feeds.
+        old: text that occurs exactly once, its line breaks written as line feeds. Where `new` only adds to it, it
+            may be broken into lines otherwise than in the file.
         all: it may occur more often; an identifier is only found as a whole word.
         should_stop: asked while a path is looked for among all files.
 
@@ -57,6 +58,8 @@ def propose(
         raise EditError(f"{shown(inside)} is a binary file; only text can be edited")
     file = decode(data)
     made = changes(file.text, old, new, every=all, limit=MAX_PLACES + 1)
+    if not made and not all:
+        made = additions(file.text, old, new, limit=MAX_PLACES + 1)
     _check_places(inside, file.text, old, made, every=all)
     made, warnings = _sound(inside, file.text, made)
     after = changed(file.text, made)
@@ -126,7 +129,7 @@ def _check_places(inside: str, text: str, old: str, made: Sequence[Change], *, e
             " around it"
         )
     if len(made) > 1 and not every:
-        lines = [str(line_number(text, change.start)) for change in made[:_NAMED]]
+        lines = [str(line_number(text, change.begin)) for change in made[:_NAMED]]
         where = ", ".join(lines) + (", …" if len(made) > _NAMED else "")
         raise EditError(
             f"the old text is {len(made)} times in {shown(inside)} (lines {where});"

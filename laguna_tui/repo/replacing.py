@@ -7,7 +7,7 @@ the line break of the line that it begins on. Every character around it stays as
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 _CRLF = re.compile("\r\n")
@@ -16,12 +16,23 @@ _LINE_BREAK = re.compile("\r\n|\n|\r")
 _LINE_BEGIN = re.compile("(\r\n|\n|\r)(?=[^\r\n])")
 
 
+# A word, or a sign.
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_CLOSING = ")]}"
+
+
 class Change(NamedTuple):
-    """The characters from `start` to `stop` (excluded) give way to `new`."""
+    """The characters from `start` to `stop` (excluded) give way to `new`; what it is added to begins at `anchor`."""
 
     start: int
     stop: int
     new: str
+    anchor: int | None = None
+
+    @property
+    def begin(self) -> int:
+        """Where what is changed, or added to, begins."""
+        return self.start if self.anchor is None else self.anchor
 
 
 def changes(text: str, old: str, new: str, *, every: bool, limit: int) -> list[Change]:
@@ -40,6 +51,30 @@ def changes(text: str, old: str, new: str, *, every: bool, limit: int) -> list[C
     return [Change(start, stop, _LINE_BREAK.sub(_line_break(text, start), new)) for start, stop in spans]
 
 
+def additions(text: str, old: str, new: str, *, limit: int) -> list[Change]:
+    """What is added to each place that reads like `old`, if `new` is `old` and more; at most `limit`.
+
+    A place may differ in blanks, line breaks and a comma before a closing bracket: a definition is often told on one
+    line and written on several. It stays as it is written.
+    """
+    old, new = with_line_feeds(old), with_line_feeds(new)
+    parts = _TOKEN.findall(old)
+    if not parts or not new.startswith(old):
+        return []
+    pattern = ("(?<!\\w)" if _is_word(parts[0]) else "") + re.escape(parts[0])
+    for before, part in pairwise(parts):
+        blanks = r"\s+" if _is_word(before) and _is_word(part) else r"\s*"
+        comma = r",?\s*" if part in _CLOSING and before != "," else ""
+        pattern += blanks + comma + re.escape(part)
+    pattern += "(?!\\w)" if _is_word(parts[-1]) else ""
+    places = islice(re.finditer(pattern, text), limit)
+    added = new[len(old) :]
+    return [
+        Change(place.end(), place.end(), _LINE_BREAK.sub(_line_break(text, place.start()), added), place.start())
+        for place in places
+    ]
+
+
 def changed(text: str, changes: Sequence[Change]) -> str:
     """The text after the changes, which are sorted and do not overlap."""
     pieces, at = [], 0
@@ -52,12 +87,11 @@ def changed(text: str, changes: Sequence[Change]) -> str:
 def indented(text: str, changes: Sequence[Change]) -> list[Change]:
     """The changes with the following lines of each indented like the line that it begins.
 
-    A change that does not begin with the first code of a line stays as it is.
+    A change that does not begin, or belongs to nothing that begins, with the first code of a line stays as it is.
     """
     return [
-        change._replace(new=_LINE_BEGIN.sub(rf"\1{_indentation(text, change.start)}", change.new))
-        for change in changes
-    ]  # fmt: skip
+        change._replace(new=_LINE_BEGIN.sub(rf"\1{_indentation(text, change.begin)}", change.new)) for change in changes
+    ]
 
 
 def line_number(text: str, offset: int) -> int:
@@ -80,6 +114,10 @@ def _occurrences(text: str, old: str, every: bool) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(old, at + step)
+
+
+def _is_word(part: str) -> bool:
+    return re.match(r"\w", part) is not None
 
 
 def _line_break(text: str, offset: int) -> str:

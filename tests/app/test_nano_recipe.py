@@ -4,10 +4,15 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from laguna_tui.agent.approval import EditMode
+from laguna_tui.agent.tools import Edits, Toolbox
+from laguna_tui.repo.workspace import Workspace
 
 RECIPE = Path(__file__).parents[2] / "assets/nano/recipe"
 
@@ -136,19 +141,22 @@ def test_nothing_is_used_before_the_step_that_makes_it(recipe: None, tmp_path: P
             assert names.index(made[used]) <= index, f"{step.name} needs {used}"
 
 
-def test_a_training_log_becomes_a_picture_with_every_point(recipe: None, tmp_path: Path):
+@pytest.mark.parametrize("options", [(), ("--log",)])
+def test_a_training_log_becomes_a_picture_with_every_point(recipe: None, tmp_path: Path, options: tuple[str, ...]):
     from log import Log
 
     log = Log(tmp_path / "nano.csv", ("tokens", "loss"))
     for numbers in ({"tokens": 0, "loss": 6.5}, {"tokens": 1000, "loss": 2.5}, {"tokens": 2000}):
         log.add(**numbers)
     log.add(tokens=3000, loss=0.5)
-    run("curves.py", tmp_path / "nano.svg", tmp_path / "nano.csv")
+    run("curves.py", tmp_path / "nano.svg", tmp_path / "nano.csv", *options)
     picture = ElementTree.parse(tmp_path / "nano.svg")
     (line,) = picture.iter("{http://www.w3.org/2000/svg}polyline")
     places = [tuple(map(float, point.split(","))) for point in line.attrib["points"].split()]
     assert len(places) == 3
     assert places == sorted(places)  # to the right, and downwards
+    first, second, third = (place[1] for place in places)
+    assert (second - first > third - second) is (not options)  # 6.5, 2.5, 0.5: the last step is the larger one in logs
     assert places[1][0] - places[0][0] == pytest.approx((places[2][0] - places[0][0]) / 3, abs=0.1)
 
 
@@ -161,9 +169,46 @@ def test_a_column_that_a_log_lacks_is_named(tmp_path: Path):
     assert "no column 'tokens' or 'accuracy'; there are tokens, loss" in done.stderr
 
 
-CALL = "\n<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>\n"
-FOUND = "parse_price shop/prices.py:31: def parse_price(text):"
-RIGHT = "\nDefined here: `parse_price shop/prices.py:31`.\n"
+CALL = (
+    "\n<tool_call>search\n<arg_key>list</arg_key>\n<arg_value>{}</arg_value>\n"
+    "<arg_key>pattern</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>\n"
+)
+EDIT = (
+    "\n<tool_call>edit\n<arg_key>path</arg_key>\n<arg_value>shop/prices.py</arg_value>\n"
+    "<arg_key>old</arg_key>\n<arg_value>def parse_price(text):</arg_value>\n"
+    '<arg_key>new</arg_key>\n<arg_value>def parse_price(text):\n    """TODO: describe parse_price."""</arg_value>\n'
+    "</tool_call>\n"
+)
+SEARCHED = CALL.format("defined", "parse_price")
+RIGHT = "\nDefined here:\n1. `parse_price shop/prices.py:3` `def parse_price(text):`\n"
+ADDED = "\nChanged `shop/prices.py` in 1 place.\n"
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Toolbox:
+    """The app's own over a shop, where every edit is made."""
+    files = {
+        "shop/prices.py": "import re\n\ndef parse_price(text):\n    return float(text)\n",
+        "shop/cart.py": "def total(rows):\n    return sum(map(parse_price, rows))\n",
+        "tests/test_prices.py": "def test_a_price():\n    assert parse_price('1') == 1\n",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return Toolbox(Workspace(tmp_path), edits=Edits(EditMode.ALLOW))
+
+
+class Printed:
+    """The tools as the recipe has them: what they print."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self.toolbox = toolbox
+
+    def run(self, tool: str, arguments: Mapping[str, str]) -> str:
+        return self.toolbox.run(tool, arguments).output
+
+    def restore(self) -> None:
+        raise AssertionError("one question leaves that to its chat")
 
 
 class Scripted:
@@ -182,19 +227,96 @@ class Scripted:
 @pytest.mark.parametrize(
     ("replies", "expected"),
     [
-        ((CALL.format("parse_price"), RIGHT), (True, True)),
-        ((CALL.format("parse_price"), RIGHT.replace("31", "13")), (True, False)),
-        ((CALL.format("parse_prices"), RIGHT), (False, False)),
+        ((SEARCHED, RIGHT), (True, True)),
+        ((SEARCHED, RIGHT.replace("3`", "5`")), (True, False)),
+        ((CALL.format("defined", "parse_prices"), RIGHT), (False, False)),
+        ((CALL.format("used", "parse_price"), RIGHT), (False, False)),
         ((RIGHT,), (False, False)),
     ],
-    ids=["right", "another line", "another name", "without looking"],
+    ids=["right", "another line", "another name", "another list", "without looking"],
 )
-def test_an_answer_is_right_word_for_word_and_after_the_right_call(recipe: None, replies, expected):
-    import random
-
-    from cases import lookup, run
+def test_an_answer_is_right_word_for_word_and_after_the_right_call(recipe: None, tools, replies, expected):
+    from cases import Case, looked_up, run
     from questions import Skill
 
-    case = lookup(random.Random(0), "where", Skill.WHERE, "shop", "parse_price")
-    tools = {"search": lambda pattern: FOUND}
-    assert run(Scripted(*replies), case, tools)[:2] == expected
+    case = Case("where", "shop", "Where is parse_price?", looked_up(Skill.WHERE, "parse_price"))
+    outcome = run(Scripted(*replies), case, Printed(tools))
+    assert (outcome.called, outcome.right) == expected
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        ((SEARCHED, EDIT, ADDED), (True, True)),
+        ((SEARCHED, EDIT, ADDED.replace("1 place", "2 places")), (True, False)),
+        ((SEARCHED, EDIT.replace("TODO: describe parse_price.", ""), ADDED), (True, False)),
+        ((SEARCHED, ADDED), (True, False)),
+        ((EDIT, ADDED), (False, False)),
+    ],
+    ids=["right", "another answer", "another text", "without the edit", "without looking"],
+)
+def test_a_docstring_is_right_after_both_calls(recipe: None, tools, replies, expected):
+    from cases import Case, looked_up, run
+    from questions import Skill
+
+    case = Case("docstring", "shop", "Add a docstring to parse_price", looked_up(Skill.DOCSTRING, "parse_price"))
+    outcome = run(Scripted(*replies), case, Printed(tools))
+    assert (outcome.called, outcome.right, outcome.made) == (*expected, expected[1])
+
+
+@pytest.mark.parametrize(
+    ("skill", "call", "answer"),
+    [
+        ("WHERE", {"list": "defined", "pattern": "parse_price"}, RIGHT),
+        ("TAKES", {"list": "defined", "pattern": "parse_price"}, RIGHT),
+        ("USES", {"list": "used", "pattern": "parse_price"}, "Used here:\n1. `total shop/cart.py:2`"),
+        (
+            "TESTS",
+            {"list": "tested", "pattern": "parse_price"},
+            "Tested here:\n1. `test_a_price tests/test_prices.py:2`",
+        ),
+        ("TESTS", {"list": "tested", "pattern": "total"}, "Tested nowhere."),
+        ("WHERE", {"list": "defined", "pattern": "float"}, "Defined nowhere."),
+        ("DOCSTRING", {"list": "defined", "pattern": "float"}, "Defined nowhere."),
+        ("USES", {"list": "used", "pattern": "zebra"}, "Nothing matches `zebra`."),
+        ("OUTLINE", {"pattern": "prices.py"}, "`shop/prices.py` defines:\n1. `parse_price:3`"),
+        ("OUTLINE", {"pattern": "shop/"}, "Several files match:\n1. `shop/cart.py`\n2. `shop/prices.py`"),
+    ],
+)
+def test_the_right_answer_is_what_the_right_call_printed(recipe: None, tools, skill, call, answer):
+    from cases import Call, looked_up
+    from questions import Skill
+
+    right = looked_up(Skill[skill], call["pattern"])
+    tool = "find" if skill == "OUTLINE" else "search"
+    assert right([]) == Call(tool, call)
+    assert right([tools.run(tool, call).output]) == answer.strip()
+
+
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        ("Changed `a.py` in 2 places.", "Changed `a.py` in 2 places."),
+        (
+            "error: the user declined this edit; ask what to do instead",
+            "I changed nothing: the user declined this edit.",
+        ),
+        ("error: a.py could be a; b; call again", "I changed nothing: a.py could be a."),
+        ("error: a.py is gone", "I changed nothing: a.py is gone."),
+    ],
+)
+def test_of_an_edit_that_was_not_made_the_reason_is_told(recipe: None, result, answer):
+    from answers import edited, text_of
+
+    assert text_of(edited(result)) == answer
+
+
+@pytest.mark.parametrize("given", ["", "Prices as numbers."])
+def test_a_docstring_goes_under_the_line_as_it_was_shown(recipe: None, tools, given):
+    from answers import documenting
+
+    edit = documenting("parse_price", tools.run("search", {"list": "defined", "pattern": "parse_price"}).output, given)
+    line, added = edit.new.split("\n")
+    assert (edit.path, line, edit.all) == ("shop/prices.py", edit.old, False)
+    assert added == f'    """{given or "TODO: describe parse_price."}"""'
+    assert documenting("zebra", tools.run("search", {"list": "defined", "pattern": "zebra"}).output) is None

@@ -12,8 +12,7 @@ import random
 import re
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -26,16 +25,18 @@ from tests.evals.corpora import CACHE, HERE
 
 sys.path.insert(0, str(HERE / "assets/nano/recipe"))
 
-from apptools import open_tools
+from apptools import OWN, Tools, copies
 from bits import bits_per_byte
-from cases import COLUMNS, KINDS, SEED, Tools, converse, groups, pairs, table
-from drafter_answers import continued, excerpt, source_files
+from cases import COLUMNS, SEED, Cases, Score, converse, pairs
+from drafter_answers import continued, excerpt, sorted_pairs, source_files
 from sources import HELD_OUT, fetch, manifest, unpacked
 from speaker import TEMPERATURE, TOP_K, Chat, Speaker, sampled
 
 NANO = HERE / "assets/nano"
 STRETCHES = 60
 """Pieces of held-out code that bits per byte are counted over."""
+CODE = 9
+"""Of which so many are continued for each group of chats."""
 
 
 def held_out(work: Path) -> list[str]:
@@ -45,22 +46,17 @@ def held_out(work: Path) -> list[str]:
     return unpacked(work, held_out=True)
 
 
-def tools_of(work: Path, names: Sequence[str]) -> dict[str, Tools]:
-    return {n: dict(zip(("search", "find"), open_tools(work / "repos" / n), strict=True)) for n in names}
-
-
-def answers(speaker: Speaker, work: Path, questions: int, seed: int) -> Counter[tuple[str, str]]:
-    """How many calls and answers were right, by kind and column, of `questions` each."""
-    names = held_out(work)
-    tools, counts = tools_of(work, names), Counter[tuple[str, str]]()
-    for group in groups(work / "repos", names, questions, seed):
-        for first, second in pairs(group):
-            for case, turn, call, right, reply in converse(Chat(speaker), first, second, tools[first.repository]):
-                counts[case.kind, f"call {turn}"] += call
-                counts[case.kind, f"answer {turn}"] += right
-                if not right:
-                    logging.info("%s, turn %d: %s\n    %r", case.kind, turn, case.question, reply)
-    return counts
+def answers(speaker: Speaker, repositories: Mapping[str, Path], questions: int, seed: int) -> Score:
+    """How many calls and answers were right, of `questions` of each kind."""
+    tools = {name: Tools(path) for name, path in repositories.items()}
+    cases, score = Cases(seed, repositories, OWN), Score()
+    for index in range(questions):
+        for first, second in pairs(cases.group(index)):
+            for case, turn, outcome in converse(Chat(speaker), first, second, tools):
+                score.add(case, turn, outcome)
+                if not outcome.right:
+                    logging.info("%s, turn %d: %s\n    %r", case.kind, turn, case.question, outcome.reply)
+    return score
 
 
 def code_of(work: Path, number: int, seed: int) -> list[str]:
@@ -68,16 +64,17 @@ def code_of(work: Path, number: int, seed: int) -> list[str]:
     return [excerpt(files, rng) for _ in range(number)]
 
 
-def drafted(speaker: Speaker, work: Path, chats: int, seed: int) -> Iterator[str]:
+def drafted(speaker: Speaker, work: Path, repositories: Mapping[str, Path], groups: int, seed: int) -> Iterator[str]:
     """A row for each kind of text: tokens that a round commits, and how often each proposal stands once reached."""
-    names = held_out(work)
-    tools = tools_of(work, names)
+    tools = {name: Tools(path) for name, path in repositories.items()}
     for sampling in (GREEDY, sampled(seed)):
-        for group in groups(work / "repos", names, -(-chats // len(KINDS)), seed):
-            for first, second in pairs(group):
-                list(converse(Chat(speaker, sampling), first, second, tools[first.repository]))
-        yield row(speaker, "chats", sampling)
-        for text in code_of(work, chats, seed):
+        cases = Cases(seed, repositories, OWN)
+        chats = [pair for index in range(groups) for pair in sorted_pairs(cases.group(index))]
+        for kind, title in (("chat", "look-ups and talk"), ("edit", "edits")):
+            for _, first, second in (chat for chat in chats if chat[0] == kind):
+                list(converse(Chat(speaker, sampling), first, second, tools))
+            yield row(speaker, title, sampling)
+        for text in code_of(work, CODE * groups, seed):
             continued(speaker, text, sampling)
         yield row(speaker, "code", sampling)
 
@@ -94,10 +91,10 @@ def row(speaker: Speaker, kind: str, sampling: Sampling) -> str:
     return f"| {kind}, {how} | {rounds} | {per_round:.2f} | " + " | ".join(f"{share:.0%}" for share in shares) + " |"
 
 
-def seeds_apart(found: Sequence[Counter[tuple[str, str]]], questions: int) -> str:
+def seeds_apart(found: Sequence[Score]) -> str:
     """All answers of each seed together: how much the choice of questions moves the numbers."""
-    total = questions * len(KINDS)
-    shares = [[sum(c[kind, column] for kind in KINDS) / total for column in COLUMNS] for c in found]
+    wanted = [(turn, what) for turn in (1, 2) for what in ("call", "answer")]
+    shares = [[score.total(turn, what) for turn, what in wanted] for score in found]
     return "; ".join(
         f"{column} {mean(values):.1%} ({min(values):.1%} to {max(values):.1%})"
         for column, values in zip(COLUMNS, zip(*shares, strict=True), strict=True)
@@ -111,24 +108,31 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=CACHE / "nano", help="where repos/ with the held-out packages is")
     parser.add_argument("--questions", type=int, default=20, help="of each kind, for each seed")
     parser.add_argument("--seeds", type=int, nargs="+", default=[SEED, SEED + 1], help="that questions are drawn with")
-    parser.add_argument("--chats", type=int, default=36, help="that acceptance is counted over")
+    parser.add_argument("--groups", type=int, default=4, help="of a dozen chats that acceptance is counted over")
     parser.add_argument("--show", action="store_true", help="print what went wrong")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO if options.show else logging.WARNING, format="%(message)s")
     start = time.monotonic()
+    with copies({name: options.work / "repos" / name for name in held_out(options.work)}) as repositories:
+        report(options, repositories)
+    print(f"\n{time.monotonic() - start:.0f} s")
+
+
+def report(options: argparse.Namespace, repositories: Mapping[str, Path]) -> None:
+    """Everything, as it is found."""
     speaker = Speaker(options.model)
-    found = [answers(speaker, options.work, options.questions, seed) for seed in options.seeds]
-    print(table(sum(found, Counter()), options.questions * len(found)))
-    print(f"\nAll kinds, mean of {len(found)} seeds: {seeds_apart(found, options.questions)}")
+    found = [answers(speaker, repositories, options.questions, seed) for seed in options.seeds]
+    print(sum(found, Score()).table())
+    print(f"\nAll kinds, mean of {len(found)} seeds: {seeds_apart(found)}")
     # In a process of its own: llama-cpp-python and the engine would fight over llama.cpp's log.
     with ProcessPoolExecutor(1, get_context("spawn")) as alone:
         texts = code_of(options.work, STRETCHES, options.seeds[0])
         bits = alone.submit(bits_per_byte, options.model, texts).result()
     print(f"\nHeld-out code: {bits:.2f} bits per byte over {STRETCHES} pieces\n", flush=True)
     print("| drafted | rounds | tokens a round | 1 | 2 | 3 | 4 | 5 | 6 | 7 |\n|" + "---|" * 10)
-    for line in drafted(Speaker(options.model, options.drafter), options.work, options.chats, options.seeds[0]):
+    drafter = Speaker(options.model, options.drafter)
+    for line in drafted(drafter, options.work, repositories, options.groups, options.seeds[0]):
         print(line, flush=True)
-    print(f"\n{time.monotonic() - start:.0f} s")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Run by hand; nothing is asserted. Laguna Nano is asked about packages that it never saw, in wordings that it never saw,
 and calls the app's real tools. It cannot answer from code that merely stands in its prompt (see the README), so
 compression is put where it does read: of what a tool answers, it gets those lines that compression of the files for
-this question left. The right answer is the one that the tool's whole answer gives.
+this question left. The right answer is the tool's whole answer, which Nano is trained to repeat.
 """
 
 import argparse
@@ -21,8 +21,7 @@ from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Token
 from laguna_engine.options import Speculation
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools import TOOL_SPECS, Toolbox
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.agent.tools import TOOL_SPECS
 from tests.evals.compression import HELD, sources
 from tests.evals.corpora import HERE
 from tests.evals.keepers import BASELINES, NANO, Keeper, Ranges, Task, line_span, measure, missing
@@ -30,9 +29,12 @@ from tests.evals.ours import ours
 
 sys.path.insert(0, str(HERE / "assets/nano/recipe"))
 
-from answers import ANSWER, LINE, text_of
+from answers import looking
+from apptools import Tools
+from cases import parsed
 from collect import defined_names, file_patterns
 from questions import HELD_OUT, TOOL, Skill
+from results import LINE, OUTLINED
 
 SKILLS = (Skill.WHERE, Skill.TAKES, Skill.USES, Skill.OUTLINE)
 KEEPS = (0.1, 0.3)
@@ -40,8 +42,8 @@ SIZE = 32_768
 QUESTIONS = 30
 _SEED = 31
 _CONTEXT, _LONGEST = 4096, 200
+_OUTLINE_OF = re.compile(r"`(\S+)` defines:$")
 _OPENING = "[folder {} · 2026-11-20 · git main, 2 changed]\n\n"
-_CALL = re.compile(r"<tool_call>(\w+)\n<arg_key>pattern</arg_key>\n<arg_value>(.*?)</arg_value>", re.S)
 
 
 class Question(NamedTuple):
@@ -67,14 +69,14 @@ class Nano:
         """What it says in the end, having looked once; `left` of the folder's files, None for all."""
         ids = [*self._head, *self._renderer.user(_OPENING.format(question.package) + question.text)]
         said = self._said(ids)
-        called = _CALL.search(said)
+        called = parsed(said)
         if not called:
-            return said
-        result = looked(folder, called[1], called[2])
+            return said.strip()
+        result = Tools(folder).run(called.tool, called.arguments)
         if left is not None:
-            result = thinned(result, called[2], dict(question.files), left)
+            result = thinned(result, question.pattern, dict(question.files), left)
         ids += self._renderer.tool_response(result)
-        return self._said(ids)
+        return self._said(ids).strip()
 
     def _said(self, ids: list[int]) -> str:
         """Its next turn, which is added to `ids`."""
@@ -83,7 +85,7 @@ class Nano:
         said = [event.id for event in self._engine.generate(request) if isinstance(event, Token)]
         said = said[:-1] if said and said[-1] in self._renderer.stop_tokens else said
         ids += said + self._renderer.close_assistant(said)
-        return self._engine.vocab.detokenize(said).decode("utf-8", "replace").strip()
+        return self._engine.vocab.detokenize(said).decode("utf-8", "replace")
 
 
 def questions(number: int) -> Iterator[Question]:
@@ -118,23 +120,27 @@ def write(folder: Path, files: Sequence[tuple[str, str]]) -> None:
         (folder / path).write_text(text, encoding="utf-8")
 
 
-def looked(folder: Path, tool: str, pattern: str) -> str:
-    """What the app's tool says of a folder."""
-    return Toolbox(Workspace(folder)).run(tool, {"pattern": pattern}).output
-
-
 def thinned(result: str, pattern: str, files: Mapping[str, str], left: Ranges) -> str:
     """A tool's answer without the lines of code that were not kept."""
-    lines = [line for line in result.split("\n") if _stays(line, files, left)]
-    return "\n".join(lines) or f"no matches for {pattern}"
+    lines = result.split("\n")
+    of = _OUTLINE_OF.match(lines[0])
+    places = [_place(line, of[1] if of else "") for line in lines]
+    stays = [place is None or _stays(*place, files, left) for place in places]
+    told = [line for line, stay in zip(lines, stays, strict=True) if stay]
+    some = any(place and stay for place, stay in zip(places, stays, strict=True))
+    return "\n".join(told) if some or not any(places) else f"Nothing matches `{pattern}`."
 
 
-def _stays(line: str, files: Mapping[str, str], left: Ranges) -> bool:
-    shown = LINE.match(line)
-    if not shown or shown[2] not in files:
-        return True
-    path, number = shown[2], int(shown[3])
-    return not missing(files[path], *line_span(files[path], number, number), left.get(path, ()))
+def _place(line: str, outlined: str) -> tuple[str, int] | None:
+    """The file and the line that a line of a list names; `outlined` is the file of an outline."""
+    if found := LINE.match(line):
+        return found[2], int(found[3])
+    found = OUTLINED.match(line) if outlined else None
+    return (outlined, int(found[2])) if found else None
+
+
+def _stays(path: str, number: int, files: Mapping[str, str], left: Ranges) -> bool:
+    return path not in files or not missing(files[path], *line_span(files[path], number, number), left.get(path, ()))
 
 
 def outcomes(nano: Nano, asked: Sequence[Question], keeper: Keeper | None, keep: float) -> Iterator[tuple[Skill, bool]]:
@@ -144,8 +150,7 @@ def outcomes(nano: Nano, asked: Sequence[Question], keeper: Keeper | None, keep:
             write(Path(folder), question.files)
             task = Task(question.text, question.files)
             left = keeper(task, task.budget(keep)) if keeper else None
-            result = looked(Path(folder), TOOL[question.skill], question.pattern)
-            right = text_of(ANSWER[question.skill](question.pattern, result))
+            right = Tools(Path(folder)).run(TOOL[question.skill], looking(question.skill, question.pattern))
             yield question.skill, nano.answer(question, Path(folder), left) == right
 
 

@@ -1,7 +1,8 @@
-"""The right answer to each look-up, computed from the tool's result alone: the target in training, the truth in tests.
+"""The right answer to each look-up and edit, computed from the tools' results alone: the target in training, the truth
+in tests.
 
-Deals in the app's result lines `symbol path:line: code`. Answers are lists of spans, so that training can weigh the
-places where a copy begins. Copied spans are marked; everything else is fixed wording.
+The tools print short lists (`laguna_tui/agent/tools/places.py` and `contents.py`); the right answer to a look-up is
+what the right call brings, word for word. Answers are lists of spans, so that training can weigh what is decided where.
 """
 
 from __future__ import annotations
@@ -11,134 +12,70 @@ from dataclasses import dataclass
 
 from questions import Skill
 
-LINE = re.compile(r"^(\S+) (\S+):(\d+): (.*)$")
-DEFINES = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)")
-NAMES_SAID = 4  # names in an outline, and
-PLACES_SAID = 3  # places in a list of uses: more would make long answers that a model this small gets wrong
+LISTS = {
+    Skill.WHERE: "defined", Skill.TAKES: "defined", Skill.DOCSTRING: "defined", Skill.USES: "used",
+    Skill.TESTS: "tested",
+}  # fmt: skip
+"""Which list of a search each question is about."""
+DEFINED = re.compile(r"^\d\. `\S+ (\S+):\d+` `(.*)`$", re.M)
+PIECES = re.compile(r"(?<=`)(?=[^`\n])|(?<= )(?=[^` ])|(?<=:)(?=\d)|(?<=\n)")
+"""Where a line of a list goes on with something that only the list says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of an answer; `copied` if it is text of the question or the result."""
+    """A piece of what the model writes; `copied` if it is text of the question or a result."""
 
     text: str
     copied: bool = False
 
 
+def copied(text: str) -> list[Span]:
+    """Text that repeats its source exactly, cut where a new piece of it begins."""
+    return [Span(part, copied=True) for part in PIECES.split(text) if part] if text else []
+
+
+def whole(text: str) -> list[Span]:
+    """One span that repeats its source exactly."""
+    return [Span(text, copied=True)]
+
+
+def edited(result: str) -> list[Span]:
+    """What an edit came to; of an error, what is wrong, without what it tells a model to do."""
+    if result.startswith("error: "):
+        return [Span("I changed nothing: "), *copied(result.removeprefix("error: ").partition(";")[0]), Span(".")]
+    return copied(result)
+
+
 @dataclass(frozen=True, slots=True)
-class Match:
-    """One result line."""
+class Edit:
+    """The arguments of an edit: all occurrences if `all`."""
 
-    symbol: str
-    place: str
-    code: str
-
-
-def copied(text: str) -> Span:
-    """A span that repeats its source exactly."""
-    return Span(text, copied=True)
+    path: str
+    old: str
+    new: str
+    all: bool = False
 
 
-def matches(result: str) -> list[Match]:
-    """The result lines of a search, in order; other lines are left out."""
-    found = (LINE.match(line) for line in result.splitlines())
-    return [Match(m[1], f"{m[2]}:{m[3]}", m[4]) for m in found if m]
+def renaming(path: str, old: str, new: str) -> Edit:
+    """The edit that renames, or replaces, in a file."""
+    return Edit(path, old, new, all=True)
 
 
-def not_found(name: str) -> list[Span]:
-    """The answer to `no matches for …`."""
-    return [Span("I found no `"), copied(name), Span("` here.")]
+def docstring(name: str, given: str = "") -> str:
+    """The text of a new docstring: what the user gave, or that it is to be written."""
+    return given or f"TODO: describe {name}."
 
 
-def at(place: str) -> list[Span]:
-    """A place in backticks."""
-    return [Span("`"), copied(place), Span("`")]
+def documenting(name: str, result: str, given: str = "") -> Edit | None:
+    """The edit that adds a docstring to what a search found; None when it found no definition."""
+    found = DEFINED.search(result)
+    return Edit(found[1], found[2], f'{found[2]}\n    """{docstring(name, given)}"""') if found else None
 
 
-def joined(items: list[list[Span]], more: bool) -> list[Span]:
-    """`a, b and c`, or `a, b, c and more`."""
-    spans = list(items[0])
-    for index, item in enumerate(items[1:], start=1):
-        last = index == len(items) - 1 and not more
-        spans += [Span(" and " if last else ", "), *item]
-    return [*spans, Span(" and more" if more else "")]
-
-
-def line_head(match: Match) -> Span:
-    """A result line up to its code, as it stands there: copied in one piece, which a small model does best."""
-    return copied(f"{match.symbol} {match.place}")
-
-
-def where(name: str, result: str) -> list[Span]:
-    """Where `name` is defined: the first line, if its symbol is the name itself."""
-    lines = matches(result)
-    if not lines:
-        return not_found(name)
-    opening = "Defined here: `" if lines[0].symbol == name else "I found no definition, but a use: `"
-    return [Span(opening), line_head(lines[0]), Span("`.")]
-
-
-def signature(code: str) -> str | None:
-    """The parenthesised arguments of a `def` line, or None when they do not end on that line."""
-    start = code.find("(")
-    depth = 0
-    for index in range(start, len(code) if start >= 0 else 0):
-        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(code[index], 0)
-        if depth == 0:
-            return code[start : index + 1]
-    return None
-
-
-def takes(name: str, result: str) -> list[Span]:
-    """What `name` takes, copied from its definition line; the place alone when the line does not hold it all."""
-    lines = matches(result)
-    defined = DEFINES.match(lines[0].code) if lines and lines[0].symbol == name else None
-    arguments = signature(lines[0].code) if defined else None
-    if arguments is None or lines[0].code.startswith("class"):
-        return where(name, result)
-    return [Span("The signature is `"), copied(name + arguments), Span("`.")]
-
-
-def is_definition(match: Match, name: str) -> bool:
-    """True for the lines that a search puts first: definitions of the name itself."""
-    defined = DEFINES.match(match.code)
-    return match.symbol == name and (defined is None or defined[1] == name)
-
-
-def uses(name: str, result: str) -> list[Span]:
-    """The first places that use `name` without defining it."""
-    lines = matches(result)
-    if not lines:
-        return not_found(name)
-    used = [line for line in lines if not is_definition(line, name)]
-    if not used:
-        return [Span("I found only its definition: `"), line_head(lines[0]), Span("`.")]
-    items = [[Span("`"), line_head(line), Span("`")] for line in used[:PLACES_SAID]]
-    return [Span("Used here: "), *joined(items, more=len(used) > PLACES_SAID), Span(".")]
-
-
-def outline(pattern: str, result: str) -> list[Span]:
-    """What the first matching file defines, or the first files when there are too many to outline."""
-    lines = result.splitlines()
-    if not lines or lines[0].startswith("no "):
-        return not_found(pattern)
-    if LINE.match(lines[0]) is None and (len(lines) < 2 or LINE.match(lines[1]) is None):
-        files = [line for line in lines if not LINE.match(line) and not line.startswith("…")]
-        if len(files) > 1:
-            listed = joined([at(path) for path in files[:PLACES_SAID]], more=len(lines) > PLACES_SAID)
-            return [Span("Several files match: "), *listed, Span(".")]
-        return [*at(lines[0]), Span(" defines nothing at its top level.")]
-    names = []
-    for line in lines[1:]:
-        found = LINE.match(line)
-        if found is None:
-            break
-        names.append(found[1])
-    listed = joined([[Span("`"), copied(n), Span("`")] for n in names[:NAMES_SAID]], more=len(names) > NAMES_SAID)
-    return [*at(lines[0]), Span(" defines "), *listed, Span(".")]
-
-
-ANSWER = {Skill.WHERE: where, Skill.TAKES: takes, Skill.USES: uses, Skill.OUTLINE: outline}
+def looking(skill: Skill, pattern: str) -> dict[str, str]:
+    """The arguments of the first call."""
+    return ({"list": LISTS[skill]} if skill in LISTS else {}) | {"pattern": pattern}
 
 
 def text_of(spans: list[Span]) -> str:

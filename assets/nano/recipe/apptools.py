@@ -1,25 +1,56 @@
-"""The seam to the app: its real tools, as plain functions from a pattern to text.
+"""The seam to the app: the bundled model's real tools over a folder.
 
 Needs the app's two packages importable: found beside this folder, or installed.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "engine")]
 
+OWN = "laguna-tui"
+"""The project itself as a repository to ask about: unlike a wheel it has its tests with it."""
+OWN_PARTS = ("laguna_tui", "engine", "tests")
 
-def open_tools(repository: Path) -> tuple[Callable[[str], str], Callable[[str], str]]:
-    """`search` and `find` over one folder, each from a pattern to the text that the model is given."""
-    from laguna_tui.agent.tools import Toolbox
-    from laguna_tui.repo.workspace import Workspace
 
-    toolbox = Toolbox(Workspace(repository))
-    return (
-        lambda pattern: toolbox.run("search", {"pattern": pattern}).output,
-        lambda pattern: toolbox.run("find", {"pattern": pattern}).output,
-    )
+class Tools:
+    """`search`, `find` and `edit` over one folder, as the bundled model is given them; every edit is made."""
+
+    def __init__(self, repository: Path) -> None:
+        from laguna_tui.agent.approval import EditMode
+        from laguna_tui.agent.tools import Toolbox
+        from laguna_tui.agent.tools.edits import Edits
+        from laguna_tui.repo.workspace import Workspace
+
+        self._edits = Edits(EditMode.ALLOW)
+        self._toolbox = Toolbox(Workspace(repository), edits=self._edits)
+
+    def run(self, tool: str, arguments: Mapping[str, str]) -> str:
+        """What the model is given back."""
+        return self._toolbox.run(tool, arguments).output
+
+    def restore(self) -> None:
+        """Take back every edit."""
+        from laguna_tui.agent.tools.edits import NOTHING
+
+        while self._edits.undo() != NOTHING:
+            pass
+
+
+@contextmanager
+def copies(repositories: Mapping[str, Path]) -> Iterator[dict[str, Path]]:
+    """Copies of repositories that edits may be made in, and the project's own; gone afterwards."""
+    with TemporaryDirectory(prefix="nano-repositories-") as folder:
+        copied = {name: Path(folder) / name for name in (*repositories, OWN)}
+        for name, path in repositories.items():
+            shutil.copytree(path, copied[name])
+        for part in OWN_PARTS:
+            shutil.copytree(ROOT / part, copied[OWN] / part, ignore=shutil.ignore_patterns("__pycache__", "_cache*"))
+        yield copied

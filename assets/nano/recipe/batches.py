@@ -19,7 +19,7 @@ BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}
 """By device; a GPU is idle on small ones."""
 POOL = 96  # chats sorted by length together, for each 2,048 tokens; larger wastes less padding and mixes less
 LONGEST = 1500  # tokens after the header: three ordinary turns, or two long results
-TURNS = ([1, 2, 3, 4], [60, 22, 12, 6])
+TURNS = ([1, 2, 3, 4], [50, 30, 14, 6])
 ROUND = 16  # lengths are padded to a multiple, for few distinct shapes
 
 

@@ -12,14 +12,14 @@ import argparse
 import ast
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-SEARCHES, FINDS = 260, 60
+SEARCHES, FINDS = 150, 40
 SEED = 20
-LONGEST = 4500  # characters of a result worth training on: about half of the context
 
-Tool = Callable[[str], str]
+Run = Callable[[str, Mapping[str, str]], str]
+"""From a tool's name and its arguments to what it prints."""
 
 
 def defined_names(repository: Path) -> Iterator[str]:
@@ -51,20 +51,20 @@ def file_patterns(repository: Path, rng: random.Random, number: int = FINDS) -> 
     return ["/".join(path.split("/")[-rng.choice([1, 1, 2, 3, 9]) :]) for path in chosen]
 
 
-def collect(repository: Path, search: Tool, find: Tool, searches: int, finds: int) -> list[dict[str, str]]:
+def collect(repository: Path, run: Run, searches: int, finds: int) -> list[dict[str, str]]:
     """A sample of searches and finds in one repository."""
     rng = random.Random(f"{SEED}{repository.name}")
     defined = sorted({name for name in defined_names(repository) if not name.startswith("__") and name.isascii()})
     foreign = sorted(set(used_names(repository)) - set(defined) - {"*"})
     names = rng.sample(defined, min(len(defined), searches)) + rng.sample(foreign, min(len(foreign), searches // 10))
-    calls = [("search", name, search(name)) for name in names]
-    calls += [("find", pattern, find(pattern)) for pattern in file_patterns(repository, rng, finds)]
-    return [{"tool": t, "pattern": p, "result": r} for t, p, r in calls if len(r) <= LONGEST]
+    calls = [("search", name) for name in names]
+    calls += [("find", pattern) for pattern in file_patterns(repository, rng, finds)]
+    return [{"tool": tool, "pattern": what, "result": run(tool, {"pattern": what})} for tool, what in calls]
 
 
 def main() -> None:
     """Write `header.txt` and fill `results/` in the working folder."""
-    from apptools import open_tools
+    from apptools import Tools
     from header import header
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -76,7 +76,7 @@ def main() -> None:
     (work / "header.txt").write_text(header(work), encoding="utf-8")
     (work / "results").mkdir(exist_ok=True)
     for repository in sorted((work / "repos").iterdir()):
-        entries = collect(repository, *open_tools(repository), options.searches, options.finds)
+        entries = collect(repository, Tools(repository).run, options.searches, options.finds)
         (work / "results" / f"{repository.name}.json").write_text(json.dumps(entries, ensure_ascii=False))
         print(repository.name, len(entries), flush=True)
 

@@ -1,50 +1,56 @@
-"""Chats to train on: cached results of the app's real tools, renamed and moved so that none is learned by heart.
+"""Chats to train on: questions, calls, results of the app's tools and the right answers.
 
-Deals in text and per-token weights; `collect.py` made the results, `answers.py` knows what is right. A chat is the
+Deals in text and per-token weights; `results.py` makes the results, `answers.py` knows what is right. A chat is the
 text after the system header: user turn, call, result, answer, and perhaps more turns.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from answers import ANSWER, LINE, Span, copied, matches
-from chatter import TALK, declined
-from questions import TALK_ANSWERS, TOOL, TRAINED, Skill
+import framed
+from answers import LISTS, Edit, Span, copied, documenting, edited, looking, renaming, whole
+from chatter import TALK, decline
+from questions import AGAIN, HELD_OUT_BARE, TALK_ANSWERS, TOOL, TRAINED, Skill
+from results import Found, Source, mistyped
+from spoken import spoken
 from tokenizer import ASSISTANT, END_ASSISTANT, END_THINK, END_TOOL_CALL, EOS_ID, TOOL_CALL
 from tokenizers import Tokenizer
+from wording import bare
 
 GENERATION_PROMPT = f"{ASSISTANT}\n{END_THINK}"
-FIXED, FIRST, COPY, FIRST_COPY = 0.25, 4.0, 1.0, 5.0
-DECISION = 12.0
-"""Loss weights: fixed wording, the first token of a fixed piece (a decision), copied text, where a copy begins,
-and the first token of an answer, on which the rest of it hangs."""
+FIXED, FIRST, COPY, FIRST_COPY = 0.25, 4.0, 1.0, 4.0
+DECISION = 10.0
+"""Loss weights: fixed wording, the first token of a fixed piece (a decision), copied text, where a piece of it begins,
+and the first token of a reply, on which the rest of it hangs."""
 
-SKILL_SHARES = {Skill.WHERE: 24, Skill.TAKES: 20, Skill.USES: 22, Skill.OUTLINE: 18, Skill.TALK: 15}
-MISSING_SHARE = 0.16  # of look-ups, ask for a name that is not there
-RENAME_SHARE, MOVE_SHARE, SHORTEN_SHARE = 0.6, 0.5, 0.7
-DENSE_SHARE = 0.08  # rows of bare look-ups: many retrievals per token
-CHANGED = re.compile(r"(?<=:)\d+(?=: )")
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One cached tool call: what was asked of which tool, and what it printed."""
-
-    tool: str
-    pattern: str
-    result: str
+SKILL_SHARES = {
+    Skill.WHERE: 14, Skill.TAKES: 13, Skill.USES: 13, Skill.TESTS: 13, Skill.OUTLINE: 15, Skill.RENAME: 24,
+    Skill.DOCSTRING: 17, Skill.TALK: 32,
+}  # fmt: skip
+AGAIN_SHARE = 0.45  # of later turns, ask about the same name by a pronoun
+DOTTED_SHARE = 0.05  # of names are asked for as `Class.method`
+STRANGE_SHARE = 0.2  # of questions have one or two words that do not belong there: not all that is unknown is a name
+FRAMED = {
+    Skill.WHERE: 0.25, Skill.TAKES: 0.25, Skill.USES: 0.3, Skill.TESTS: 0.3, Skill.OUTLINE: 0.25, Skill.RENAME: 0.5,
+    Skill.DOCSTRING: 0.25,
+}  # fmt: skip
+"""Shares of questions that are put together from parts."""
+BEYOND_SHARE = 0.12  # of requests beyond this model are so, too
+TYPO_SHARE = 0.18  # of questions have a typing error in one of their words
+FAILED_SHARE = 0.2  # of edits are refused
+CALL_ONLY_SHARE = 0.5  # of chats end with the first call: what to call is harder to learn than what to say then
+QUOTES = ('"{}"', "'{}'", '"{}"')
 
 
 @dataclass(slots=True)
 class Chat:
-    """Text so far, and the weighted character ranges in it."""
+    """Text so far, and the weighted character ranges in it; `calls_only` ends it with the first call."""
 
+    calls_only: bool = False
     text: str = ""
     ranges: list[tuple[int, int, float, float]] = field(default_factory=list)
 
@@ -60,201 +66,218 @@ class Chat:
         self.text += span.text
 
 
-def load_results(folder: Path, names: set[str]) -> list[Result]:
-    """Every cached result of the named repositories."""
-    results = []
-    for name in sorted(names):
-        results += [Result(**entry) for entry in json.loads((folder / f"{name}.json").read_text())]
-    return results
-
-
-class Names:
-    """Random identifiers, paths and questions' surroundings, from words of the training corpus."""
-
-    def __init__(self, rng: random.Random, words: list[str]) -> None:
-        self.rng, self.words = rng, words
-
-    def word(self) -> str:
-        """A word of code, sometimes with a tail, sometimes just letters."""
-        chance = self.rng.random()
-        if chance < 0.75:
-            return self.rng.choice(self.words)
-        if chance < 0.85:
-            return self.rng.choice(self.words) + self.rng.choice(["s", "er", "ed", str(self.rng.randrange(100))])
-        return "".join(self.rng.choice(LETTERS) for _ in range(self.rng.randint(2, 7)))
-
-    def identifier(self, like: str) -> str:
-        """A new name in the style of another: class-like, private or plain."""
-        words = [self.word() for _ in range(self.rng.choices([1, 2, 3, 4], [3, 5, 3, 1])[0])]
-        if like.lstrip("_")[:1].isupper():
-            return "".join(word.capitalize() for word in words)
-        return ("_" if like.startswith("_") else "") + "_".join(words)
-
-    def file(self) -> str:
-        """A file stem."""
-        return self.rng.choice([self.word(), self.word() + "_" + self.word(), "_" + self.word()])
-
-
 class Generator:
     """An endless, seeded source of chats."""
 
-    def __init__(self, seed: int, results: list[Result], words: list[str]) -> None:
+    def __init__(self, seed: int, entries: Sequence[dict[str, str]], words: Sequence[str]) -> None:
         self.rng = random.Random(seed)
-        self.names = Names(self.rng, words)
-        self.searches = [r for r in results if r.tool == "search"]
-        self.finds = [r for r in results if r.tool == "find"]
-        self.declined = declined()
+        self.source = Source(self.rng, entries, words)
+        self.names = self.source.names
+        self.dates = [f"{y}-{m:02}-{d:02}" for y in range(2025, 2029) for m in range(1, 13) for d in range(1, 29)]
 
-    def renamed(self, result: Result) -> Result:
-        """The same result for another name, in other folders, on other lines."""
-        rng, pattern, text = self.rng, result.pattern, result.result
-        if rng.random() < SHORTEN_SHARE:
-            text = self.shortened(pattern, text)
-        if result.tool == "search" and rng.random() < RENAME_SHARE and len(pattern) > 3:
-            new = self.names.identifier(pattern)
-            text, pattern = text.replace(pattern, new), new
-        if rng.random() < MOVE_SHARE:
-            text, pattern = self.moved(result.tool, text, pattern)
-        if rng.random() < MOVE_SHARE:
-            top = rng.choice([90, 400, 1500, 4000])
-            text = CHANGED.sub(lambda _: str(rng.randint(1, top)), text)
-        return Result(result.tool, pattern, text)
-
-    def shortened(self, pattern: str, text: str) -> str:
-        """The definitions and a few of the other lines: the result of a smaller repository, and more chats a second."""
-        lines = text.splitlines()
-        wanted = self.rng.choices([1, 2, 3, 4, 5, 7], [3, 4, 4, 4, 3, 2])[0]
-        if len(lines) <= wanted or not LINE.match(lines[0]):
-            return text
-        first = [line for line in lines if line.startswith(pattern + " ")][:2]
-        rest = [line for line in lines if LINE.match(line) and line not in first]
-        kept = set(first) | set(self.rng.sample(rest, max(0, min(len(rest), wanted - len(first)))))
-        return "\n".join(line for line in lines if line in kept)
-
-    def moved(self, tool: str, text: str, pattern: str) -> tuple[str, str]:
-        """Rename the parts of every path in a result, the same part always to the same new one."""
-        paths = {m[2] if m else line for line in text.splitlines() for m in [re.match(r"(\S+) (\S+):\d+: ", line)]}
-        parts = {part for path in paths if path.endswith(".py") for part in path[:-3].split("/")}
-        parts = {part for part in parts if len(part) > 2 and part != "__init__" and self.rng.random() < 0.8}
-        new = {part: self.names.file() for part in sorted(parts)}
-        if not new:
-            return text, pattern
-        either = re.compile(r"(?<![\w])(" + "|".join(map(re.escape, sorted(new, key=len, reverse=True))) + r")(?=[/.])")
-
-        def change(path: str) -> str:
-            return either.sub(lambda m: new[m[1]], path)
-
-        lines = []
-        for line in text.splitlines():
-            m = re.match(r"(\S+ )(\S+)(:\d+: .*)", line)
-            lines.append(m[1] + change(m[2]) + m[3] if m else change(line))
-        return "\n".join(lines), change(pattern) if tool == "find" else pattern
-
-    def short(self, pool: list[Result]) -> Result:
-        """A random result, the shorter of two half of the time: long ones cost much and teach little more."""
-        picked = self.rng.choices(pool, k=self.rng.choice([1, 2]))
-        return min(picked, key=lambda result: len(result.result))
-
-    def lookup(self, skill: Skill) -> Result:
-        """A result for a skill, or a miss."""
-        pool = self.finds if skill is Skill.OUTLINE else self.searches
-        result = self.renamed(self.short(pool))
-        if self.rng.random() < MISSING_SHARE:
-            name = self.names.identifier(result.pattern) if self.rng.random() < 0.6 else result.pattern
-            if skill is Skill.OUTLINE:
-                name = self.rng.choice(["", self.names.word() + "/"]) + self.names.file() + ".py"
-            return Result(result.tool, name, MISSING[result.tool].format(name))
-        return result
-
-    def question(self, wording: str, name: str) -> str:
-        """A wording about a name, quoted the ways people quote."""
+    def quoted(self, name: str) -> str:
+        """A name the ways people write names."""
         rng = self.rng
-        plain = name.endswith(".py") or rng.random() < 0.85
-        ways = (
-            [f"`{name}`", f"`{name}`", name]
-            if plain
-            else [f"`{name}()`", f"{name}()", f"the function {name}", f"'{name}'"]
-        )
-        if not plain and name[:1].isupper():
-            ways = [f"the class {name}", f"the class `{name}`"]
-        return wording.replace("{n}", rng.choice(ways)).replace("{f}", rng.choice(ways))
+        if rng.random() < 0.85:
+            return rng.choice([f"`{name}`", f"`{name}`", name])
+        if name.rpartition(".")[2][:1].isupper():
+            return rng.choice([f"the class {name}", f"the class `{name}`", f"'{name}'"])
+        return rng.choice([f"`{name}()`", f"{name}()", f"the function {name}", f"'{name}'"])
+
+    def filled(self, wording: str, **values: str) -> str:
+        """The wording with its places filled; files and new names are quoted like the name or not at all."""
+        tick = self.rng.choice(["`", ""])
+        text = wording
+        for place, value in values.items():
+            shown = self.quoted(value) if place == "n" and "m" not in values else tick + value + tick
+            shown = self.rng.choice(QUOTES).format(value) if place == "t" else shown
+            text = text.replace("{" + place + "}", shown)
+        return text
+
+    def roughened(self, wording: str) -> str:
+        """The wording with strange words in it or one misspelled, now and then; names are as they are in code."""
+        words = wording.split(" ")
+        if self.rng.random() < STRANGE_SHARE:
+            for _ in range(self.rng.choice([1, 1, 2])):
+                words.insert(self.rng.randrange(len(words)), self.rng.choice(self.names.words))
+        wording = " ".join(words)
+        return mistyped(self.rng, wording) if self.rng.random() < TYPO_SHARE else wording
+
+    def wording(self, skill: Skill, *, again: bool) -> str:
+        """A wording for the skill, as people type it."""
+        while bare(chosen := self.chosen(skill, again=again)) in HELD_OUT_BARE:
+            pass
+        return self.roughened(spoken(self.rng, chosen))
+
+    def chosen(self, skill: Skill, *, again: bool) -> str:
+        """A wording from the tables, or put together from parts."""
+        if again or self.rng.random() > FRAMED[skill]:
+            return self.rng.choice((AGAIN if again else TRAINED)[skill])
+        if skill is Skill.RENAME:
+            return framed.rename(self.rng)
+        return framed.lookup(self.rng, skill.name.lower())
 
     def first_line(self) -> str:
         """The app's line about the folder before the first question."""
         rng = self.rng
-        date = f"{rng.randint(2025, 2028)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
         branch = rng.choice(["main", "main", "master", f"{self.names.word()}-{self.names.word()}"])
-        git = (
-            f" · git {branch}, {rng.choice([0, 0, 1, 2, 3, 7, rng.randint(4, 60)])} changed"
-            if rng.random() < 0.7
-            else ""
-        )
-        return f"[folder {self.names.file()} · {date}{git}]\n\n"
+        changed = rng.choice([0, 0, 1, 2, 3, 7, rng.randint(4, 60)])
+        git = f" · git {branch}, {changed} changed" if rng.random() < 0.7 else ""
+        return f"[folder {self.names.file()} · {rng.choice(self.dates)}{git}]\n\n"
 
     def talk(self) -> tuple[str, str]:
         """A question that is no look-up, and what to say."""
-        kind = self.rng.choices(list(TALK), [1, 1, 1, 1, 1, 5])[0]
-        wording = self.rng.choice(self.declined if kind == "other" and self.rng.random() < 0.6 else TALK[kind])
-        while "{n}" in wording or "{f}" in wording:
-            name, file = self.rng.choice(self.searches).pattern, self.rng.choice(self.finds).pattern
-            tick = self.rng.choice(["`", ""])
-            wording = wording.replace("{n}", tick + name + tick, 1).replace("{f}", tick + file + tick, 1)
+        kind = self.rng.choices(list(TALK), [1, 1, 1, 1, 1, 9])[0]
+        if kind == "other":
+            wording = framed.beyond(self.rng) if self.rng.random() < BEYOND_SHARE else decline(self.rng)
+        else:
+            wording = spoken(self.rng, self.rng.choice(TALK[kind]))
+        wording = self.roughened(wording)
+        for place in ("{n}", "{m}", "{f}"):
+            while place in wording:
+                tick = self.rng.choice(["`", ""])
+                file = tick + self.source.asked(self.source.path()) + tick
+                wording = wording.replace(place, file if place == "{f}" else self.quoted(self.name()), 1)
         return wording, TALK_ANSWERS[kind]
 
-    def turn(self, chat: Chat, *, first: bool) -> None:
-        """One question and everything up to the end of its answer."""
+    def name(self) -> str:
+        """A name of the corpus or a new one."""
+        name = self.rng.choice(self.source.definitions)[0]
+        return self.names.identifier(name) if self.rng.random() < 0.5 else name
+
+    def sentence(self) -> str:
+        """A line of documentation."""
+        words = " ".join(self.names.word() for _ in range(self.rng.randint(2, 7)))
+        return words.capitalize() + self.rng.choice([".", ".", ""])
+
+    def turn(self, chat: Chat, before: str, *, first: bool) -> str:
+        """One question and everything up to the end of its answer; returns the name that a follow-up may be about."""
         skill = self.rng.choices(list(SKILL_SHARES), list(SKILL_SHARES.values()))[0]
+        again = bool(before) and skill in AGAIN and self.rng.random() < AGAIN_SHARE
         opening = self.first_line() if first else ""
         if skill is Skill.TALK:
-            question, answer = self.talk()
+            question, said = self.talk()
             chat.plain(f"<user>\n{opening}{question}\n</user>\n{GENERATION_PROMPT}")
-            say_answer(chat, [Span(answer)])
-            return
-        found = self.lookup(skill)
-        question = self.question(self.rng.choice(TRAINED[skill]), found.pattern)
-        chat.plain(f"<user>\n{opening}{question}\n</user>\n{GENERATION_PROMPT}")
-        say_call(chat, TOOL[skill], found.pattern)
-        chat.plain(f"\n<tool_response>\n{found.result}\n</tool_response>\n{GENERATION_PROMPT}")
-        say_answer(chat, ANSWER[skill](found.pattern, found.result))
+            say_answer(chat, [Span(said)])
+            return before
+        wording = self.wording(skill, again=again)
+        if skill is Skill.RENAME:
+            return self.rename(chat, opening, wording, before if again else "")
+        if skill is Skill.OUTLINE:
+            found = self.source.find()
+            self.look_up(chat, skill, opening + self.filled(wording, f=found.pattern), found)
+            return ""
+        name = before if again else ""
+        if not again and self.rng.random() < DOTTED_SHARE:
+            name = f"{self.names.identifier('X')}.{self.names.identifier('x')}"
+        found = self.source.search(LISTS[skill].capitalize(), name)
+        given = self.sentence() if "{t}" in wording else ""
+        question = opening + self.filled(wording, n=found.pattern, t=given)
+        edit = documenting(found.pattern, found.result, given) if skill is Skill.DOCSTRING else None
+        self.look_up(chat, skill, question, found, edit)
+        return found.pattern
 
-    def dense(self) -> Chat:
-        """A result and many retrievals from it, as practice for finding a line by its symbol."""
-        chat = Chat()
-        lines = []
-        for _ in range(self.rng.randint(3, 8)):
-            found = matches(self.renamed(self.rng.choice(self.searches)).result)[:3]
-            lines += self.rng.sample(found, min(len(found), 1))
-        self.rng.shuffle(lines)
-        shown = "\n".join(f"{m.symbol} {m.place}: {m.code}" for m in lines)
-        chat.plain(f"\n<tool_response>\n{shown}\n</tool_response>\n{GENERATION_PROMPT}")
-        symbols = [m for m in lines if [n.symbol for n in lines].count(m.symbol) == 1 and m.symbol != "-"]
-        for m in self.rng.sample(symbols, min(len(symbols), 6)):
-            chat.plain(f"\nUsed here: `{m.symbol}")
-            chat.say(copied(f" {m.place}"))
-            chat.plain("`.")
-        return chat
+    def look_up(self, chat: Chat, skill: Skill, question: str, found: Found, edit: Edit | None = None) -> None:
+        """A question, its call, the result, and the answer or the edit that follows."""
+        chat.plain(f"<user>\n{question}\n</user>\n{GENERATION_PROMPT}")
+        say_call(chat, TOOL[skill], **{name: whole(value) for name, value in looking(skill, found.pattern).items()})
+        if chat.calls_only:
+            return
+        chat.plain(f"\n<tool_response>\n{found.result}\n</tool_response>\n{GENERATION_PROMPT}")
+        if edit is None:
+            say_answer(chat, copied(found.result))
+        else:
+            self.edit(chat, edit, edit.path)
+
+    def edit(self, chat: Chat, edit: Edit, path: str) -> None:
+        """The call of an edit, how it went, and the answer; `path` is that of the file that was meant."""
+        say_edit(chat, edit)
+        if chat.calls_only:
+            return
+        result = f"error: {self.failure(edit)}" if self.rng.random() < FAILED_SHARE else self.success(path, edit)
+        chat.plain(f"\n<tool_response>\n{result}\n</tool_response>\n{GENERATION_PROMPT}")
+        say_answer(chat, edited(result))
+
+    def success(self, path: str, edit: Edit) -> str:
+        number = self.rng.choice([1, 1, 2, 3, 4, 7, self.rng.randint(2, 60)]) if edit.all else 1
+        return f"Changed `{path}` in {number} place{'s' * (number > 1)}."
+
+    def failure(self, edit: Edit) -> str:
+        """A sentence like those that the app refuses an edit with."""
+        chosen = self.rng.choice(FAILURES)
+        number, one, two = (self.rng.randint(2, top) for top in (40, 300, 900))
+        return chosen.format(path=edit.path, other=self.source.path(), number=number, one=one, two=two)
+
+    def rename(self, chat: Chat, opening: str, wording: str, before: str) -> str:
+        """Rename or replace in a file; mostly names, sometimes other short code."""
+        rng, path = self.rng, self.source.path()
+        old = before or self.name()
+        new = self.names.identifier(old)
+        if not before and rng.random() < 0.1:
+            old, new = (f"{old}{sign}{value}" for sign, value in ((rng.choice("=."), self.names.word()),) * 2)
+            new = new.rpartition("=")[0] + "=" + self.names.word() if "=" in new else self.names.identifier("x")
+        asked = self.source.asked(path)
+        chat.plain(f"<user>\n{opening}{self.filled(wording, n=old, m=new, f=asked)}\n</user>\n{GENERATION_PROMPT}")
+        self.edit(chat, renaming(asked, old, new), path)
+        return new if re.fullmatch(r"\w+", new) else ""
 
     def chat(self, turns: int) -> Chat:
-        """A chat of some turns, or now and then a dense row."""
-        if self.rng.random() < DENSE_SHARE:
-            return self.dense()
-        chat = Chat()
-        for index in range(turns):
-            self.turn(chat, first=index == 0)
+        """A chat of some turns."""
+        chat, before = Chat(calls_only=self.rng.random() < CALL_ONLY_SHARE), ""
+        for index in range(1 if chat.calls_only else turns):
+            before = self.turn(chat, before, first=index == 0)
         return chat
 
 
-MISSING = {"search": "no matches for {}", "find": "no files match {}"}
+FAILURES = (
+    "the user declined this edit; ask what to do instead",
+    "the user declined this edit; ask what to do instead",
+    "edits are not allowed here; say what you would change instead",
+    "nobody can be asked about edits here; tell the user that --edits allow would make them",
+    "there is no file {path} to edit; the nearest is {other}",
+    "there is no file {path} to edit; use find to see which files there are",
+    "{path} could be {other} or {path}; call again with one of these paths",
+    "the old text is not in {path}; read the file and call again with text as it stands",
+    "the old text is {number} times in {path} (lines {one}, {two});"
+    " call again with more of the lines around it, or with all",
+    "{path} changed since the edit was proposed; read it and call again",
+    "{path} is read-only; it has to be made writable first",
+    "old and new are the same, so nothing would change; call again with another new text",
+    "{path} is a binary file; only text can be edited",
+)
+"""Sentences like those of the app; they only have to be repeated."""
 
 
-def say_call(chat: Chat, tool: str, pattern: str) -> None:
+def say_call(chat: Chat, tool: str, **arguments: list[Span]) -> None:
     """The tool call, in the exact form that the app parses."""
     chat.say(Span("\n"))
-    chat.say(Span(TOOL_CALL))
-    chat.say(Span(tool))
-    chat.say(Span("\n<arg_key>pattern</arg_key>\n<arg_value>"))
-    chat.say(copied(pattern))
-    chat.say(Span(f"</arg_value>\n{END_TOOL_CALL}\n{END_ASSISTANT}"))
+    chat.say(Span(TOOL_CALL), DECISION)
+    chat.say(Span(tool), DECISION)
+    for name, spans in arguments.items():
+        chat.say(Span("\n"))
+        chat.say(Span(f"<arg_key>{name}</arg_key>\n<arg_value>"))
+        for span in spans:
+            chat.say(span, DECISION if name in ("list", "all") else 0.0)
+        chat.say(Span("</arg_value>"))
+    chat.say(Span("\n"))
+    chat.say(Span(f"{END_TOOL_CALL}\n{END_ASSISTANT}"))
+
+
+def say_edit(chat: Chat, edit: Edit) -> None:
+    """The call of an edit."""
+    extra = {"all": [Span("true")]} if edit.all else {}
+    added = "" if edit.all else edit.new.removeprefix(edit.old)
+    new = [*whole(edit.old), *pieces(added)] if added else whole(edit.new)
+    say_call(chat, "edit", path=whole(edit.path), old=whole(edit.old), new=new, **extra)
+
+
+def pieces(docstring: str) -> list[Span]:
+    """What a docstring adds to a definition's line: quotes, and the text between them."""
+    before, text, after = re.fullmatch(r'(\s+""")(.*)(""")', docstring, re.S).groups()
+    lead = "TODO: describe "
+    if text.startswith(lead):
+        return [Span(before), Span(lead), *whole(text[len(lead) : -1]), Span("." + after)]
+    return [Span(before), *whole(text), Span(after)]
 
 
 def say_answer(chat: Chat, spans: list[Span]) -> None:
@@ -263,7 +286,8 @@ def say_answer(chat: Chat, spans: list[Span]) -> None:
     chat.say(spans[0], DECISION)
     for span in spans[1:]:
         chat.say(span)
-    chat.say(Span(f"\n{END_ASSISTANT}"))
+    chat.say(Span("\n"))
+    chat.say(Span(END_ASSISTANT))
     chat.plain("\n")
 
 

@@ -15,11 +15,12 @@ import json
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from apptools import open_tools
-from cases import CALL, OPENING, groups, pairs, run
+from apptools import OWN, Tools, copies
+from cases import EDITS, SEED, Case, Cases, converse, pairs, parsed
 from sources import unpacked
 from speaker import LONGEST_CODE, Chat, Speaker, sampled
 
@@ -29,6 +30,7 @@ SAMPLED, CODE = 0.25, 0.16
 TEMPERATURE = 0.7
 CODE_PROMPT = (400, 2400)  # characters
 EOS = 2
+NOTHING = "Nothing matches what was asked for."
 
 
 @dataclass(slots=True)
@@ -47,20 +49,24 @@ def drawn(rng: random.Random, temperature: float) -> Sampling:
     return sampled(rng.randrange(1 << 30)) if temperature else GREEDY
 
 
-def recorded(chat: Chat) -> Sequence:
+def recorded(chat: Chat, kind: str = "chat") -> Sequence:
     """What was said in a chat, after the header."""
     spans = [(start - chat.header, stop - chat.header) for start, stop in chat.spans]
-    return Sequence("chat", chat.sampling.temperature, bare=False, ids=chat.ids[chat.header :], spans=spans)
+    return Sequence(kind, chat.sampling.temperature, bare=False, ids=chat.ids[chat.header :], spans=spans)
 
 
-def answered(chat: Chat, turns: list[dict[str, str]]) -> Sequence:
+def answered(chat: Chat, turns: list[dict[str, Any]]) -> Sequence:
     """A chat of the generator's questions; a call that is not the expected one finds nothing."""
     for turn in turns:
-        found = CALL.match(chat.ask(turn["question"]))
-        if found:
-            expected = (found[1], found[2]) == (turn["tool"], turn["pattern"])
-            missing = "no matches for {}" if found[1] == "search" else "no files match {}"
-            chat.give(turn["result"] if expected else missing.format(found[2]))
+        reply = chat.ask(turn["question"])
+        for expected, result in turn["steps"]:
+            call = parsed(reply)
+            if call is None:
+                break
+            if call != parsed(expected):
+                chat.give(NOTHING)
+                break
+            reply = chat.give(result)
     return recorded(chat)
 
 
@@ -84,19 +90,27 @@ def source_files(repositories: Path, names: list[str]) -> list[Path]:
     return [path for path in files if path.stat().st_size > CODE_PROMPT[1]]
 
 
+def sorted_pairs(group: list[Case]) -> Iterator[tuple[str, Case, Case]]:
+    """The cases of a group in twos: kind of chat, first and second; edits stay among themselves."""
+    edits = [case for case in group if case.kind in EDITS]
+    others = [case for case in group if case.kind not in EDITS]
+    yield from (("edit", first, second) for first, second in pairs(edits))
+    yield from (("chat", first, second) for first, second in pairs(others))
+
+
 def held(speaker: Speaker, work: Path, names: list[str], number: int) -> Iterator[Sequence]:
-    """Chats of two questions about held-out packages through the app's tools, and code of theirs."""
-    tools = {n: dict(zip(("search", "find"), open_tools(work / "repos" / n), strict=True)) for n in names}
+    """Chats of two questions about held-out packages through the app's tools, of two edits, and code of theirs."""
     rng, files = random.Random(11), source_files(work / "repos", names)
-    for index, group in enumerate(groups(work / "repos", names, number)):
-        temperature = TEMPERATURE if index % 2 else 0.0
-        for first, second in pairs(group):
-            chat = Chat(speaker, drawn(rng, temperature))
-            for turn, case in enumerate((first, second)):
-                opening = OPENING.format(case.repository) if turn == 0 else ""
-                run(chat, replace(case, question=opening + case.question), tools[first.repository])
-            yield recorded(chat)
-        yield continued(speaker, excerpt(files, rng), drawn(rng, temperature))
+    with copies({name: work / "repos" / name for name in names}) as repositories:
+        tools = {name: Tools(path) for name, path in repositories.items()}
+        cases = Cases(SEED, repositories, OWN)
+        for index in range(number):
+            temperature = TEMPERATURE if index % 2 else 0.0
+            for kind, first, second in sorted_pairs(cases.group(index)):
+                chat = Chat(speaker, drawn(rng, temperature))
+                list(converse(chat, first, second, tools))
+                yield recorded(chat, kind)
+            yield continued(speaker, excerpt(files, rng), drawn(rng, temperature))
 
 
 def training(speaker: Speaker, work: Path, names: list[str]) -> Iterator[Sequence]:
@@ -117,7 +131,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("model", type=Path)
     parser.add_argument("--minutes", type=float, default=12.0)
-    parser.add_argument("--groups", type=int, default=24, help="of six held-out chats and one piece of code")
+    parser.add_argument("--groups", type=int, default=14, help="of eleven held-out chats and one piece of code")
     options = parser.parse_args()
     names = {kind: unpacked(options.work, held_out=kind) for kind in (True, False)}
     speaker = Speaker(options.model)

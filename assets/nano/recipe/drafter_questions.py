@@ -3,44 +3,44 @@
     python drafter_questions.py WORK --chats 6000
 
 Runs in the training environment, after `collect.py`. Deals in text: each chat is a list of turns, a turn is a question
-and, for a look-up, the tool, the pattern and the result that belong to it. The questions come from the same generator
-that the target was trained with (renamed symbols, moved files), over the same packages, with another seed.
+and the right calls with what the tools print. The questions come from the same generator that the target was trained
+with (renamed symbols, moved files), over the same packages, with another seed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypedDict
 
-from data import SKILL_SHARES, Generator, load_results
-from questions import TOOL, TRAINED, Skill
+from data import Generator
+from results import load
 from sources import trained
+from tokenizer import END_TOOL_CALL, TOOL_CALL
 from train import corpus_words
 
 SEED = 90210
 TURNS = ([1, 2, 3], [35, 50, 15])
+ASKED = re.compile(r"<user>\n(.*?)\n</user>\n(.*?)(?=<user>|$)", re.S)
+STEP = re.compile(
+    rf"(\n{TOOL_CALL}(?:(?!{END_TOOL_CALL}).)*{END_TOOL_CALL}\n).*?<tool_response>\n(.*?)\n</tool_response>", re.S
+)
 
 
 class Turn(TypedDict):
-    """What is asked; the other three are empty for small talk."""
+    """What is asked, and the right calls with their results, in order."""
 
     question: str
-    tool: str
-    pattern: str
-    result: str
+    steps: list[tuple[str, str]]
 
 
-def ask(generator: Generator, *, first: bool) -> Turn:
-    """One question, with the result that the right call would bring."""
-    skill = generator.rng.choices(list(SKILL_SHARES), list(SKILL_SHARES.values()))[0]
-    opening = generator.first_line() if first else ""
-    if skill is Skill.TALK:
-        return Turn(question=opening + generator.talk()[0], tool="", pattern="", result="")
-    found = generator.lookup(skill)
-    question = generator.question(generator.rng.choice(TRAINED[skill]), found.pattern)
-    return Turn(question=opening + question, tool=TOOL[skill], pattern=found.pattern, result=found.result)
+def turns(text: str) -> Iterator[Turn]:
+    """The turns of a training chat."""
+    for question, rest in ASKED.findall(text):
+        yield Turn(question=question, steps=STEP.findall(rest))
 
 
 def main() -> None:
@@ -49,13 +49,13 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--chats", type=int, default=6000)
     options = parser.parse_args()
-    results = load_results(options.work / "results", trained(options.work))
-    generator = Generator(SEED, results, corpus_words([r.result for r in results]))
+    entries = load(options.work / "results", trained(options.work))
+    generator = Generator(SEED, entries, corpus_words([entry["result"] for entry in entries]))
     (options.work / "drafter").mkdir(exist_ok=True)
     with (options.work / "drafter" / "asked.jsonl").open("w", encoding="utf-8") as out:
         for _ in range(options.chats):
-            turns = [ask(generator, first=index == 0) for index in range(generator.rng.choices(*TURNS)[0])]
-            out.write(json.dumps(turns, ensure_ascii=False) + "\n")
+            chat = generator.chat(generator.rng.choices(*TURNS)[0])
+            out.write(json.dumps(list(turns(chat.text)), ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ CONFIDENCE = 0.1  # weight of the confidence head's loss
 WARM_UP = 40  # steps
 NOT_MATRICES = ("g_proj", "markov", "confidence", "aux_norm")
 REPORT_SECONDS = 60.0
-MEASURED = ("chat at 0.0", "chat at 0.7", "code at 0.0", "code at 0.7")
+MEASURED = tuple(f"{kind} at {temperature}" for kind in ("chat", "edit", "code") for temperature in (0.0, 0.7))
 
 
 def batches(corpus: Corpus, seed: int, rows: int) -> Iterator[dict[str, Tensor]]:

@@ -22,14 +22,15 @@ def write(work: Path, checkpoint: Path) -> None:
     """Chats of the generator after the app's header: tokens, and logits after the header."""
     import torch
     from architecture import build, masks
-    from data import Generator, encode, header_ids, load_results
+    from data import Generator, encode, header_ids
+    from results import load as load_entries
     from sources import trained
     from tokenizer import load
     from train import corpus_words
 
     torch.set_num_threads(1)
-    tokenizer, results = load(work), load_results(work / "results", trained(work))
-    generator = Generator(SEED, results, corpus_words([r.result for r in results]))
+    tokenizer, entries = load(work), load_entries(work / "results", trained(work))
+    generator = Generator(SEED, entries, corpus_words([entry["result"] for entry in entries]))
     header = header_ids(tokenizer, (work / "header.txt").read_text())
     model = build(seed=0)
     model.load_state_dict(torch.load(checkpoint))

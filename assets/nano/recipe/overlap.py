@@ -17,10 +17,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 
-from apptools import open_tools
-from cases import converse, groups, pairs
+from apptools import OWN, Tools, copies
+from cases import Cases, converse, pairs
 from drafter_answers import continued, excerpt, source_files
 from sources import trained, unpacked
 from speaker import Chat, Speaker, sampled
@@ -77,17 +78,20 @@ def text(speaker: Speaker, ids: Sequence[int]) -> bytes:
 
 def samples(speaker: Speaker, work: Path, names: list[str], about: str, chats: int, number: int) -> Iterator[Sample]:
     """Chats and continued code about the named packages, each greedy and drawn."""
-    tools = {n: dict(zip(("search", "find"), open_tools(work / "repos" / n), strict=True)) for n in names}
     rng, files = random.Random(SEED), source_files(work / "repos", names)
     for sampling in (GREEDY, sampled(SEED)):
         for start in [excerpt(files, rng) for _ in range(number)]:
             sequence = continued(speaker, start, sampling)
             yield from written(speaker, sequence.ids, sequence.spans, kind(f"code of {about}", sampling))
-        asked = [pair for group in groups(work / "repos", names, -(-chats // PACKAGES), SEED) for pair in pairs(group)]
-        for first, second in asked[:chats]:
-            chat = Chat(speaker, sampling)
-            list(converse(chat, first, second, tools[first.repository]))
-            yield from written(speaker, chat.ids, chat.spans, kind(f"chats about {about}", sampling))
+    with copies({name: work / "repos" / name for name in names}) as repositories:
+        tools = {name: Tools(path) for name, path in repositories.items()}
+        for sampling in (GREEDY, sampled(SEED)):
+            cases = Cases(SEED, repositories, OWN)
+            asked = (pair for index in count() for pair in pairs(cases.group(index)))
+            for first, second in islice(asked, chats):
+                chat = Chat(speaker, sampling)
+                list(converse(chat, first, second, tools))
+                yield from written(speaker, chat.ids, chat.spans, kind(f"chats about {about}", sampling))
 
 
 def kind(what: str, sampling: Sampling) -> str:

@@ -20,7 +20,7 @@ from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools import TOOL_SPECS
 
 CONTEXT = 4096
-LONGEST_TURN, LONGEST_CODE = 200, 160
+LONGEST_TURN, LONGEST_CODE = 320, 160
 TEMPERATURE, TOP_K = 0.7, 20
 PROPOSED = 7  # tokens of a draft, in every round: then rounds depend on the drafter alone, and not on the clock
 

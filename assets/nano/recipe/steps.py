@@ -23,6 +23,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 TOY = ("click", "jinja2", *HELD_OUT)
 """Packages of a check: two to train on, and those that are held out."""
+ADAPTED = "httpx"
+"""The package that a variant of the drafter is made for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +36,20 @@ class Size:
     answers: float
     features: float
     drafter: float
+    lora: float
     scorer: float
     chats: int
     groups: int
+    sessions: int
     cases: int
     questions: int
     samples: int
 
 
 SIZES = {
-    "cpu": Size(260, 90, 11, 6, 33, 31, chats=8000, groups=24, cases=12, questions=20, samples=40),
-    "cuda": Size(260, 12, 4, 3, 4, 31, chats=8000, groups=24, cases=12, questions=20, samples=40),
-    "check": Size(40, 0.4, 0.15, 0.3, 0.25, 0.3, chats=60, groups=1, cases=2, questions=1, samples=1),
+    "cpu": Size(150, 72, 11, 6, 33, 2, 31, chats=8000, groups=14, sessions=200, cases=12, questions=20, samples=40),
+    "cuda": Size(150, 12, 4, 3, 4, 2, 31, chats=8000, groups=14, sessions=200, cases=12, questions=20, samples=40),
+    "check": Size(40, 0.4, 0.15, 0.3, 0.25, 0.1, 0.3, chats=60, groups=1, sessions=10, cases=2, questions=1, samples=1),
 }
 """What the shipped files took on a CPU; on a GPU nobody has tried yet, and the scorer has no GPU path."""
 
@@ -103,6 +107,15 @@ def drafter(options: argparse.Namespace, size: Size) -> Iterator[Step]:
     yield Step("drafter-convert", False, "drafter_convert.py", (trained, options.dflash, *llama))
 
 
+def adapter(options: argparse.Namespace, size: Size) -> Iterator[Step]:
+    """A variant of the drafter for one repository, and whether it helps there."""
+    work, nano, about = options.work, options.nano, ("--repository", ADAPTED)
+    run = ("--llama-cpp", options.llama_cpp, "--minutes", size.lora)
+    yield Step("lora-sessions", True, "drafter_lora_sessions.py", (work, nano, *about, "--sessions", size.sessions))
+    yield Step("lora-train", False, "drafter_lora.py", (work, nano, *about, *run))
+    yield Step("lora-engine", True, "drafter_lora_engine.py", (work, nano, options.dflash, *about))
+
+
 def scorer(options: argparse.Namespace, size: Size) -> Iterator[Step]:
     """The scorer of prompt compression, with the model's tokenizer."""
     work, llama = options.work, ("--llama-cpp", options.llama_cpp)
@@ -121,7 +134,7 @@ def judged(options: argparse.Namespace, size: Size) -> Iterator[Step]:
     """What the files are worth, and whether they are what was trained."""
     work, number = options.work, size.samples
     files = ("--model", options.nano, "--drafter", options.dflash, "--work", work)
-    asked = ("--questions", size.questions, "--chats", number)
+    asked = ("--questions", size.questions, "--groups", -(-number // 10))
     yield Step("overlap", True, "overlap.py", (work, options.nano, "--chats", number, "--pieces", number))
     yield Step("evaluate", True, "tests.evals.nano", (*files, *asked))
     yield Step("logits", False, "logits.py", (work, "--checkpoint", work / "nano.pt"))
@@ -131,7 +144,13 @@ def judged(options: argparse.Namespace, size: Size) -> Iterator[Step]:
 def steps(options: argparse.Namespace) -> list[Step]:
     """Everything, in order."""
     size = SIZES["check" if options.check else options.device]
-    parts = (corpus(options, size), target(options, size), drafter(options, size), scorer(options, size))
+    parts = (
+        corpus(options, size),
+        target(options, size),
+        drafter(options, size),
+        adapter(options, size),
+        scorer(options, size),
+    )
     return [step for part in (*parts, judged(options, size)) for step in part]
 
 

@@ -77,6 +77,11 @@ def load(work: Path) -> Tokenizer:
     return Tokenizer.from_file(str(work / "tokenizer.json"))
 
 
+def newline(tokenizer: Tokenizer) -> int:
+    """The token of one line break."""
+    return int(tokenizer.token_to_id(pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str("\n")[0][0]))
+
+
 def main() -> None:
     """Train into the working folder given on the command line."""
     from questions import all_prose

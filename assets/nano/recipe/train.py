@@ -21,13 +21,14 @@ from pathlib import Path
 import torch
 from architecture import SharedPrefix, masks
 from batches import BATCH_TOKENS, Batch, stream
-from data import Generator, header_ids, load_results
+from data import Generator, header_ids
 from init import initialise
 from log import Log
 from muon import Optimizer
 from partners import agree, join, meeting_place
+from results import load as load_entries
 from sources import trained
-from tokenizer import load
+from tokenizer import load, newline
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -126,12 +127,12 @@ def save(model: LagunaForCausalLM, path: Path) -> None:
 
 def examples(options: argparse.Namespace, rank: int, tokenizer: Tokenizer) -> Iterator[Batch]:
     """This partner's own endless stream of batches over the trained packages."""
-    results = load_results(options.work / "results", trained(options.work))
-    words = corpus_words([r.result for r in results])
+    entries = load_entries(options.work / "results", trained(options.work))
+    words = corpus_words([entry["result"] for entry in entries])
 
     def make(worker: int) -> Iterator[Batch]:
         seed = options.seed + RANK_SEEDS * (rank + worker)
-        return stream(Generator(seed + 1, results, words), tokenizer, seed + 2, options.batch_tokens)
+        return stream(Generator(seed + 1, entries, words), tokenizer, seed + 2, options.batch_tokens)
 
     return batches(make, options.workers)
 
@@ -171,12 +172,12 @@ def run(rank: int, options: argparse.Namespace, meeting: str) -> None:
     """The whole training run of one partner."""
     torch.set_num_threads(options.threads)
     join(rank, options.processes, meeting)
-    model = initialise(options.seed)
+    tokenizer = load(options.work)
+    model = initialise(options.seed, newline(tokenizer))
     if options.start:
         model.load_state_dict(torch.load(options.start, map_location="cpu"))
     model.to(options.device)
     bias_balancer(model)
-    tokenizer = load(options.work)
     trainer = Trainer(model, header_ids(tokenizer, (options.work / "header.txt").read_text()))
     optimizer = Optimizer(model, options.muon_rate, options.adam_rate)
     report = Report(model, options.work / f"{options.name}.pt", options.minutes)

@@ -42,7 +42,7 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     pattern = text(arguments, "pattern").strip()
     listing = workspace.files(Clock(should_stop, BUDGET_S).is_over)
     notes = [] if listing.complete else [incomplete(len(listing.entries))]
-    paths = _matching(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
+    paths = matching(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
     if not paths:
         return Answer("\n".join([f"no files match {pattern}", *notes]))
     if len(paths) <= OUTLINED_FILES:
@@ -55,7 +55,7 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     return Answer("\n".join([*listed[:MAX_PATHS], more, *notes]), "\n".join(listed))
 
 
-def _matching(pattern: str, paths: Sequence[str]) -> list[str]:
+def matching(pattern: str, paths: Sequence[str]) -> list[str]:
     """Paths that contain the text (in either case, unless it has capitals) or that the glob matches."""
     exact = pattern != pattern.lower()
     contained = {path for path in paths if pattern in (path if exact else path.lower())}

@@ -1,7 +1,8 @@
 """All tools together: what a model is told about them, and the one way to run them.
 
-There are two sets. `basic` is what the bundled model was trained on, byte for byte; `full` searches by symbol and by
-meaning too, and edits. Which one a model gets, its entry in the catalogue says.
+There are two sets. `basic` is what the bundled model was trained on, byte for byte: its answers are lists to repeat.
+`full` searches by pattern, by symbol and by meaning, and reads. Both edit. Which one a model gets, its entry in the
+catalogue says.
 
 Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer.
 """
@@ -12,7 +13,7 @@ from typing import Protocol
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.approval import EditMode
-from laguna_tui.agent.tools import edit, find, modes, read, search
+from laguna_tui.agent.tools import contents, edit, find, modes, places, read
 from laguna_tui.agent.tools.arguments import ArgumentError
 from laguna_tui.agent.tools.edits import Edits
 from laguna_tui.agent.tools.result import Answer, ResultStore, Steps, ToolResult, failure
@@ -38,10 +39,9 @@ class Tool:
     run: Run
 
 
-_BASIC = (Tool(find.SPEC, find.run), Tool(search.SPEC, search.run), Tool(read.SPEC, read.run))
 _SPECS = {
-    ToolSet.BASIC: tuple(tool.spec for tool in _BASIC),
-    ToolSet.FULL: (*(modes.SPEC if tool.spec is search.SPEC else tool.spec for tool in _BASIC), edit.SPEC),
+    ToolSet.BASIC: (contents.SPEC, places.SPEC, edit.SPEC),
+    ToolSet.FULL: (find.SPEC, modes.SPEC, read.SPEC, edit.SPEC),
 }
 TOOL_SPECS = _SPECS[ToolSet.BASIC]
 
@@ -79,11 +79,12 @@ class Toolbox:
         self._codebase = codebase
         self._store = store or ResultStore()
         self._edits = edits or Edits(EditMode.NEVER)
-        self._tools = {tool.spec.name: tool for tool in _BASIC}
         self.tools = ToolSet.BASIC if codebase is None else ToolSet(tools)
+        looking: tuple[Tool, ...] = (Tool(contents.SPEC, contents.run), Tool(places.SPEC, places.run))
         if codebase is not None and self.tools is ToolSet.FULL:
-            self._tools[modes.SPEC.name] = Tool(modes.SPEC, modes.Search(codebase))
-            self._tools[edit.SPEC.name] = Tool(edit.SPEC, edit.Edit(self._edits))
+            search = Tool(modes.SPEC, modes.Search(codebase))
+            looking = (Tool(find.SPEC, find.run), search, Tool(read.SPEC, read.run))
+        self._tools = {tool.spec.name: tool for tool in (*looking, Tool(edit.SPEC, edit.Edit(self._edits)))}
 
     def with_tools(self, tools: str) -> "Toolbox":
         """Another set over the same workspace, for another model; both keep their results in one place."""
@@ -128,9 +129,9 @@ class Toolbox:
             return failure(f"{name} could not work ({error.strerror}); try again, or ask for less")
 
     def news(self) -> list[str]:
-        """What the model is to be told before the next message, each once; nothing for one that has no such tools."""
+        """What the model is to be told before the next message, each once; a small one was never trained on any."""
         news = self._edits.news()
-        return news if edit.SPEC.name in self._tools else []
+        return news if self.tools is ToolSet.FULL else []
 
     def keep(self, text: str) -> str | None:
         """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""

@@ -58,8 +58,8 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
     clock = Clock(should_stop, BUDGET_S)
-    listing = _listing(workspace, text(arguments, "path", ""), clock.is_over)
-    hits, notes = _collect(workspace, listing.entries, prepare(pattern), clock)
+    listing = listing_of(workspace, text(arguments, "path", ""), clock.is_over)
+    hits, notes = collect_hits(workspace, listing.entries, prepare(pattern), clock)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
         return Answer("\n".join([f"no matches for {pattern}", *notes]))
@@ -69,7 +69,7 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     return Answer("\n".join(lines), whole if len(hits) > LINES_SHOWN else None)
 
 
-def _listing(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> Listing:
+def listing_of(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> Listing:
     """The files to search: all, those in a folder, or a single one."""
     inside = workspace.locate(path)
     if inside and not workspace.is_folder(inside):
@@ -77,7 +77,7 @@ def _listing(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -
     return workspace.files_below(inside, should_stop)
 
 
-def _collect(
+def collect_hits(
     workspace: Workspace, entries: Sequence[Entry], pattern: SearchPattern, clock: Clock
 ) -> tuple[list[Hit], list[str]]:
     """Hits in path order, and a note when the search did not get to its end."""

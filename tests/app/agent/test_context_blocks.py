@@ -79,12 +79,22 @@ def test_every_block_has_its_kind_and_together_they_are_all_tokens(asks, convers
     assert (shown[2].title, shown[3].title, shown[5].title) == ("cart.py", "What is this?", "search total")
 
 
-def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(conversation, view, vocabulary):
+@pytest.mark.parametrize(
+    ("arguments", "title"),
+    [
+        ({"pattern": "total"}, "calls search total"),
+        ({"list": "used", "pattern": "total"}, "calls search used total"),
+        ({"path": "cart.py", "old": "total"}, "calls search cart.py"),
+        ({}, "calls search"),
+    ],
+)
+def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(conversation, view, vocabulary, arguments, title):
     conversation.add_message(Said.asked("Where?"))
     conversation.open_turn()
-    call = "<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>total</arg_value>\n</tool_call>"
+    said = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in arguments.items())
+    call = f"<tool_call>search\n{said}</tool_call>"
     conversation.close_turn(vocabulary.tokenize(f"\n{call}\n</assistant>", special=True))
-    assert [block.title for block in view()][1:] == ["Where?", "calls search total"]
+    assert [block.title for block in view()][1:] == ["Where?", title]
 
 
 def test_answers_to_another_model_are_called_the_same(conversation, view):

@@ -15,6 +15,7 @@ from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS, AgentOptions
+from laguna_tui.context.codebase import Codebase
 from laguna_tui.events import (
     CallRejected,
     DraftRound,
@@ -33,10 +34,11 @@ from laguna_tui.repo.workspace import Workspace
 class Chat:
     """An agent on a small folder, with a scripted engine."""
 
-    def __init__(self, vocabulary, root, script, *, thinking=False, n_ctx=8192, max_tokens=None):
+    def __init__(self, vocabulary, codebase, script, *, tools="full", thinking=False, n_ctx=8192, max_tokens=None):
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, n_ctx)
-        toolbox = Toolbox(Workspace(root), ResultStore(root.parent / "cache"))
+        store = ResultStore(codebase.root.parent / "cache")
+        toolbox = Toolbox(Workspace(codebase.root), store, codebase=codebase, tools=tools)
         options = AgentOptions(thinking=thinking, max_tokens=max_tokens)
         opening = "[folder shop]\n\n"
         self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: opening)
@@ -66,8 +68,10 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def chat(tiny_model, root):
-    return lambda *script, **options: Chat(tiny_model.vocab, root, script, **options)
+def chat(tiny_model, root, tmp_path):
+    codebase = Codebase(root, tmp_path / "index")
+    yield lambda *script, **options: Chat(tiny_model.vocab, codebase, script, **options)
+    codebase.close()
 
 
 def of(kind, events):
@@ -93,15 +97,32 @@ def test_a_question_an_answer(chat):
 
 
 def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
-    talk = chat(SEARCH, answer("Here."))
+    talk = chat(call("search", list="defined", pattern="total"), answer("Here."), tools="basic")
     talk.ask("Where?")
     assert talk.text.startswith(SYSTEM)
     assert talk.after_header == (
         "<user>\n[folder shop]\n\nWhere?\n</user>\n<assistant>\n</think>"
-        "\n<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>total</arg_value>\n</tool_call>\n</assistant>"
-        f"\n<tool_response>\n{FOUND}\n</tool_response>\n<assistant>\n</think>"
+        "\n<tool_call>search\n<arg_key>list</arg_key>\n<arg_value>defined</arg_value>\n"
+        "<arg_key>pattern</arg_key>\n<arg_value>total</arg_value>\n</tool_call>\n</assistant>"
+        "\n<tool_response>\nDefined here:\n1. `total cart.py:1` `def total(items):`\n</tool_response>"
+        "\n<assistant>\n</think>"
         "\nHere.\n</assistant>\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("tools", "asked", "label"),
+    [
+        ("basic", call("search", list="used", pattern="total"), "search used total"),
+        ("basic", call("find", pattern="cart.py"), "find cart.py"),
+        ("full", call("search", pattern="total", path="cart.py"), "search total"),
+        ("full", call("edit", path="cart.py", old="total", new="amount"), "edit cart.py"),
+    ],
+)
+def test_a_result_is_called_by_what_was_looked_for(chat, tools, asked, label):
+    talk = chat(asked, answer("Here."), tools=tools)
+    talk.ask("Where?")
+    assert label in [block.label for block in talk.agent.conversation.transcript.blocks]
 
 
 def test_a_tool_call_runs_and_its_result_goes_back(chat):
@@ -281,7 +302,7 @@ def test_an_answer_that_repeats_itself_is_stopped(chat):
 
 
 def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
-    talk = chat(answer("Here."), n_ctx=2048)
+    talk = chat(answer("Here."), n_ctx=4096)
     before = talk.text
     events = talk.ask("word " * 4000)
     assert events[-1].end is TurnEnd.CONTEXT_FULL
@@ -292,7 +313,7 @@ def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
 
 def test_a_result_is_cut_to_the_context_that_is_left(chat, root):
     (root / "long.txt").write_text("some words on a line\n" * 150)
-    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=2500)
+    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=4000)
     (finished,) = of(ToolFinished, events := talk.ask("Where?"))
     assert finished.output.startswith("1: some words")
     assert finished.output.endswith("\n… the rest does not fit in the context that is left")
@@ -302,7 +323,7 @@ def test_a_result_is_cut_to_the_context_that_is_left(chat, root):
 
 def test_a_result_for_which_there_is_no_room_says_so(chat, root):
     (root / "line.txt").write_text("word" * 2000)
-    talk = chat(call("read", path="line.txt"), answer("Here."), n_ctx=2500)
+    talk = chat(call("read", path="line.txt"), answer("Here."), n_ctx=4000)
     (finished,) = of(ToolFinished, talk.ask("Where?"))
     assert finished.output == "error: the result does not fit in the context that is left; answer with what is known"
 

@@ -1,4 +1,4 @@
-"""What the tools answer, to the byte: a model was trained on these lines."""
+"""What the tools of the full set answer, to the byte."""
 
 import os
 import stat
@@ -10,6 +10,7 @@ import pytest
 
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.result import ResultStore
+from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 
 
@@ -31,9 +32,11 @@ def root(tmp_path):
 
 @pytest.fixture
 def toolbox(root, tmp_path):
-    box = Toolbox(Workspace(root), ResultStore(tmp_path / "cache"))
+    codebase = Codebase(root, tmp_path / "index")
+    box = Toolbox(Workspace(root), ResultStore(tmp_path / "cache"), codebase=codebase, tools="full")
     yield box
     box.close()
+    codebase.close()
 
 
 def output(toolbox, name, **arguments):
@@ -234,7 +237,7 @@ def test_a_result_of_long_lines_keeps_head_and_tail_and_the_whole_on_disk(toolbo
         ("search", {"pattern": " "}, "error: pattern is empty; call again with pattern as text"),
         ("search", {"pattern": "x", "path": "no"}, "error: there is no file no; use find to see which files there are"),
         ("find", {"pattern": "x", "deep": 1}, "error: unknown argument deep; use pattern"),
-        ("bash", {}, "error: there is no tool bash; the tools are find, search, read"),
+        ("bash", {}, "error: there is no tool bash; the tools are find, search, read, edit"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_answered_with_what_to_do(toolbox, name, arguments, expected):
@@ -275,7 +278,8 @@ def test_advice_about_a_pattern_stays_off_the_screen(toolbox, capfd, recwarn, pa
 def test_a_disk_that_refuses_loses_only_the_copy(root, tmp_path):
     blocked = tmp_path / "file"
     blocked.touch()
-    box = Toolbox(Workspace(root), ResultStore(blocked))
+    codebase = Codebase(root, tmp_path / "index")
+    box = Toolbox(Workspace(root), ResultStore(blocked), codebase=codebase, tools="full")
     (root / "many.txt").write_text("needle\n" * 30)
     result = box.run("search", {"pattern": "needle"})
     assert result.ok

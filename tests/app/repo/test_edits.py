@@ -274,6 +274,44 @@ def test_lines_that_need_no_indentation_stay_as_they_are_written(edit):
     )
 
 
+HEAD = "def total(self, items: list[int], *, start: int = 0) -> int:"
+BROKEN = """class Cart:
+    def total(
+        self,
+        items: list[int],
+        *,
+        start: int = 0,
+    ) -> int:
+        return sum(items, start)
+"""
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+def test_what_only_adds_to_a_text_finds_it_broken_into_other_lines(edit, line_break):
+    data = BROKEN.replace("\n", line_break).encode()
+    after = BROKEN.replace(") -> int:\n", ') -> int:\n        """The sum."""\n').replace("\n", line_break).encode()
+    assert edit(data, HEAD, f'{HEAD}\n    """The sum."""') == after
+    assert edit(data, HEAD, f'{HEAD}\n        """The sum."""') == after
+
+
+def test_what_replaces_a_text_does_not_find_it_broken_into_other_lines(workspace, refused):
+    (workspace.root / "src/cart.py").write_text(BROKEN)
+    assert "not in src/cart.py" in refused("src/cart.py", HEAD, "def total(self):")
+    assert "not in src/cart.py" in refused("src/cart.py", HEAD, HEAD + "\n    pass", every=True)
+    assert "not in src/cart.py" in refused("src/cart.py", HEAD.replace("items", "item"), HEAD + "\n    pass")
+
+
+def test_what_adds_to_a_text_that_is_there_twice_is_refused_with_its_lines(workspace, refused):
+    (workspace.root / "src/cart.py").write_text(BROKEN + BROKEN)
+    assert "2 times in src/cart.py (lines 2, 10)" in refused("src/cart.py", HEAD, f'{HEAD}\n    """The sum."""')
+
+
+@pytest.mark.parametrize(("text", "old"), [("def subtotal( a ):\n", "total(a):"), ("total(a):x\n", "total(a) :xy")])
+def test_what_adds_to_a_text_finds_whole_words_only(workspace, refused, text, old):
+    (workspace.root / "src/cart.txt").write_text(text)
+    assert "not in src/cart.txt" in refused("src/cart.txt", old, old + "\n    pass")
+
+
 def test_an_edit_that_breaks_a_python_file_says_so(workspace):
     (workspace.root / "src/cart.py").write_text("def total(items):\n    return 1\n")
     warning = propose(workspace, "src/cart.py", "return 1", "return (1").warning

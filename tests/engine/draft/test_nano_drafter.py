@@ -17,26 +17,54 @@ ASSETS = Path(__file__).parents[3] / "assets/nano"
 LENGTH = 7
 DRAFTED = Drafting(sources=frozenset({Source.DFLASH}), length=LENGTH)
 
-PER_ROUND = 5.38
+PER_ROUND = 6.12
 """Tokens that a round commits over all of `PROMPTS`."""
 
 OPENING = "〈|EOS|〉<user>\n[folder shop · 2026-11-20 · git main, 2 changed]\n\n{}\n</user>\n<assistant>\n</think>"
-SEARCHED = (
-    "\n<tool_call>search\n<arg_key>pattern</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>\n</assistant>\n"
-    "<tool_response>\n{}\n</tool_response>\n<assistant>\n</think>"
-)
-PRICES = (
-    'parse_price shop/prices.py:31: def parse_price(text: str, currency: str = "EUR") -> Decimal:\n'
-    'load_basket shop/basket.py:57:     total += parse_price(row["price"])\n'
-    'render_row shop/views/table.py:112:     return format(parse_price(cell), ".2f")'
+CALLED = "\n<tool_call>{}\n{}</tool_call>\n</assistant>\n<tool_response>\n{}\n</tool_response>\n<assistant>\n</think>"
+ARGUMENT = "<arg_key>{}</arg_key>\n<arg_value>{}</arg_value>\n"
+DEFINED = """\
+Defined here:
+1. `parse_price shop/prices.py:31` `def parse_price(text: str, currency: str = "EUR") -> Decimal:`"""
+USED = """\
+Used here:
+1. `load_basket shop/basket.py:57`
+2. `render_row shop/views/table.py:112`
+3. `total shop/basket.py:64`"""
+TESTED = """\
+Tested here:
+1. `test_a_price_in_euros tests/test_prices.py:8`
+2. `test_no_price tests/test_prices.py:15`"""
+BASKET = "`shop/basket.py` defines:\n1. `Basket:12`\n2. `load_basket:49`\n3. `save_basket:71`"
+
+
+def called(tool: str, result: str, **arguments: str) -> str:
+    """The model's call, and what it was given back."""
+    return CALLED.format(tool, "".join(ARGUMENT.format(*each) for each in arguments.items()), result)
+
+
+PRICED = called("search", DEFINED, list="defined", pattern="parse_price")
+RENAMED = called(
+    "edit",
+    "Changed `shop/prices.py` in 3 places.",
+    path="shop/prices.py",
+    old="parse_price",
+    new="read_price",
+    all="true",
 )
 PROMPTS = (
     OPENING.format("Where is `OrderBookEntry` defined?"),
     OPENING.format("What does merge_ranges take?"),
-    OPENING.format("Where is parse_price defined?") + SEARCHED.format("parse_price", PRICES),
-    OPENING.format("What does parse_price take?") + SEARCHED.format("parse_price", PRICES),
-    OPENING.format("Who calls `parse_price`?") + SEARCHED.format("parse_price", PRICES),
-    OPENING.format("Where is close_socket?") + SEARCHED.format("close_socket", "no matches for close_socket"),
+    OPENING.format("Where is parse_price defined?") + PRICED,
+    OPENING.format("What does parse_price take?") + PRICED,
+    OPENING.format("Who calls `parse_price`?") + called("search", USED, list="used", pattern="parse_price"),
+    OPENING.format("Which tests cover parse_price?") + called("search", TESTED, list="tested", pattern="parse_price"),
+    OPENING.format("Add a docstring to parse_price") + PRICED,
+    OPENING.format("What is in shop/basket.py?") + called("find", BASKET, pattern="shop/basket.py"),
+    OPENING.format("Rename parse_price to read_price in shop/prices.py"),
+    OPENING.format("Rename parse_price to read_price in shop/prices.py") + RENAMED,
+    OPENING.format("Where is close_socket?")
+    + called("search", "Nothing matches `close_socket`.", list="defined", pattern="close_socket"),
     OPENING.format("What can you do?"),
 )
 
@@ -76,7 +104,7 @@ def test_it_drafts_as_well_in_the_second_turn_of_a_chat(engine: Engine) -> None:
     first = tokens_of(engine, OPENING.format("Where is parse_price defined?"))
     engine.clear()
     call = answered(engine, first)
-    second = first + call.tokens + tokens_of(engine, SEARCHED.format("parse_price", PRICES).split("</assistant>")[1])
+    second = first + call.tokens + tokens_of(engine, PRICED.split("</assistant>")[1])
     continued = answered(engine, second)
     assert continued.stats.cached_tokens > len(first)
     engine.clear()

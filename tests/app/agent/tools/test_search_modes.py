@@ -6,6 +6,7 @@ from filelock import FileLock
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.modes import STILL_INDEXING, Search
 from laguna_tui.agent.tools.result import ResultStore
+from laguna_tui.agent.tools.search import run as regex_search
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.store import index_path
 from laguna_tui.repo.workspace import Workspace
@@ -34,11 +35,10 @@ def search(root, tmp_path, codebase):
     box.close()
 
 
-def test_without_a_mode_it_is_the_plain_search(search, root, tmp_path):
-    plain = Toolbox(Workspace(root), ResultStore(tmp_path / "results"))
+def test_without_a_mode_it_is_the_plain_search(search, root):
     for arguments in ({"pattern": "def .*price"}, {"pattern": "cart", "path": "web"}, {"pattern": "nothing at all"}):
-        assert search(**arguments) == plain.run("search", arguments).output
-        assert search(**arguments, mode="regex") == plain.run("search", arguments).output
+        plain = regex_search(Workspace(root), arguments, lambda: False).output
+        assert search(**arguments) == search(**arguments, mode="regex") == plain
 
 
 def test_a_symbol_is_found_where_it_is_defined(search):

@@ -38,15 +38,28 @@ def test_every_other_model_has_the_full_set():
     assert len(targets) > 1
 
 
-def test_the_full_set_searches_more_and_edits():
+def test_both_sets_find_search_and_edit_and_the_full_one_reads():
     basic, full = tool_specs("basic"), tool_specs("full")
-    assert [spec.name for spec in basic] == ["find", "search", "read"]
+    assert [spec.name for spec in basic] == ["find", "search", "edit"]
     assert [spec.name for spec in full] == ["find", "search", "read", "edit"]
-    assert [one == other for one, other in zip(basic, full, strict=False)] == [True, False, True]
+    assert basic[2] == full[3]
+
+
+def test_the_full_set_searches_in_more_ways():
+    basic, full = tool_specs("basic"), tool_specs("full")
+    assert list(basic[1].parameters["properties"]) == ["list", "pattern"]
     assert full[1].parameters["properties"]["mode"]["enum"] == ["regex", "symbol", "ranked"]
 
 
-def test_only_a_model_that_has_the_tool_is_told_that_it_can_edit():
+def test_a_set_does_what_it_says(tmp_path):
+    (tmp_path / "a.py").write_text("def f():\n    pass\n")
+    workspace, codebase = Workspace(tmp_path), Codebase(tmp_path, tmp_path / "cache")
+    boxes = [Toolbox(workspace, codebase=codebase, tools=tools) for tools in ("basic", "full")]
+    found = [box.run("find", {"pattern": "a.py"}).output for box in boxes]
+    assert found == ["`a.py` defines:\n1. `f:1`", "a.py\nf a.py:1: def f():"]
+
+
+def test_the_small_model_is_told_of_edits_by_the_tool_alone():
     assert "edit" in system_prompt(ToolSet.FULL)
     assert "edit" not in system_prompt(ToolSet.BASIC)
 
