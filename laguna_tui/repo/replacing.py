@@ -64,7 +64,7 @@ def additions(text: str, old: str, new: str, *, limit: int) -> list[Change]:
     pattern = ("(?<!\\w)" if _is_word(parts[0]) else "") + re.escape(parts[0])
     for before, part in pairwise(parts):
         blanks = r"\s+" if _is_word(before) and _is_word(part) else r"\s*"
-        comma = r",?\s*" if part in _CLOSING and before != "," else ""
+        comma = r"(?:,\s*)?" if part in _CLOSING and before != "," else ""
         pattern += blanks + comma + re.escape(part)
     pattern += "(?!\\w)" if _is_word(parts[-1]) else ""
     places = islice(re.finditer(pattern, text), limit)

@@ -306,6 +306,11 @@ def test_what_adds_to_a_text_that_is_there_twice_is_refused_with_its_lines(works
     assert "2 times in src/cart.py (lines 2, 10)" in refused("src/cart.py", HEAD, f'{HEAD}\n    """The sum."""')
 
 
+def test_a_text_like_it_with_a_sea_of_blanks_is_left_in_no_time(workspace, refused):
+    (workspace.root / "src/cart.py").write_text("total(a" + " " * 1_000_000 + "b)\n")
+    assert "not in src/cart.py" in refused("src/cart.py", "total(a):", "total(a):\n    pass")
+
+
 @pytest.mark.parametrize(("text", "old"), [("def subtotal( a ):\n", "total(a):"), ("total(a):x\n", "total(a) :xy")])
 def test_what_adds_to_a_text_finds_whole_words_only(workspace, refused, text, old):
     (workspace.root / "src/cart.txt").write_text(text)
