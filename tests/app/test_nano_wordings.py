@@ -26,7 +26,7 @@ def places(text: str) -> list[str]:
 def test_every_wording_has_each_of_its_places_once(recipe: None, skill: str):
     from questions import AGAIN, AGAIN_HELD_OUT, HELD_OUT, TRAINED, Skill
 
-    first = sorted(PLACES.get(skill, "{n}")[start : start + 3] for start in range(0, len(PLACES.get(skill, "{n}")), 3))
+    first = places(PLACES.get(skill, "{n}"))
     later = [place for place in first if place != "{n}"]
     for table, wanted in ((TRAINED, first), (HELD_OUT, first), (AGAIN, later), (AGAIN_HELD_OUT, later)):
         for wording in table.get(Skill[skill], ()):

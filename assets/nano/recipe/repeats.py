@@ -12,7 +12,7 @@ from typing import Protocol
 
 import apptools  # noqa: F401  (makes the app importable)
 
-from laguna_tui.agent.tools.symbol_lines import CODE_CHARS
+from laguna_tui.agent.tools.symbol_lines import shortened
 
 SMALL_WORDS = (
     "a", "a", "the", "the", "is", "is", "of", "of", "with", "with", "not", "no", "in", "in", "and", "and", "that", "it",
@@ -69,7 +69,7 @@ def head(rng: Random, words: Words, name: str) -> str:
                 written.insert(rng.randint(1, len(written)), sign)
         returned = f" -> {rng.choice(types)}{rng.choice(['', '', ' | None'])}" if rng.random() < 0.8 else ""
         code = f"{rng.choice(['def', 'def', 'def', 'async def'])} {name}({', '.join(written)}){returned}:"
-    return code if len(code) <= CODE_CHARS else code[: CODE_CHARS - 1] + "…"
+    return shortened(code)
 
 
 def _names(rng: Random, words: Words) -> list[str]:

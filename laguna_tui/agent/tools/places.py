@@ -16,7 +16,7 @@ from laguna_tui.agent.tools.patterns import PATTERN_LIMIT_CHARS, prepare
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.search import Hit, collect_hits
 from laguna_tui.agent.tools.source import read_lines
-from laguna_tui.agent.tools.symbol_lines import CODE_CHARS, NO_SYMBOL, incomplete
+from laguna_tui.agent.tools.symbol_lines import NO_SYMBOL, incomplete, shortened
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.outline import Outline, outline
@@ -167,8 +167,7 @@ class _Places:
             depth += sum((c in _OPENING) - (c in _CLOSING) for c in line)
             if depth <= 0:
                 break
-        joined = re.sub(r"(?<=[(\[{]) | ?,? (?=[)\]}])", "", " ".join(parts)).replace("`", "'")
-        return joined if len(joined) <= CODE_CHARS else joined[: CODE_CHARS - 1] + "…"
+        return shortened(re.sub(r"(?<=[(\[{]) | ?,? (?=[)\]}])", "", " ".join(parts)).replace("`", "'"))
 
     def _file(self, path: str) -> tuple[Sequence[str], Outline]:
         if path not in self._files:

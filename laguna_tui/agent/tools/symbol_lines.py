@@ -18,10 +18,12 @@ def incomplete(count: int) -> str:
 
 def symbol_line(symbol: str, path: str, line: int, code: str) -> str:
     """One result line; the code is stripped and cut."""
-    stripped = code.strip()
-    if len(stripped) > CODE_CHARS:
-        stripped = stripped[: CODE_CHARS - 1] + "…"
-    return f"{symbol} {shown(path)}:{line}: {stripped}"
+    return f"{symbol} {shown(path)}:{line}: {shortened(code.strip())}"
+
+
+def shortened(code: str) -> str:
+    """The code, or its beginning and a mark where it is longer than a line of a result shows."""
+    return code if len(code) <= CODE_CHARS else code[: CODE_CHARS - 1] + "…"
 
 
 def symbol_at(outline: Outline, line: int) -> str:
