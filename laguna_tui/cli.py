@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from laguna_tui import __version__, compress_command, fit_command, models_command, quantize, repo_command, trust_command
+from laguna_tui.arguments import Parser
 from laguna_tui.bench import command as bench
 from laguna_tui.doctor import command as doctor
 from laguna_tui.setup_gpu import command as setup_gpu
@@ -24,7 +25,7 @@ exit codes of `ask`:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command given; returns the exit code."""
-    arguments = _parser().parse_args(argv)
+    arguments = command_parser().parse(sys.argv[1:] if argv is None else argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     return _guarded(run, arguments)
 
@@ -45,15 +46,17 @@ def _guarded(run: Callable[[argparse.Namespace], int], arguments: argparse.Names
         return 141
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def command_parser() -> Parser:
+    """The parser of the whole command line: every command is in it."""
+    parser = Parser(
         prog="laguna-tui",
         description="A terminal coding assistant with the model inside it. Without a command: the TUI.",
     )
     parser.add_argument("--version", action="version", version=f"laguna-tui {__version__}")
     _session_options(parser)
     parser.set_defaults(run=_tui)
-    commands = parser.add_subparsers(title="commands", metavar="")
+    base: argparse.ArgumentParser = parser
+    commands = base.add_subparsers(title="commands", metavar="COMMAND")
     ask = commands.add_parser(
         "ask",
         help="answer one question and exit",

@@ -36,7 +36,10 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     size.add_argument("--keep", type=float, default=_KEEP, metavar="X", help=f"share to keep (default: {_KEEP})")
     size.add_argument("--tokens", type=int, metavar="N", help="tokens to keep instead of a share")
     parser.add_argument(
-        "--scorer", metavar="NAME|FILE", help="a model that ranks too, or none (default: one that is here)"
+        "--scorer",
+        metavar="NAME|FILE",
+        help="a model that ranks too, or none (default: one that is here)",
+        default=argparse.SUPPRESS,
     )
     parser.add_argument("--model", metavar="NAME|FILE", help="whose tokens are counted", default=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="one JSON object with text, spans, reasons and scores")
@@ -75,7 +78,7 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
     from laguna_tui.context.shorten import open_scorer, shorten
     from laguna_tui.settings import load_settings
 
-    changes = {"scorer": arguments.scorer, "model": getattr(arguments, "model", None)}
+    changes = {"scorer": arguments.scorer, "model": arguments.model}
     settings = load_settings().merged(changes)
     files = list(_files(arguments.paths))
     with ExitStack() as stack:

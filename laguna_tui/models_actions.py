@@ -19,7 +19,9 @@ from laguna_tui.models.faults import DownloadError
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
 from laguna_tui.models.words import size
+from laguna_tui.network import Network, OfflineError
 from laguna_tui.output import say
+from laguna_tui.settings import load_settings
 from laguna_tui.text import sanitize
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -58,12 +60,13 @@ def download(arguments: argparse.Namespace) -> int:
     asked = [_entry(name, catalogue) for name in arguments.names]
     wanted = asked if arguments.only else with_drafters(asked, catalogue, store)
     view = report.View(quiet=arguments.quiet, machine=arguments.json)
-    work = Download(wanted, view.show, store=store, hub=Hub(offline=arguments.offline))
+    settings = load_settings().merged({"offline": arguments.offline})
+    work = Download(wanted, view.show, store=store, hub=Hub(network=Network(offline=settings.offline)))
     view.begin(wanted)
     try:
         with _pausing(work):
             outcome = work.run()
-    except DownloadError as error:
+    except (DownloadError, OfflineError) as error:
         view.clear()
         return _failed(error, arguments, [entry for entry in wanted if entry not in asked])
     view.clear()
@@ -124,7 +127,7 @@ ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
 }
 
 
-def _failed(error: DownloadError, arguments: argparse.Namespace, besides: Sequence[ModelEntry]) -> int:
+def _failed(error: UserError, arguments: argparse.Namespace, besides: Sequence[ModelEntry]) -> int:
     """Tell why. besides: drafters that were part of it though nobody asked for them by name."""
     without = any(entry.source and str(error).startswith(entry.source.repository) for entry in besides)
     sentence = f"{error}{' (to leave the drafter out, add --only)' if without else ''}"

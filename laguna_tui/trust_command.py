@@ -29,7 +29,15 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: the current folder")
+    # A sub-command's own default would overwrite what stood before the command's name.
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        metavar="FOLDER",
+        help="default: the current folder",
+        default=argparse.SUPPRESS,
+    )
     wish = parser.add_mutually_exclusive_group()
     wish.add_argument("--revoke", action="store_true", help="trust it no more")
     wish.add_argument("--list", action="store_true", help="the folders that are trusted")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.arguments import add_commands
 from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize
 
@@ -40,7 +41,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="measure what speculative decoding brings here",
         description="Measure what speculative decoding brings on this machine. Prints a Markdown table.",
     )
-    kinds = bench.add_subparsers(title="what to measure", metavar="", dest="kind", required=True)
+    kinds = add_commands(bench, "what to measure", "kind")
     for name, (summary, description) in _KINDS.items():
         parser = kinds.add_parser(
             name,

@@ -19,6 +19,7 @@ from laguna_tui.models.faults import DownloadError
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.part import bytes_on_the_way, part_of
 from laguna_tui.models.store import State, Store
+from laguna_tui.network import Network
 from tests.app.hub.sample import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, Told, model
 from tests.app.hub.server import Cut, Headers, LoopbackHub, Repository, Stall, sha256
 
@@ -198,8 +199,9 @@ from tests.app.hub.sample import CHECKPOINT, model
 from laguna_tui.models.download import Download
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
+from laguna_tui.network import Network
 url, folder = sys.argv[1:]
-hub, store, cache = Hub(url), Store(Path(folder)), Path(folder) / "cache"
+hub, store, cache = Hub(url, network=Network()), Store(Path(folder)), Path(folder) / "cache"
 print(Download([model()], store=store, hub=hub, cache=cache, checkpoint=CHECKPOINT).run())
 """
 
@@ -309,7 +311,7 @@ def test_wrong_bytes_in_the_hubs_own_cache_are_not_believed(get: Get, hub: Loopb
 
 
 def test_offline_the_hubs_own_cache_is_enough(get: Get, hub: LoopbackHub, store: Store, cached: Path):
-    assert get(cache=cached, hub=Hub(hub.url, offline=True)).run() is Outcome.DONE
+    assert get(cache=cached, hub=Hub(hub.url, network=Network(offline=True))).run() is Outcome.DONE
     assert store.path(model()).read_bytes() == DATA
     assert hub.requests == []
 
