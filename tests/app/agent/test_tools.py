@@ -245,6 +245,16 @@ def test_a_mistake_is_answered_with_what_to_do(toolbox, name, arguments, expecte
     assert (result.output, result.ok) == (expected, False)
 
 
+@pytest.mark.parametrize(
+    "start",
+    ["9" * 45_000, "9" * 4000, 10**4000, 1e308, float("inf"), 10**9 + 1],
+    ids=["unreadable", "text", "number", "float", "infinite", "large"],
+)
+def test_a_line_number_that_no_file_has_is_answered_with_what_to_do(toolbox, start):
+    result = toolbox.run("read", {"path": "README.md", "start": start})
+    assert result.output == "error: start is not a line number; call again with a whole number from 1"
+
+
 def test_binary_and_empty_files_are_said_to_be_so(toolbox, root):
     (root / "a.bin").write_bytes(b"\0\1")
     (root / "empty.py").touch()
