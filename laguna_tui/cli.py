@@ -111,7 +111,12 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
     add("--seed", int, "N", "the same seed gives the same sampled answer")
     add("--max-tokens", int, "N", "end every generation after so many tokens")
     add("--speculation", str, "MODE", "fast (default), strict (on the CPU: byte for byte the plain answer) or off")
-    add("--drafter", str, "FILE", "a GGUF that drafts for the model, or none (default: the catalogue's, if it has one)")
+    add(
+        "--drafter",
+        str,
+        "NAME|FILE",
+        "a drafter of the catalogue, a GGUF that drafts, or none (default: the recommended drafter that is here)",
+    )
     add("--draft-length", int, "N", "draft N tokens every round (default: as many as pay at the moment)")
     add("--adapter", str, "FILE", "a LoRA for the drafter, such as one trained on this repository")
     add(

@@ -44,8 +44,10 @@ def show_info(arguments: argparse.Namespace) -> int:
     """Everything known about one model, and what its file says against it."""
     catalogue = load_catalogue()
     entry = _entry(arguments.names[0], catalogue)
-    status = Store().status(entry)
-    friends = [one.name for kind in (Kind.DRAFTER, Kind.SCORER) for one in companions(entry, catalogue, kind)]
+    store = Store()
+    status = store.status(entry)
+    kinds = (Kind.DRAFTER, Kind.SCORER)
+    friends = [(one, store.status(one)) for kind in kinds for one in companions(entry, catalogue, kind)]
     row = report.full_record(entry, status, friends, doubts(entry, status.path) if status.path else ())
     if arguments.json:
         report.show_json(row)

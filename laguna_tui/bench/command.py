@@ -60,7 +60,7 @@ def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> No
         parser.add_argument(flag, type=kind, metavar=meta, help=text, default=argparse.SUPPRESS)
 
     add("--model", str, "NAME|FILE", "a model of the catalogue, or a GGUF file (default: nano)")
-    add("--drafter", str, "FILE", "a GGUF that drafts for the model, or none (default: the catalogue's, if any)")
+    add("--drafter", str, "NAME|FILE", "a drafter of the catalogue, a GGUF, or none (default: the recommended one)")
     add("--threads", int, "N", "CPU threads, 0 for one per core")
     add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0")
     add("--context", int, "N", "context size in tokens (default: 4096)")

@@ -168,6 +168,16 @@ def test_reasoning_is_told_apart_and_stays_in_the_transcript(chat):
     assert "<think>\nLet me see.\n</think>\nHere.\n</assistant>\n" in talk.text
 
 
+def test_what_was_thought_is_read_again_with_the_next_question(chat):
+    """As the model card of Laguna XS 2.1 asks for; its template would drop nothing either."""
+    first, second = "\nLet me see.\n</think>\nHere.\n</assistant>", "\nAgain.\n</think>\nThere.\n</assistant>"
+    talk = chat(first, second, thinking=True)
+    talk.ask("Where?")
+    talk.ask("And then?")
+    thought, asked, again = (talk.text.index(part) for part in ("<think>\nLet me see.", "And then?", "<think>\nAgain."))
+    assert thought < asked < again
+
+
 MALFORMED = [
     ("\n<tool_call>bash\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>\n</assistant>", "no tool"),
     ("\n<tool_call>search\n</tool_call>\n</assistant>", "needs the argument `pattern`"),
