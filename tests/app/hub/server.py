@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif isinstance(fault, Endless):
             self._go_on_and_on(fault)
         elif isinstance(fault, Stall) and kind == "api":
-            self.hub.go_on.wait(20)
+            self.hub.go_on.wait(170)
             self.close_connection = True
         else:
             getattr(self, f"_{kind}")(path, fault)
@@ -279,7 +279,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(sent)
             self.wfile.flush()
             if isinstance(fault, Stall):
-                self.hub.go_on.wait(20)
+                self.hub.go_on.wait(170)
                 self.wfile.write(body[len(sent) :])
         except OSError:
             self.close_connection = True

