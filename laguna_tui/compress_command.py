@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.errors import UserError
+from laguna_tui.output import Line
 from laguna_tui.text import sanitize, sanitize_line
 
 if TYPE_CHECKING:
@@ -75,22 +76,32 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shortened(arguments: argparse.Namespace) -> "Compression":
     from laguna_engine.errors import EngineError
-    from laguna_tui.context.shorten import open_scorer, shorten
+    from laguna_tui.context.shorten import PARSING, SCORING, open_scorer, shorten
     from laguna_tui.settings import load_settings
 
     changes = {"scorer": arguments.scorer, "model": arguments.model}
     settings = load_settings().merged(changes)
-    files = list(_files(arguments.paths))
     with ExitStack() as stack:
         try:
             measure = _counter(settings.model, stack)
             scorer = open_scorer(settings)
             if scorer is not None:
                 stack.enter_context(scorer)
+            with Line("reading") as reading:
+                files = list(_files(arguments.paths, reading.show))
             tokens = arguments.tokens
             if tokens is None:
-                tokens = int(arguments.keep * sum(measure(text) for _, text in files))
-            return shorten(files, arguments.query, tokens, measure, scorer)
+                tokens = int(arguments.keep * _counted(files, measure))
+            with Line("parsing") as parsing, Line(f"scoring {len(files)} files") as scoring:
+                lines = {PARSING: parsing, SCORING: scoring}
+                return shorten(
+                    files,
+                    arguments.query,
+                    tokens,
+                    measure,
+                    scorer,
+                    progress=lambda phase, share: lines[phase].show(share, 1),
+                )
         except EngineError as error:
             raise UserError(sanitize_line(str(error))) from error
 
@@ -108,7 +119,16 @@ def _counter(model: str, stack: ExitStack) -> Callable[[str], int]:
     return Counter(lambda text: len(opened.vocab.tokenize(text, special=False)))
 
 
-def _files(paths: list[Path]) -> Iterator[tuple[str, str]]:
+def _counted(files: list[tuple[str, str]], measure: Callable[[str], int]) -> int:
+    total = 0
+    with Line("counting tokens") as line:
+        for number, (_, text) in enumerate(files):
+            line.show(number, len(files))
+            total += measure(text)
+    return total
+
+
+def _files(paths: list[Path], progress: Callable[[int, int], None]) -> Iterator[tuple[str, str]]:
     """Path and text of every text file named, each once; folders give what git does not ignore."""
     from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, walk
 
@@ -116,8 +136,11 @@ def _files(paths: list[Path]) -> Iterator[tuple[str, str]]:
     for path in paths:
         place = path.expanduser()
         if place.is_dir():
-            inside = (place / entry.path for entry in walk(place).entries if entry.size <= SEARCH_LIMIT_BYTES)
-            found = [(file, _read(file, named=False)) for file in inside]
+            inside = [place / entry.path for entry in walk(place).entries if entry.size <= SEARCH_LIMIT_BYTES]
+            found = []
+            for number, file in enumerate(inside):
+                progress(number, len(inside))
+                found.append((file, _read(file, named=False)))
         else:
             found = [(place, _read(place, named=True))]
         for file, text in found:

@@ -20,7 +20,7 @@ from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
 from laguna_tui.models.words import size
 from laguna_tui.network import Network, OfflineError
-from laguna_tui.output import say
+from laguna_tui.output import Line, say
 from laguna_tui.settings import load_settings
 from laguna_tui.text import sanitize
 
@@ -140,7 +140,15 @@ def _failed(error: UserError, arguments: argparse.Namespace, besides: Sequence[M
 
 
 def _verified(entry: ModelEntry, store: Store) -> dict[str, object]:
-    files = [{"path": str(one.path), "problem": one.problem} for one in store.verify(entry)]
+    total, done = store.status(entry).bytes_have, 0
+    with Line(f"checking {entry.name}") as line:
+
+        def step(count: int) -> None:
+            nonlocal done
+            done += count
+            line.show(done, total)
+
+        files = [{"path": str(one.path), "problem": one.problem} for one in store.verify(entry, step)]
     path = store.path(entry)
     if path is not None:
         files += [{"path": str(path), "problem": doubt} for doubt in doubts(entry, path)]
