@@ -3,8 +3,10 @@
 import argparse
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, NoReturn
 
+from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize_line
 
 _Commands = argparse._SubParsersAction
@@ -31,6 +33,24 @@ def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
     """The parsers of a parser's own commands by name; none for a command without any."""
     found = (action.choices for action in parser._actions if isinstance(action, _Commands))
     return dict(next(found, {}))
+
+
+def working_folder() -> Path:
+    """The folder that the command was started in; UserError when it was deleted meanwhile."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise UserError("the current folder was deleted; go to another one and run it again") from error
+
+
+def folder_of(chosen: Path | None) -> Path:
+    """The folder of `--folder`, or the current one, without links in its path; UserError when it is none."""
+    folder = working_folder() if chosen is None else chosen.expanduser()
+    folder = (folder if folder.is_absolute() else working_folder() / folder).resolve()
+    if not folder.is_dir():
+        shown = sanitize_line(str(chosen))
+        raise UserError(f"--folder {shown}: not a folder; give the top folder of the code to ask about")
+    return folder
 
 
 class Parser(argparse.ArgumentParser):
