@@ -156,6 +156,18 @@ def state(folder: Path) -> GitState | None:
     return GitState(branch, sum(not record.startswith("#") for record in records))
 
 
+def hooks_folders(top: Path) -> tuple[Path, ...] | None:
+    """Where git runs hooks from besides its own folder, links resolved; None when it does not say."""
+    if shutil.which("git") is None:
+        return ()
+    listed = _git(top, ("config", "--list", "-z"))
+    if listed is None:
+        return None
+    pairs = (os.fsdecode(line).partition("\n") for line in listed.split(b"\0"))
+    named = (value for key, _, value in pairs if key.lower() == "core.hookspath" and value not in ("", os.devnull))
+    return tuple(Path(os.path.realpath(top / Path(value).expanduser())) for value in named)
+
+
 def _without_filters(folder: Path) -> dict[str, str]:
     """Settings that empty every configured filter: a status would run them on files that look changed."""
     names = _git(folder, ("config", "--list", "--name-only", "-z")) or b""

@@ -16,11 +16,11 @@ from typing import BinaryIO
 from laguna_tui.repo.beneath import Beneath, Identity, SwappedError
 from laguna_tui.repo.files import Entry, Listing, walk
 from laguna_tui.repo.names import meant, shown
+from laguna_tui.repo.protected import is_git_name
 
 # More than this is no source file; reading it would take seconds and memory.
 READ_LIMIT_BYTES = 32 * 1024 * 1024
 
-_GIT_FOLDER = ".git"
 _SWAPPED = "the folder was replaced by another one since laguna-tui was started; tell the user to start it again there"
 
 
@@ -93,7 +93,7 @@ class Workspace:
         if not real.is_relative_to(self.root):
             raise OutsideError(f"{shown(path)} is a link out of the folder; only files inside it can be read")
         inside = real.relative_to(self.root).as_posix()
-        if any(part.lower() == _GIT_FOLDER for part in (*given.parts, *inside.split("/"))):
+        if any(map(is_git_name, (*given.parts, *inside.split("/")))):
             raise OutsideError(f"{shown(path)} belongs to git itself; only the working files can be read")
         return "" if inside == "." else inside
 
