@@ -6,8 +6,8 @@ import signal
 from dataclasses import dataclass
 from typing import Any
 
+from laguna_engine.child import Output, python_command
 from laguna_tui.doctor.machine import Machine
-from laguna_tui.doctor.running import Output, safe_python
 
 _LOAD_LIMIT_S = 60.0
 """The first start of a CUDA driver after boot takes several seconds."""
@@ -64,7 +64,7 @@ def loaded(machine: Machine) -> Loaded:
         return Loaded(error="llama-cpp-python is not installed")
     built = _built(machine, folder)
     missing = _missing(machine, folder)
-    answer = machine.run((*safe_python(machine.python), "-m", "laguna_tui.doctor.loading"), _LOAD_LIMIT_S)
+    answer = machine.run(python_command("laguna_tui.doctor.loading", python=machine.python), _LOAD_LIMIT_S)
     told = _told(answer)
     if "error" in told:
         return Loaded(built, error=str(told["error"]), missing=missing)

@@ -3,19 +3,24 @@
 Every question a probe may ask goes through `Machine`, so that a test can be any machine there is.
 """
 
+import contextlib
 import glob
 import importlib.util
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
-from laguna_tui.doctor.running import LIMIT_S, MISSING, Output, run, within
+from laguna_engine.child import LIMIT_S, MISSING, Output, run
+
+_T = TypeVar("_T")
 
 _FOLDER_LIMIT_S = 3.0
 """A local disk answers in microseconds."""
@@ -104,3 +109,17 @@ class Machine:
             return Room(str(there), there == folder, writable, shutil.disk_usage(there).free)
 
         return within(_FOLDER_LIMIT_S, look)
+
+
+def within(limit_s: float, ask: Callable[[], _T]) -> _T | None:
+    """What `ask` returns, or None when it takes too long (a network disk that is gone) or cannot say."""
+    answers: list[_T] = []
+
+    def work() -> None:
+        with contextlib.suppress(OSError):
+            answers.append(ask())
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    return answers[0] if answers else None

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from laguna_tui.doctor.running import run, safe_python
+from laguna_engine.child import outside_python, run
 from laguna_tui.errors import UserError
 
 _LIMIT_S = 30.0
@@ -38,7 +38,7 @@ class Environment:
     @classmethod
     def of(cls, python: str = sys.executable) -> "Environment":
         """The one that this Python runs in; asked in a process of its own. UserError when it does not answer."""
-        answer = run((*safe_python(python), "-c", _QUERY), _LIMIT_S)
+        answer = run((*outside_python(python), "-c", _QUERY), _LIMIT_S)
         if not answer.good:
             raise UserError(f"{python} does not run as it should; install laguna-tui again")
         told = json.loads(answer.text)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from laguna_engine.child import Output, outside_python, run
 from laguna_engine.native.selftest import BINDING_VERSION
-from laguna_tui.doctor.running import Output, run, safe_python
 from laguna_tui.setup_gpu.environment import Environment
 from laguna_tui.setup_gpu.faults import NotOffered, SetupFailed
 from laguna_tui.setup_gpu.tags import Tag
@@ -121,7 +121,7 @@ class Pip:
         return self._call("download", *options, *arguments)
 
     def _call(self, verb: str, *arguments: str) -> tuple[str, ...]:
-        return (*safe_python(self.environment.python), "-m", "pip", verb, *_QUIET, *arguments)
+        return (*outside_python(self.environment.python), "-m", "pip", verb, *_QUIET, *arguments)
 
     def _run(
         self,

@@ -3,16 +3,16 @@
 import shlex
 from collections.abc import Sequence
 
+from laguna_engine.child import outside_python
 from laguna_engine.native.selftest import BINDING_VERSION
 from laguna_tui.doctor.graphics import Graphics, Vendor
 from laguna_tui.doctor.machine import Machine
-from laguna_tui.doctor.running import safe_python
 
 
 def build_command(graphics: Graphics, python: str) -> str:
     """For a shell. Compiles for the cards and the processor that are here, and for no others."""
     install: Sequence[str] = (
-        *safe_python(python),
+        *outside_python(python),
         *("-m", "pip", "install", "--no-deps", "--force-reinstall", "--no-cache-dir"),
         *("--no-binary", "llama-cpp-python", f"llama-cpp-python=={BINDING_VERSION}"),
     )

@@ -1,14 +1,13 @@
 """Does a build work? It is asked in a process of its own, because one that does not may take its process with it."""
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from laguna_engine.child import Output, python_command, run
 from laguna_tui.doctor.check_llama import provide
 from laguna_tui.doctor.library import how_it_died
-from laguna_tui.doctor.running import Output, run, safe_python
 from laguna_tui.resources import data_root
 
 _LIMIT_S = 600.0
@@ -33,11 +32,9 @@ Try = Callable[[str, Path | None], Trial]
 
 def try_nano(python: str, beside: Path | None) -> Trial:
     """Let nano write a few tokens on the GPU."""
-    environment = dict(os.environ)
-    if beside is not None:
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(beside), os.environ.get("PYTHONPATH"))))
-    command = (*safe_python(python), "-m", "laguna_tui.setup_gpu.nano", str(data_root() / _MODEL))
-    return judged(run(command, _LIMIT_S, environment))
+    first = () if beside is None else (beside,)
+    command = python_command("laguna_tui.setup_gpu.nano", str(data_root() / _MODEL), python=python, first=first)
+    return judged(run(command, _LIMIT_S))
 
 
 def judged(answer: Output) -> Trial:

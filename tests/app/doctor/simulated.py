@@ -4,8 +4,8 @@ import fnmatch
 import json
 from pathlib import Path
 
+from laguna_engine.child import MISSING, Output, python_command
 from laguna_tui.doctor.machine import Machine, Room, Terminal
-from laguna_tui.doctor.running import MISSING, Output
 
 GIB = 1 << 30
 SITE = "/app/lib/python3.12/site-packages"
@@ -21,6 +21,7 @@ RTX_3090 = "NVIDIA GeForce RTX 3090, 550.54.14, 24576, 23012, 8.6"
 RTX_3060 = "NVIDIA GeForce RTX 3060, 550.54.14, 12288, 11800, 8.6"
 LDCONFIG = {"ldconfig -p": "\tlibvulkan.so.1 (libc6,x86-64) => /usr/lib/libvulkan.so.1"}
 
+LOAD = python_command("laguna_tui.doctor.loading", python="/app/bin/python")
 
 PCI_NVIDIA = {
     "/sys/bus/pci/devices/0000:01:00.0/class": "0x030000\n",
@@ -64,7 +65,7 @@ class Simulated(Machine):
     def __init__(self, commands=None, files=None, environment=None, *, system="Linux", processor="x86_64", memory=32):
         self.system, self.processor, self.python = system, processor, "/app/bin/python"
         self.commands = {"git --version": "git version 2.45.0\n", **LDCONFIG, **(commands or {})}
-        self.commands.setdefault(f"{self.python} -P -m laguna_tui.doctor.loading", answer())
+        self.commands.setdefault(" ".join(LOAD), answer())
         self.files = {**AVX2, **(CPU_ONLY if files is None else files)}
         self.environment = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
         self.memory, self.cores = memory * GIB, 8
@@ -105,4 +106,4 @@ class Simulated(Machine):
 
 def loads(said):
     """The answer of the program that loads llama.cpp, as a command of a Simulated."""
-    return {"/app/bin/python -P -m laguna_tui.doctor.loading": said}
+    return {" ".join(LOAD): said}

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
+from laguna_engine.child import python_command, run
 from laguna_tui.doctor.finding import Finding, Status
-from laguna_tui.doctor.machine import Machine
+from laguna_tui.doctor.machine import Machine, within
 from laguna_tui.doctor.report import page, summary
-from laguna_tui.doctor.running import run, safe_python, within
 
 
 def doctor(*arguments, **environment):
@@ -67,7 +67,7 @@ def test_a_file_of_the_folder_it_is_started_in_is_never_imported(tmp_path, monke
     (tmp_path / "laguna_engine.py").write_text("raise SystemExit('hostile')")
     (tmp_path / "json.py").write_text("raise SystemExit('hostile')")
     monkeypatch.chdir(tmp_path)
-    probe = Machine().run((*safe_python(sys.executable), "-m", "laguna_tui.doctor.loading"))
+    probe = Machine().run(python_command("laguna_tui.doctor.loading"))
     assert json.loads(probe.text)["devices"]
 
 

@@ -4,10 +4,10 @@ import signal
 
 import pytest
 
+from laguna_engine.child import Output
 from laguna_tui.doctor.examine import examine
 from laguna_tui.doctor.finding import Status
 from laguna_tui.doctor.graphics import Vendor, graphics
-from laguna_tui.doctor.running import Output
 from tests.app.doctor.simulated import (
     CPU_ONLY,
     CUDA_BUILD,

@@ -2,11 +2,11 @@
 
 import pytest
 
+from laguna_engine.child import Output
 from laguna_tui.doctor.check_storage import hub_cache
 from laguna_tui.doctor.examine import examine
 from laguna_tui.doctor.finding import Status
 from laguna_tui.doctor.machine import Room, Terminal
-from laguna_tui.doctor.running import Output
 from laguna_tui.models.places import store_folder
 from laguna_tui.settings import state_dir
 from tests.app.doctor.simulated import CPU_ONLY, GIB, Simulated

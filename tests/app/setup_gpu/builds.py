@@ -7,7 +7,6 @@ what the real one would say when the bundled model is tried on it.
 import base64
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,8 +17,8 @@ from pathlib import Path
 
 import pip
 
+from laguna_engine.child import run
 from laguna_engine.native.selftest import BINDING_VERSION
-from laguna_tui.doctor.running import run, safe_python
 from laguna_tui.setup_gpu.trial import judged
 
 GPU = {"backends": ["CUDA", "CPU"], "devices": [{"name": "Some Card", "kind": "gpu"}], "tokens": 16, "seconds": 0.5}
@@ -114,13 +113,13 @@ def site_of(folder: Path) -> Path:
 
 def try_build(python, beside):
     """What trying nano would show: the real process and the real judgement, about what the wheel says of itself."""
-    path = {} if beside is None else {"PYTHONPATH": str(beside)}
-    return judged(run((*safe_python(python), "-c", TRY), 30, {**os.environ, **path}))
+    path = "" if beside is None else f"import sys; sys.path.insert(0, {str(beside)!r}); "
+    return judged(run((python, "-I", "-c", path + TRY), 30))
 
 
 def says(python: str) -> object:
     """What the build in an environment tells, or None when there is none."""
-    answer = run((*safe_python(python), "-c", TRY), 30)
+    answer = run((python, "-I", "-c", TRY), 30)
     return json.loads(answer.text) if answer.good else None
 
 

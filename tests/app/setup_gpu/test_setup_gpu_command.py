@@ -160,6 +160,6 @@ def test_the_source_build_is_a_command_on_stdout_and_its_needs_on_stderr(setup):
     code, said, needs = setup("--source")
     assert code == 0
     assert said.startswith(
-        "CMAKE_ARGS='-DGGML_CUDA=on -DCMAKE_CUDA_ARCHITECTURES=86' /app/bin/python -P -m pip install"
+        "CMAKE_ARGS='-DGGML_CUDA=on -DCMAKE_CUDA_ARCHITECTURES=86' /app/bin/python -E -P -m pip install"
     )
     assert "CUDA toolkit" in needs

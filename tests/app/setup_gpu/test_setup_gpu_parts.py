@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.child import Output, outside_python
 from laguna_tui.doctor.graphics import graphics
-from laguna_tui.doctor.running import Output, safe_python
 from laguna_tui.errors import UserError
 from laguna_tui.setup_gpu.environment import Environment
 from laguna_tui.setup_gpu.exchange import shown
@@ -256,5 +256,5 @@ def test_credentials_in_an_address_are_not_shown():
     assert shown("https://host/a@b") == "https://host/a@b"
 
 
-def test_python_is_started_so_that_it_trusts_no_folder():
-    assert safe_python("/x/python") == ("/x/python", "-P")
+def test_pip_takes_no_module_from_its_folder_or_from_the_environment_but_knows_the_users_site():
+    assert outside_python("/x/python") == ("/x/python", "-E", "-P")
