@@ -30,10 +30,13 @@ def read_small_file(path: Path | str, limit: int, *, dir_fd: int | None = None, 
     """
     flags = _FLAGS | _NO_WAITING | (0 if follow else getattr(os, "O_NOFOLLOW", 0))
     descriptor = os.open(path, flags, dir_fd=dir_fd)
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, NOT_REGULAR, str(path))
-        data = file.read(limit + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(limit + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > limit:
         raise OSError(errno.EFBIG, TOO_LARGE.format(limit=limit), str(path))
     return data

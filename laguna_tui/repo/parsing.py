@@ -64,13 +64,16 @@ def parse_file(root: Path, task: Task) -> Parsed | None:
             return None
         except OSError:
             return _unread(tree, task.path)
-    with os.fdopen(handle, "rb") as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             return None
         if status.st_size > READ_LIMIT_BYTES:
             return Parsed(task.path, status.st_size, status.st_mtime_ns, None)
-        data = file.read(READ_LIMIT_BYTES + 1)[:READ_LIMIT_BYTES]
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(READ_LIMIT_BYTES)
+    finally:
+        os.close(handle)
     digest = blake2b(data, digest_size=_DIGEST_BYTES).digest()
     found = Parsed(task.path, status.st_size, status.st_mtime_ns, digest)
     if digest == task.digest:
