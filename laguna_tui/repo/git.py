@@ -7,7 +7,6 @@ waited for, so git is not asked about such a repository, and given up where it w
 """
 
 import os
-import shutil
 import stat
 import subprocess
 import time
@@ -15,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from laguna_engine.child import find_program
 from laguna_engine.small_file import read_small_file
 
 # A status that takes longer than this is not worth waiting for before the first answer.
@@ -158,7 +158,7 @@ def state(folder: Path) -> GitState | None:
 
 def hooks_folders(top: Path) -> tuple[Path, ...] | None:
     """Where git runs hooks from besides its own folder, links resolved; None when it does not say."""
-    if shutil.which("git") is None:
+    if find_program("git") is None:
         return ()
     listed = _git(top, ("config", "--list", "-z"))
     if listed is None:
@@ -187,7 +187,7 @@ def _git(
     should_stop: Callable[[], bool] = lambda: False,
 ) -> bytes | None:
     """What git prints, or None when it is missing, fails, takes too long or was stopped."""
-    program = shutil.which("git")
+    program = find_program("git")
     if program is None or _would_wait(folder):
         return None
     try:

@@ -14,7 +14,7 @@ LIMIT = 100
 def refused(path, **options):
     """Why it is, leaving no descriptor open."""
     before = psutil.Process().num_fds()
-    with pytest.raises(OSError) as caught:  # noqa: PT011 - what it says is the test's
+    with pytest.raises(OSError) as caught:
         read_small_file(path, LIMIT, **options)
     assert psutil.Process().num_fds() == before
     return caught.value.strerror
