@@ -101,7 +101,7 @@ class LocalSession:
         engine, how = self._open_engine(self.mode, progress)
         workspace = Workspace(self.folder)
         around = Surroundings(workspace, self.settings, self.state, self.wait_s)
-        edits = Edits(self.edits, self._approver)
+        edits = Edits(self.edits, self._approver, state=self.state)
         toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools, edits=edits)
         attacher = around.attacher(engine, self.entry.tools)
         family = family_of(self.entry, engine.info)

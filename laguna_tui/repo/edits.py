@@ -16,7 +16,7 @@ from laguna_tui.repo.replacing import Change, additions, changed, changes, inden
 from laguna_tui.repo.text_files import TextFile, decode, is_binary
 from laguna_tui.repo.unified import LINE_CHARS, unified_diff
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
-from laguna_tui.repo.writing import digest, replace_file
+from laguna_tui.repo.writing import Unfinished, digest, replace_file
 
 __all__ = ["EditError", "Proposal", "apply", "propose"]
 
@@ -90,14 +90,17 @@ def propose(
     )
 
 
-def apply(proposal: Proposal) -> None:
+def apply(proposal: Proposal, unfinished: Unfinished | None = None) -> None:
     """Make the change, if the file still is what it was proposed for.
+
+    Args:
+        unfinished: notes of what is being written; None keeps none.
 
     Raises:
         WorkspaceError: it is not, or cannot be written; the file is as it was.
     """
     workspace = Workspace(proposal.root, proposal.identity)
-    replace_file(workspace, proposal.path, digest(proposal.old), proposal.new)
+    replace_file(workspace, proposal.path, digest(proposal.old), proposal.new, unfinished)
 
 
 def _check(old: str, new: str) -> None:

@@ -57,9 +57,11 @@ class Update:
         """What the user should know about it, as sentences."""
         notes = []
         if self.disk_full:
+            what = f"{self.left_out:,} of {self.files:,} files are not in the index yet"
+            what = what if self.left_out else "the index is not ranked anew"
             notes.append(
-                f"the disk is full: {self.left_out:,} of {self.files:,} files are not in the index yet; free some space"
-                f" for {self.disk_full}, and it is completed with the next look at the folder"
+                f"the disk is full: {what}; free some space for {self.disk_full}, and it is completed with the next"
+                " look at the folder"
             )
         if self.full:
             notes.append(

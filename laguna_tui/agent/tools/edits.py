@@ -14,7 +14,10 @@ from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.edits import EditError, Proposal, apply
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
-from laguna_tui.repo.writing import ChangedError, digest, replace_file
+from laguna_tui.repo.writing import ChangedError, Unfinished, digest, replace_file
+
+UNFINISHED = "edits"
+"""The folder in the state folder that notes which edits are being written."""
 
 NOT_ALLOWED = "edits are not allowed here; say what you would change instead"
 NOBODY_TO_ASK = "nobody can be asked about edits here; tell the user that --edits allow would make them"
@@ -49,17 +52,24 @@ class Edits:
     """What a session's edits go through. mode: which are made; may be set at any time, from any thread."""
 
     def __init__(
-        self, mode: EditMode = EditMode.ASK, approver: Approver | None = None, store: ResultStore | None = None
+        self,
+        mode: EditMode = EditMode.ASK,
+        approver: Approver | None = None,
+        store: ResultStore | None = None,
+        state: Path | None = None,
     ) -> None:
-        """Begin with no edit made.
+        """Begin with no edit made, and remove what the edits of killed sessions left half written.
 
         Args:
             approver: who is asked; without one, mode ASK makes none.
             store: where old bytes are kept; None means the cache folder.
+            state: the user's state folder, where it is noted what is being written; None notes nothing.
         """
         self.mode = mode
         self.approver = approver
         self._store = store or ResultStore()
+        self._unfinished = Unfinished(state / UNFINISHED if state is not None else None)
+        self._unfinished.sweep()
         self._made: list[_Made] = []
         self._news: list[str] = []
 
@@ -93,7 +103,7 @@ class Edits:
             raise EditError(STOPPED)
         # Kept first: an edit that cannot be taken back is not made.
         kept = self._store.keep_bytes(proposal.old) or proposal.old
-        apply(proposal)
+        apply(proposal, self._unfinished)
         self._made.append(_Made(proposal.root, proposal.identity, proposal.path, digest(proposal.new), kept))
         yield EditDone(proposal.path, proposal.places)
 
@@ -108,7 +118,7 @@ class Edits:
         path = shown(last.path)
         try:
             old = last.kept if isinstance(last.kept, bytes) else last.kept.read_bytes()
-            replace_file(Workspace(last.root, last.identity), last.path, last.left, old)
+            replace_file(Workspace(last.root, last.identity), last.path, last.left, old, self._unfinished)
         except OSError:
             return self._forget(LOST.format(path=path))
         except ChangedError:
