@@ -38,6 +38,9 @@ _OUTPUT_BYTES = 1 << 20
 
 _LENGTH_BYTES = 8
 
+_PR_SET_DUMPABLE = 4
+"""`<linux/prctl.h>`."""
+
 _START = """\
 import json, sys
 first, folders = json.loads(sys.argv.pop(1))
@@ -70,6 +73,14 @@ class Output:
     def good(self) -> bool:
         """It ran and ended with 0."""
         return self.code == 0
+
+    @property
+    def signal(self) -> str:
+        """The name of the signal that killed it (SIGSEGV); empty if none did."""
+        if self.code is None or self.code >= 0:
+            return ""
+        number = -self.code
+        return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 MISSING = Output(None)
@@ -194,6 +205,26 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         for request in _requests():
             _write_frame(out, answer(request))
+
+
+def confine(memory: int, seconds: int) -> None:
+    """In a child that may crash: leave no core file, allocate at most `memory` bytes, and end after `seconds` in any
+    case, so also when the parent is gone. Files that are mapped to be read do not count as memory.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # A core file that the kernel hands to a program (systemd-coredump, apport) is not subject to that limit.
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
 
 
 def _requests() -> Iterator[bytes]:

@@ -55,6 +55,7 @@ class Opening:
         assembly = self._assembly = Assembly(model, self._options)
         assembly.check()
         capacity, warnings = _usable_context(model.header, self._options.n_ctx)
+        warnings = [*model.warnings, *warnings]
         self._tell("context", 0.0)
         context = self._context = assembly.context(_context_options(self._options, capacity))
         checkpoints = _checkpoints(model, self._options, warnings)

@@ -71,9 +71,15 @@ def _open_handles(folder: Path) -> list[ctypes.CDLL]:
     return [ctypes.CDLL(str(path))]
 
 
-def _load_backends(library: Library, package: Path) -> None:
+def library_folders() -> tuple[Path, ...]:
+    """Where the library's files lie: its own folder, and those of plug-ins."""
+    package = _package_folder()
+    return package / "lib", package.parent / "bin", package.parent / "lib"
+
+
+def _load_backends(library: Library) -> None:
     """Register devices: linked in by stock wheels; plug-ins beside the package in GGML_BACKEND_DL builds."""
-    for folder in (package / "lib", package.parent / "bin", package.parent / "lib"):
+    for folder in library_folders():
         if library.ggml_backend_dev_count():
             return
         if folder.is_dir():
@@ -94,7 +100,7 @@ def _open() -> Library:
     library.ggml_log_set(log.callback, None)
     library.llama_log_set(log.callback, None)
     selftest.check(library)
-    _load_backends(library, package)
+    _load_backends(library)
     library.llama_backend_init()
     return library
 
