@@ -100,7 +100,7 @@ class Model:
         params.n_gpu_layers = gpu_layers
         params.load_mode = _LOAD_MAPPED if use_mmap else _LOAD_INTO_MEMORY
         params.check_tensors = check_tensors
-        params.use_extra_bufts = extra_bufts and not (_is_quantized(header) and extra_buffers.faults())
+        params.use_extra_bufts = extra_bufts and may_repack(header)
         placement = _Placement(kept, split)
         params.tensor_buft_overrides, params.tensor_split = placement.overrides, placement.split
         params.progress_callback = watcher.callback
@@ -179,9 +179,10 @@ class _Progress:
             raise self._error
 
 
-def _is_quantized(header: gguf_header.Header) -> bool:
-    """Whether there are matrices that llama.cpp may keep in an order of the processor's own."""
-    return any(info.format not in _PLAIN for info in header.tensors)
+def may_repack(header: gguf_header.Header) -> bool:
+    """Whether llama.cpp may keep weights in an order of the processor's own: it takes all kinds of it or none."""
+    quantized = any(info.format not in _PLAIN for info in header.tensors)
+    return not quantized or not extra_buffers.faults()
 
 
 def _refusal(path: Path, cancelled: bool) -> str:
