@@ -72,9 +72,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shortened(arguments: argparse.Namespace) -> "Compression":
     from laguna_engine.errors import EngineError
+    from laguna_engine.native.verdicts import verdicts
     from laguna_tui.context.shorten import open_scorer, shorten
-    from laguna_tui.settings import load_settings
+    from laguna_tui.local import VERDICTS
+    from laguna_tui.settings import load_settings, state_dir
 
+    verdicts.keep_in(state_dir() / VERDICTS)
     changes = {"scorer": arguments.scorer, "model": getattr(arguments, "model", None)}
     settings = load_settings().merged(changes)
     files = list(_files(arguments.paths))

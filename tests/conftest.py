@@ -1,6 +1,9 @@
 """Property tests try the same examples on every run, so that CI tells of the change and not of the day.
 
 `make fuzz` looks further, with other examples each time; what it finds becomes an `@example`.
+
+With LAGUNA_TUI_DEAD_BUFFERS=1 in the environment the tests run as on a processor on which weights in an order of its
+own (repacked, AMX) crash llama.cpp: `LAGUNA_TUI_DEAD_BUFFERS=1 make test`.
 """
 
 import os
@@ -10,3 +13,13 @@ from hypothesis import settings
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 settings.load_profile("fuzz" if os.environ.get("LAGUNA_TUI_FUZZ") else "fixed")
+
+if os.environ.get("LAGUNA_TUI_DEAD_BUFFERS"):
+    from laguna_engine.ggml import extra_buffers
+    from laguna_engine.ggml.device import Backend
+    from laguna_engine.native.verdicts import verdicts
+
+    _backend = Backend.cpu()
+    for _kind in _backend.extra_buffer_types():
+        verdicts.put(extra_buffers.subject(extra_buffers.name_of(_kind)), "it dies of SIGSEGV")
+    _backend.close()
