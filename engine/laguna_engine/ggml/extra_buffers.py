@@ -23,7 +23,7 @@ from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.ggml.types import Type
 from laguna_engine.ggml.writing import quantized
-from laguna_engine.native.library import lib
+from laguna_engine.native.library import lib, trial_command
 from laguna_engine.native.structs import BufferTypeHandle
 from laguna_engine.native.verdicts import verdicts
 
@@ -75,7 +75,7 @@ def verdict(name: str) -> str:
     known = verdicts.get(subject(name))
     if known is not None:
         return known
-    ended = child.run(child.python_command(TRIAL, name), _LIMIT_S)
+    ended = child.run(trial_command(TRIAL, name), _LIMIT_S)
     if ended.signal:
         found = f"it dies of {ended.signal}"
     elif ended.good:

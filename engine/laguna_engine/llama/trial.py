@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from laguna_engine import child
 from laguna_engine.errors import EngineError, ModelFileError
+from laguna_engine.native.library import trial_command
 from laguna_engine.native.verdicts import verdicts
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def check(path: Path, going_on: Callable[[], bool]) -> str | None:
     known = verdicts.get(subject)
     if known is None:
         ended = child.run(
-            child.python_command(TRIAL, str(path.absolute())),
+            trial_command(TRIAL, str(path.absolute())),
             _LIMIT_S,
             {**os.environ, **_NO_GPU},
             _giving_up(path, going_on),

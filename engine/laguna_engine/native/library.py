@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from laguna_engine import child
 from laguna_engine.errors import LibraryError
 from laguna_engine.native import cuda_runtime, selftest
 from laguna_engine.native.log import LEVEL_ERROR, LEVEL_WARN, LogRing
@@ -75,6 +76,11 @@ def library_folders() -> tuple[Path, ...]:
     """Where the library's files lie: its own folder, and those of plug-ins."""
     package = _package_folder()
     return package / "lib", package.parent / "bin", package.parent / "lib"
+
+
+def trial_command(module: str, argument: str) -> tuple[str, ...]:
+    """The command of a child that tries something with the very library that this process uses."""
+    return child.python_command(module, argument, first=(_package_folder().parent,))
 
 
 def _load_backends(library: Library) -> None:

@@ -49,9 +49,9 @@ def trials(monkeypatch: pytest.MonkeyPatch, verdicts: Verdicts) -> Callable[[str
     def replaced(program: str) -> list[str]:
         asked: list[str] = []
 
-        def command(module: str, name: str) -> tuple[str, ...]:
+        def command(module: str, name: str, **other: object) -> tuple[str, ...]:
             if module != extra_buffers.TRIAL:
-                return real(module, name)
+                return real(module, name, **other)
             asked.append(name)
             return (sys.executable, "-c", program)
 

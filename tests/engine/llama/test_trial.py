@@ -37,7 +37,7 @@ def trials(monkeypatch: pytest.MonkeyPatch, verdicts: Verdicts) -> Callable[[str
     def replaced(program: str) -> list[str]:
         asked: list[str] = []
 
-        def command(module: str, path: str) -> tuple[str, ...]:
+        def command(module: str, path: str, **_: object) -> tuple[str, ...]:
             assert module == trial.TRIAL
             asked.append(path)
             return (sys.executable, "-c", program)
@@ -84,7 +84,7 @@ def test_a_real_crash_is_found(tmp_path: Path, verdicts: Verdicts, monkeypatch: 
     )
     folder = Path(child.FOLDER).parent
     command = (sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r}); {program}", str(path))
-    monkeypatch.setattr(child, "python_command", lambda *_: command)
+    monkeypatch.setattr(child, "python_command", lambda *_, **__: command)
     with pytest.raises(ModelFileError, match=r"crashes on it \(SIG"):
         trial.check(path, lambda: True)
 
