@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shortened(arguments: argparse.Namespace) -> "Compression":
-    from laguna_engine.errors import EngineError
+    from laguna_engine.errors import EngineError, ModelFileError
     from laguna_engine.native.verdicts import verdicts
     from laguna_tui.context.shorten import open_scorer, shorten
     from laguna_tui.local import VERDICTS
@@ -90,7 +90,12 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
             tokens = arguments.tokens
             if tokens is None:
                 tokens = int(arguments.keep * sum(measure(text) for _, text in files))
-            return shorten(files, arguments.query, tokens, measure, scorer)
+            try:
+                return shorten(files, arguments.query, tokens, measure, scorer)
+            except ModelFileError as error:
+                # Weights that give no numbers show only now.
+                sys.stderr.write(sanitize_line(f"ranked by words alone: {error}") + "\n")
+                return shorten(files, arguments.query, tokens, measure)
         except EngineError as error:
             raise UserError(sanitize_line(str(error))) from error
 

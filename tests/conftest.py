@@ -7,12 +7,25 @@ own (repacked, AMX) crash llama.cpp: `LAGUNA_TUI_DEAD_BUFFERS=1 make test`.
 """
 
 import os
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 settings.load_profile("fuzz" if os.environ.get("LAGUNA_TUI_FUZZ") else "fixed")
+
+
+@pytest.fixture(autouse=True)
+def verdicts_stay_in_this_run() -> Iterator[None]:
+    """What child processes found out in one test is not kept in the user's folder by the next."""
+    yield
+    module = sys.modules.get("laguna_engine.native.verdicts")
+    if module is not None:
+        module.verdicts._path = None
+
 
 if os.environ.get("LAGUNA_TUI_DEAD_BUFFERS"):
     from laguna_engine.ggml import extra_buffers

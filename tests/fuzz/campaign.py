@@ -34,6 +34,9 @@ OPENED, REFUSED = "opened", "refused"
 DEATH, TRACEBACK, ABORT, HANG = "death", "traceback", "abort", "hang"
 BAD = (DEATH, TRACEBACK, ABORT, HANG)
 
+APP = ("-m", "tests.fuzz.campaign", "--app")
+"""The process that stands for the app; the folder it works in comes behind."""
+
 _ENDED = "ended"
 
 
@@ -53,7 +56,7 @@ def _batch(numbers: list[int], folder: Path) -> Iterator[tuple[int, str, str]]:
     """Outcomes until the process dies, which is the last one's."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fuzz.campaign", "--app", str(folder)],
+            [sys.executable, *APP, str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
         )  # fmt: skip
         assert process.stdin is not None
