@@ -16,7 +16,7 @@ def test_a_sample_of_mutants_kills_nothing(tmp_path: Path) -> None:
     outcomes = list(campaign.run(SAMPLE, tmp_path))
     assert [number for number, _, _ in outcomes] == list(SAMPLE)
     assert [outcome for outcome in outcomes if outcome[1] in campaign.BAD] == []
-    assert {outcome for _, outcome, _ in outcomes} == {campaign.OPENED, campaign.REFUSED}
+    assert {outcome for _, outcome, _ in outcomes} <= {campaign.OPENED, campaign.REFUSED, campaign.CONTAINED}
 
 
 def test_a_mutant_is_the_same_file_every_time() -> None:
