@@ -140,7 +140,7 @@ class _Matrix:
         self._arenas.append(arena)
         tensor = arena.new("matrix", kind, _COLUMNS, _ROWS, experts)
         arena.allocate(buffer_type, weights=True)
-        transfer.write_bytes(tensor, data)
+        transfer.write_bytes(tensor, data, at_once=True)
         return tensor
 
     def _product(self, matrix: Tensor, width: int) -> NDArray[np.float32]:

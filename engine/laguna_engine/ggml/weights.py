@@ -63,11 +63,12 @@ class Weights:
                 plain.append(info)
             else:
                 groups.setdefault(kind.value or 0, (kind, []))[1].append(info)
-        for buffer_type, members in [(backend.buffer_type, plain), *groups.values()]:
-            if members:
-                self._place(header, members, buffer_type)
+        if plain:
+            self._place(header, plain, backend.buffer_type, repacked=False)
+        for buffer_type, members in groups.values():
+            self._place(header, members, buffer_type, repacked=True)
 
-    def _place(self, header: Header, infos: list[TensorInfo], buffer_type: BufferTypeHandle) -> None:
+    def _place(self, header: Header, infos: list[TensorInfo], buffer_type: BufferTypeHandle, *, repacked: bool) -> None:
         arena = Arena(len(infos))
         self._arenas.append(arena)
         tensors = {info.name: arena.new(info.name, Type.from_name(info.format), *info.shape) for info in infos}
@@ -76,7 +77,7 @@ class Weights:
             whole = memoryview(mapped)
             for info in infos:
                 part = whole[info.offset : info.offset + info.size]
-                transfer.write_bytes(tensors[info.name], part)
+                transfer.write_bytes(tensors[info.name], part, at_once=repacked)
                 part.release()
             whole.release()
         self._tensors.update(tensors)
