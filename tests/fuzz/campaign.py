@@ -11,6 +11,7 @@ With `--unchecked` the check of the header knows nothing of other architectures,
 import argparse
 import collections
 import contextlib
+import itertools
 import json
 import os
 import selectors
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.fuzz import mutants
@@ -50,7 +51,7 @@ _deaths: list[str] = []
 """Signals that killed children since the last mutant."""
 
 
-def run(numbers: range, folder: Path) -> Iterator[tuple[int, str, str]]:
+def run(numbers: Sequence[int], folder: Path) -> Iterator[tuple[int, str, str]]:
     """The outcome of every mutant: its number, one of the words above, and details."""
     left = list(numbers)
     while left:
@@ -219,6 +220,7 @@ def main() -> int:
         "--first", type=int, default=0, help="the number of the first one; the same number is the same file"
     )
     parser.add_argument("--keep", type=Path, help="a folder for the files of what must not happen")
+    parser.add_argument("--only", default="", help="mutants of these kinds alone, such as laguna or qwen3/llama")
     parser.add_argument("--unchecked", action="store_true", help="let more files through to the children")
     for hidden in ("--app", "--forks"):
         parser.add_argument(hidden, type=Path, help=argparse.SUPPRESS)
@@ -231,12 +233,17 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="mutants"))
     try:
         prepare(folder)
-        return _campaign(range(arguments.first, arguments.first + arguments.count), folder, arguments.keep)
+        numbers = (number for number in itertools.count(arguments.first) if _is_of(number, arguments.only))
+        return _campaign(list(itertools.islice(numbers, arguments.count)), folder, arguments.keep)
     finally:
         shutil.rmtree(folder)
 
 
-def _campaign(numbers: range, folder: Path, keep: Path | None) -> int:
+def _is_of(number: int, kind: str) -> bool:
+    return mutants.kind_of(number).name.startswith(kind)
+
+
+def _campaign(numbers: Sequence[int], folder: Path, keep: Path | None) -> int:
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     bad, started = 0, time.perf_counter()
     for done, (number, outcome, details) in enumerate(run(numbers, folder), 1):

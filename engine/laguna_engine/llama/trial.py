@@ -78,7 +78,7 @@ def check(path: Path, going_on: Callable[[], bool]) -> str | None:
         known = _verdict(ended)
         if known is None:
             return (
-                f"{path.name} could not be tried in a process of its own first; if the app ends, choose another model"
+                f"{path.name} could not be tried in a process of its own; if it crashes the app, choose another model"
             )
         verdicts.put(subject, known)
         if known == _SLOW:
@@ -90,7 +90,10 @@ def check(path: Path, going_on: Callable[[], bool]) -> str | None:
 
 def _subject(path: Path) -> str:
     """The file as it is now: writing to it, or another file in its place, changes this."""
-    state = path.stat()
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     return f"file {state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
 
 
