@@ -40,12 +40,6 @@ _OUTPUT_BYTES = 1 << 20
 _LENGTH_BYTES = 8
 _READ_BYTES = 1 << 20
 
-_PR_SET_DUMPABLE = 4
-"""`<linux/prctl.h>`."""
-
-_DATA_FIELD = 5
-"""Of `/proc/self/statm`: pages of data and stack."""
-
 _START = """\
 import json, sys
 first, folders = json.loads(sys.argv.pop(1))
@@ -218,27 +212,6 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for request in _requests():
         _write_frame(out, answer(request))
-
-
-def confine(memory: int, seconds: int) -> None:
-    """In a child that may crash: leave no core file, allocate at most `memory` bytes more, and end after `seconds` in
-    any case, so also when the parent is gone. Files that are mapped to be read do not count as memory, which only Linux
-    limits.
-    """
-    if sys.platform == "win32":
-        return
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
-        import ctypes
-
-        held = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[_DATA_FIELD]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_DATA, (held + memory, held + memory))
-        # A core file that the kernel hands to a program (systemd-coredump, apport) is not subject to that limit.
-        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(seconds)
 
 
 def _requests() -> Iterator[bytes]:

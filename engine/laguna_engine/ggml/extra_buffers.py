@@ -23,6 +23,7 @@ from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.ggml.types import Type
 from laguna_engine.ggml.writing import quantized
+from laguna_engine.native.confine import confine
 from laguna_engine.native.library import lib, trial_command
 from laguna_engine.native.structs import BufferTypeHandle
 from laguna_engine.native.verdicts import verdicts
@@ -197,7 +198,7 @@ def _multiplies_experts(kind: Type, buffer_type: BufferTypeHandle, backend: Back
 
 def main(name: str) -> int:
     """Try one kind of memory, with threads; the exit code says whether the products are right."""
-    child.confine(_MEMORY, _LIMIT_S)
+    confine(_MEMORY, _LIMIT_S)
     return 0 if all(_agree(name, min(_THREADS, os.cpu_count() or 1))) else _WRONG
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from laguna_engine import child
 from laguna_engine.errors import EngineError, ModelFileError
+from laguna_engine.native.confine import confine
 from laguna_engine.native.library import trial_command
 from laguna_engine.native.verdicts import verdicts
 
@@ -120,7 +121,7 @@ def _verdict(ended: child.Output) -> str | None:
 
 def main(path: Path) -> int:
     """Open the file and use it as the app would; the exit code says how it went, the output why it was refused."""
-    child.confine(_MEMORY, _LIMIT_S + 5)
+    confine(_MEMORY, _LIMIT_S + 5)
     try:
         _use(path)
     except EngineError as error:

@@ -202,7 +202,7 @@ def test_the_trial_is_a_program_that_ends_well_or_dies(kinds: list[str]) -> None
 
 @pytest.mark.skipif(sys.platform != "linux", reason="core files are looked for as Linux leaves them")
 def test_a_child_that_dies_leaves_no_core_file(tmp_path: Path) -> None:
-    program = f"from laguna_engine import child; child.confine(1 << 30, 30); {SEGFAULT}"
+    program = f"from laguna_engine.native.confine import confine; confine(1 << 30, 30); {SEGFAULT}"
     environment = {**os.environ, "PYTHONPATH": str(Path(child.FOLDER).parent)}
     command = ["bash", "-c", f"ulimit -c unlimited; exec {sys.executable} -c '{program}'"]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True)

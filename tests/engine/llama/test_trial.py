@@ -172,7 +172,7 @@ def test_a_refused_file_leaves_nothing_behind(path: Path, trials: Callable[[str]
 
 
 def test_the_childs_memory_is_limited(path: Path) -> None:
-    program = "from laguna_engine import child; child.confine(256 << 20, 30); bytearray(1 << 30)"
+    program = "from laguna_engine.native.confine import confine; confine(256 << 20, 30); bytearray(1 << 30)"
     command = (sys.executable, "-c", f"import sys; sys.path.insert(0, {str(Path(child.FOLDER).parent)!r}); {program}")
     ended = child.run(command)
     assert ended.code == 1
@@ -180,6 +180,6 @@ def test_the_childs_memory_is_limited(path: Path) -> None:
 
 
 def test_a_child_ends_by_itself_when_its_time_is_over() -> None:
-    program = "from laguna_engine import child; child.confine(1 << 30, 1); import time; time.sleep(60)"
+    program = "from laguna_engine.native.confine import confine; confine(1 << 30, 1); import time; time.sleep(60)"
     command = (sys.executable, "-c", f"import sys; sys.path.insert(0, {str(Path(child.FOLDER).parent)!r}); {program}")
     assert child.run(command, 30).signal == "SIGALRM"
