@@ -71,10 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shortened(arguments: argparse.Namespace) -> "Compression":
-    from laguna_engine.errors import EngineError
+    from laguna_engine.errors import EngineError, ModelFileError
+    from laguna_engine.native.verdicts import verdicts
     from laguna_tui.context.shorten import open_scorer, shorten
-    from laguna_tui.settings import load_settings
+    from laguna_tui.local import VERDICTS
+    from laguna_tui.settings import load_settings, state_dir
 
+    verdicts.keep_in(state_dir() / VERDICTS)
     changes = {"scorer": arguments.scorer, "model": getattr(arguments, "model", None)}
     settings = load_settings().merged(changes)
     files = list(_files(arguments.paths))
@@ -87,7 +90,12 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
             tokens = arguments.tokens
             if tokens is None:
                 tokens = int(arguments.keep * sum(measure(text) for _, text in files))
-            return shorten(files, arguments.query, tokens, measure, scorer)
+            try:
+                return shorten(files, arguments.query, tokens, measure, scorer)
+            except ModelFileError as error:
+                # Weights that give no numbers show only now.
+                sys.stderr.write(sanitize_line(f"ranked by words alone: {error}") + "\n")
+                return shorten(files, arguments.query, tokens, measure)
         except EngineError as error:
             raise UserError(sanitize_line(str(error))) from error
 
