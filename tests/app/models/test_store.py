@@ -13,6 +13,7 @@ from laguna_tui.models.digest import SHA256, Fingerprint
 from laguna_tui.models.record import Listing, Record, Remote, load_listing, load_record
 from laguna_tui.models.store import State, Store
 from laguna_tui.settings import Settings
+from tests.app.odd_files import odd
 
 DATA = b"GGUF and so on"
 ETAG = Fingerprint(SHA256, hashlib.sha256(DATA).hexdigest())
@@ -199,3 +200,11 @@ def test_a_drafter_of_the_catalogue_is_chosen_by_its_name(store, drafter):
 def test_a_drafter_that_is_not_here_is_a_sentence(store, wanted, sentence):
     with pytest.raises(UserError, match=f"--drafter {wanted}: {sentence}"):
         drafter_of(Settings(drafter=wanted), load_catalogue()["xs-2.1"], store)
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_a_record_that_is_no_small_file_is_as_good_as_none(tmp_path, make):
+    make(tmp_path / "record.json")
+    assert load_record(tmp_path / "record.json") is None
+    assert load_listing(tmp_path / "record.json") is None
