@@ -61,8 +61,8 @@ def run_supervised(app: Callable[[], int]) -> int:
     supervisor = _Supervisor(child, watched)
     status = supervisor.wait()
     terminal.restore()
-    memory = os.WIFSIGNALED(status) and (_oom_kills() > killed_before or _memory_pressure() > _SHORT_PERCENT)
-    return _report(status, overdue=supervisor.overdue, out_of_memory=memory)
+    short = _oom_kills() > killed_before or _memory_pressure() > _SHORT_PERCENT
+    return _report(status, overdue=supervisor.overdue, out_of_memory=short)
 
 
 class _Supervisor:
@@ -96,7 +96,7 @@ class _Supervisor:
                 self._send(number)
 
     def _send(self, number: int) -> None:
-        if number in _ENDING and self._asked is None:
+        if number in _ENDING and self._asked is None and signal.getsignal(number) is not signal.SIG_IGN:
             self._asked = number
             signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
         # It is not waited for yet, so the number is still its own.

@@ -7,17 +7,20 @@ import struct
 import sys
 import termios
 import textwrap
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from laguna_tui import supervise
 from tests.tui.job import Job
+from tests.tui.signal_matrix import TARGETS
 
 ENTER_FULL_SCREEN = r"\x1b[?1049h\x1b[?25l\x1b[?1003h\x1b[?2004h\x1b[>1u"
 
 
-def start(body: str, before: str = "") -> Job:
+def start(body: str, before: str = "", around: Sequence[str] = ()) -> Job:
     """A program that goes full-screen and raw under the supervisor, says so, and runs `body`."""
     program = textwrap.dedent("""
         import os, signal, sys, threading, time, tty
@@ -32,8 +35,8 @@ def start(body: str, before: str = "") -> Job:
             return 0
         sys.exit(supervise.run_supervised(app))
     """).format(body=body, before=before, screen=ENTER_FULL_SCREEN)
-    job = Job(sys.executable, "-c", program)
-    job.wait_for(b"on\r\n" if b"on\r\n" in job.written else b"on")
+    job = Job(*around, sys.executable, "-c", program)
+    job.wait_for(b"on")
     return job
 
 
@@ -108,17 +111,20 @@ def test_a_signal_to_the_parent_ends_both(name, whole_group):
         assert_gone(job)
 
 
-@pytest.mark.parametrize("target", ["parent", "child", "group"])
-@pytest.mark.parametrize("number", [signal.SIGTSTP, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    ("number", "target"),
+    [
+        (signal.SIGTSTP, "parent"),
+        (signal.SIGTSTP, "child"),
+        (signal.SIGTSTP, "group"),
+        (signal.SIGSTOP, "child"),
+    ],
+)
 def test_both_stop_on_a_terminal_that_is_as_it_was_and_go_on_together(number, target):
-    if (number, target) == (signal.SIGSTOP, "group"):
-        pytest.skip("nobody is left to restore anything")
-    if (number, target) == (signal.SIGSTOP, "parent"):
-        pytest.skip("only the parent could know")
     back = "signal.signal(signal.SIGCONT, lambda *_: print('back')); print('listening'); time.sleep(60)"
     with start(back) as job:
         job.wait_for(b"listening")
-        {"parent": os.kill, "group": os.killpg}.get(target, lambda _, n: os.kill(job.child, n))(job.pid, number)
+        TARGETS[target](job, number)
         job.expect("stopped")
         job.read_what_is_there()
         assert job.left_behind == []
@@ -169,6 +175,16 @@ def test_an_app_that_does_not_end_when_it_is_asked_to_is_killed_and_that_is_said
         assert b"SIGTERM" in job.written
 
 
+def test_a_signal_that_was_ignored_at_the_start_ends_nothing():
+    body = "print('listening'); os.read(0, 1); return 5"
+    with start(body, "supervise.PATIENCE_S = 0.1", ("sh", "-c", 'trap "" HUP; exec "$@"', "sh")) as job:
+        job.wait_for(b"listening")
+        os.killpg(job.pid, signal.SIGHUP)
+        time.sleep(0.5)
+        job.type(b"x")
+        assert job.expect("ended") == 5
+
+
 def test_a_worker_does_not_outlive_an_app_that_is_killed():
     worker = (
         "from laguna_engine.child import Worker; worker = Worker('tests.app.supervised_worker');"
@@ -199,7 +215,8 @@ def test_nothing_is_sent_to_a_terminal_that_the_app_has_given_back_itself():
 
 
 def test_what_was_typed_for_an_app_that_crashed_does_not_reach_the_shell():
-    with start("print('listening'); time.sleep(0.3); os.kill(os.getpid(), signal.SIGSEGV)") as job:
+    body = "print('listening'); select.select([0], [], []); os.kill(os.getpid(), signal.SIGSEGV)"
+    with start(body, "import select") as job:
         job.wait_for(b"listening")
         job.type(b"rm -rf *\r")
         job.expect("ended")

@@ -1,7 +1,8 @@
 """Every signal, in every state of the app, to every target: is the terminal as it was, is anything left running?
 
-`python -m tests.tui.signal_matrix [--states …] [--signals …] [--targets …] [--repeat N]` prints a line for each
-combination that fails, and figures. A SIGKILL to the whole job is left out: nobody is left to mend anything.
+`python -m tests.tui.signal_matrix [--states …] [--signals …] [--targets …] [--repeat N] [--real]` prints a line for
+each combination that fails, and figures. A SIGKILL to the whole job is left out: nobody is left to mend anything. With
+`--real` it is the program as a user starts it, with the bundled model, which answers about this repository.
 """
 
 import argparse
@@ -14,8 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
-from tests.tui.job import Job
+from laguna_tui.compose import SETUP_SEEN
+from laguna_tui.settings import APP
+from tests.tui.job import ROOT, Job
 from tests.tui.supervised import STATES
 
 SIGNALS = "INT TERM HUP QUIT TSTP CONT KILL SEGV ABRT BUS ILL FPE PIPE USR1 USR2 ALRM".split()
@@ -24,6 +28,9 @@ TARGETS: dict[str, Callable[[Job, int], None]] = {
     "child": lambda job, number: os.kill(job.child, number),
     "group": lambda job, number: os.killpg(job.pid, number),
 }
+REAL_STATES = {"loading": b"loading", "idle": b"ready", "answering": b"reading"}
+FRAME_BYTES = 2000
+"""A whole screen takes more, a clock or a cursor less."""
 LIVES_ON = ("TSTP", "CONT", "PIPE")
 QUIT_KEY = b"\x11"
 
@@ -62,6 +69,21 @@ def start(state: str, folder: str) -> Job:
     return job
 
 
+def start_real(state: str, folder: str) -> Job:
+    """The program with the bundled model, in this state; its own files are in the folder."""
+    seen = Path(folder) / APP / SETUP_SEEN
+    seen.parent.mkdir()
+    seen.touch()
+    command = [sys.executable, "-m", "laguna_tui", "--folder", str(ROOT)]
+    job = Job(*command, environment={"XDG_STATE_HOME": folder, "XDG_CACHE_HOME": folder})
+    job.wait_for(REAL_STATES[state if state == "loading" else "idle"])
+    if state == "answering":
+        job.forget()
+        job.type(b"where is Workspace defined?\r")
+        job.wait_for(REAL_STATES[state])
+    return job
+
+
 def check(case: Case, job: Job) -> list[str]:
     """Send the signal; what is wrong then."""
     wrong = []
@@ -88,7 +110,7 @@ def _check_stop(job: Job) -> list[str]:
     job.expect("stopped")
     job.read_what_is_there()
     left = [f"left at the stop: {what}" for what in job.left_behind]
-    running = [process for process in job.processes() if not _is_stopped(process)]
+    running = [process for process in job.processes() if not _is_stopped(process) and _group(process) == job.pid]
     job.forget()
     job.go_on()
     return left + ["not all of it stopped"] * bool(running)
@@ -96,14 +118,23 @@ def _check_stop(job: Job) -> list[str]:
 
 def _check_life(case: Case, job: Job) -> list[str]:
     """It is there and draws; then it is left."""
-    if case.state == "starting" or case.signal == "TSTP":
-        job.wait_for(b"ready" if case.state in ("starting", "idle") else STATES[case.state])
+    if case.state == "starting":
+        job.wait_for(STATES["idle"])
+    elif case.signal == "TSTP":
+        job.until(lambda: 1049 in job.screen.on and len(job.written) > FRAME_BYTES, "a drawn screen")
     else:
         # Long enough for a signal that ends it to do so.
         time.sleep(0.2)
-    wrong = [] if len(job.processes()) == 2 else ["it is not there any more"]
+    wrong = [] if len(job.processes()) >= 2 else ["it is not there any more"]
     job.type(QUIT_KEY)
     return wrong
+
+
+def _group(process: int) -> int:
+    try:
+        return os.getpgid(process)
+    except ProcessLookupError:
+        return 0
 
 
 def _is_stopped(process: int) -> bool:
@@ -117,12 +148,15 @@ def main() -> None:
     parser.add_argument("--states", nargs="+", default=list(STATES))
     parser.add_argument("--targets", nargs="+", default=list(TARGETS))
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--real", action="store_true")
     arguments = parser.parse_args()
+    begin = start_real if arguments.real else start
+    states = [state for state in arguments.states if not arguments.real or state in REAL_STATES]
     count, failed = 0, Counter[str]()
     begun = time.monotonic()
     for _ in range(arguments.repeat):
-        for case in cases(arguments.signals, arguments.states, arguments.targets):
-            with tempfile.TemporaryDirectory() as folder, start(case.state, folder) as job:
+        for case in cases(arguments.signals, states, arguments.targets):
+            with tempfile.TemporaryDirectory() as folder, begin(case.state, folder) as job:
                 try:
                     wrong = check(case, job)
                 except AssertionError as error:

@@ -82,6 +82,8 @@ def test_keys_are_read_after_a_stop(tmp_path: Path) -> None:
     with start("idle", str(tmp_path)) as job:
         os.kill(job.pid, signal.SIGTSTP)
         job.expect("stopped")
+        job.read_what_is_there()
+        job.forget()
         job.go_on()
         job.wait_for(b"ready")
         job.type(b"go\r")
