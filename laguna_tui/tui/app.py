@@ -22,7 +22,7 @@ from laguna_tui.errors import UserError
 from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui import crash
-from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress, safe_proof
+from laguna_tui.tui.border import Border, is_event, safe_path, safe_progress, safe_proof
 from laguna_tui.tui.commands import argument, find, is_slash
 from laguna_tui.tui.context.board import Changes
 from laguna_tui.tui.context.foresight import Foresight
@@ -74,6 +74,7 @@ class LagunaApp(Shell):
         self.desk = Desk(self, shop, settings.marker)
         self._turns = Turns(session)
         self.foresight = Foresight(self, session, self._turns, self.prompt, self.rail, self._watch)
+        self._border = Border()
         self.conversation = Conversation(self.document)
         self.speeds = SpeedDesk(self, self._turns)
         self.edit_desk = EditDesk(self, session, self._turns)
@@ -137,7 +138,7 @@ class LagunaApp(Shell):
         if isinstance(item, LoadProgress):
             item = safe_progress(item)
         elif is_event(item):
-            item = safe_event(item)
+            item = self._border.safe(item)
             self.conversation.apply(item)
             self.book.hear(item)
         elif isinstance(item, Proving | Proof):
