@@ -59,10 +59,9 @@ def run_tui(settings: Settings, folder: Path) -> int:
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
     app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), Shop(settings))
     try:
-        app.run()
+        return app.run_to_the_end()
     finally:
         session.close()
-    return app.return_code or 0
 
 
 def _stop_gently(session: LocalSession) -> None:

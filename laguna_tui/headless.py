@@ -30,7 +30,7 @@ from laguna_tui.events import (
     TurnFinished,
 )
 from laguna_tui.shares import shares
-from laguna_tui.text import sanitize, sanitize_line
+from laguna_tui.text import Pieces, sanitize_line
 
 # Of an argument of a tool, so much is written to stderr: an edit's texts are long, and shown as a diff.
 _VALUE_CHARS = 60
@@ -227,13 +227,15 @@ def _speculation_line(outcome: Outcome) -> str:
 
 
 def _text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
+    answer = Pieces()
+
     def show(event: AgentEvent) -> None:
         match event:
             case Attached(titles, notes):
                 for line in [*([f"with {', '.join(titles)}"] if titles else []), *notes]:
                     log.write(f"· {sanitize_line(line)}\n")
             case TextDelta(text):
-                out.write(sanitize(text))
+                out.write(answer.sanitize(text))
                 out.flush()
             case ToolStarted(_, name, arguments):
                 shown = ", ".join(f"{key}={_brief(repr(value))}" for key, value in arguments.items())

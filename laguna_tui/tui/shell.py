@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 
 from laguna_tui.context.blocks import Completion
 from laguna_tui.text import sanitize_line
@@ -32,6 +33,7 @@ from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.widgets.bars import Rail, StatusBar
 from laguna_tui.tui.widgets.help import HelpScreen
+from laguna_tui.tui.widgets.modal import Palette
 from laguna_tui.tui.widgets.prompt import Prompt
 from laguna_tui.tui.widgets.search import HistorySearch
 from laguna_tui.tui.widgets.speed import SpeedPanel
@@ -121,6 +123,14 @@ class Shell(App[None]):
         del screen
         for command in COMMANDS:
             yield SystemCommand(command.title, command.summary, partial(self.run_command, command))
+
+    def action_command_palette(self) -> None:
+        """Show the commands."""
+        self.push_screen(Palette(id="--command-palette"))
+
+    def search_themes(self) -> None:
+        """Show the themes."""
+        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def run_command(self, command: Command) -> None:
         """Do what the command says."""
