@@ -19,6 +19,8 @@ TAG = "LAGUNA_JOB"
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60
 _SEQUENCE = re.compile(rb"\x1b\[([?<>=]?)([0-9;]*)([a-zA-Z]|\$p)")
+# A sequence of a mode is shorter; one that is cut off where reading ended is kept for the next time.
+_LONGEST = 16
 # What a terminal that can do everything answers: synchronised output, and sizes in the input.
 _ANSWERS = {b"2026": b"\x1b[?2026;2$y", b"2048": b"\x1b[?2048;2$y"}
 
@@ -36,14 +38,24 @@ class Screen:
         self.off: set[int] = set()
         self.keys = 0
         self._alternate_keys = 0
+        self._rest = b""
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> bytes:
+        """Take what was sent; what the terminal answers."""
+        answers = b""
+        data = self._rest + data
+        last = data.rfind(b"\x1b")
+        cut = last if 0 <= last > len(data) - _LONGEST and not _SEQUENCE.match(data, last) else len(data)
+        data, self._rest = data[:cut], data[cut:]
         for kind, numbers, end in _SEQUENCE.findall(data):
             if kind == b"?" and end in (b"h", b"l"):
                 for number in map(int, numbers.split(b";")):
                     self._switch(number, on=end == b"h")
             elif end == b"u" and kind in (b"<", b">"):
                 self._push(1 if kind == b">" else -1)
+            elif end == b"$p":
+                answers += _ANSWERS.get(numbers, b"")
+        return answers
 
     def _switch(self, number: int, *, on: bool) -> None:
         initial = number in (7, 25)
@@ -138,9 +150,7 @@ class Job:
                 self._lines += data
             else:
                 self.written += data
-                self.screen.feed(data)
-                for number in re.findall(rb"\x1b\[\?(\d+)\$p", data):
-                    os.write(self._terminal, _ANSWERS.get(number, b""))
+                os.write(self._terminal, self.screen.feed(data))
 
     def read_what_is_there(self) -> None:
         self._read(0.0)
