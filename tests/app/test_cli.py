@@ -141,7 +141,8 @@ sys.exit(cli.main([]))
 def test_a_command_that_is_asked_to_end_takes_its_children_along(number, code, tmp_path):
     """`doctor` looks at programs that are not its own; here one of them hangs."""
     tool = tmp_path / "git"
-    tool.write_text("#!/bin/sh\necho $$ > " + str(tmp_path / "pid") + "\nexec sleep 60\n")
+    # A second, because Python cannot end what it is just starting.
+    tool.write_text("#!/bin/sh\nsleep 1\necho $$ > " + str(tmp_path / "pid") + "\nexec sleep 60\n")
     tool.chmod(0o755)
     command = [sys.executable, "-m", "laguna_tui", "doctor"]
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
