@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 # Where is kept which plans failed, in the state folder.
 NOTES = "plans.json"
+# Where is kept what child processes found out about the library and about model files, in the state folder.
+VERDICTS = "native.json"
 TOO_LATE = "Strict speculation must be chosen before anything is computed. Start again with --speculation strict."
 
 TRUSTED = (
@@ -313,7 +315,11 @@ class LocalSession:
     def _open_engine(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "tuple[Engine, How]":
         """As planned for the memory that is free now."""
         from laguna_engine.engine import Engine
+        from laguna_engine.native.verdicts import verdicts
         from laguna_tui.unplanned import unplanned
+
+        if self.state is not None:
+            verdicts.keep_in(self.state / VERDICTS)
 
         def opened(options: "EngineOptions") -> Engine:
             if self.state is not None:

@@ -3,7 +3,9 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
+import scorers
 
 from laguna_tui.cli import main
 from tests.app.repo.conftest import git, write
@@ -91,3 +93,15 @@ def test_what_cannot_be_done_is_said(code, capsys, arguments, words):
     status, out, err = run(capsys, *arguments, "--query", "x")
     assert (status, out) == (2, "")
     assert words in err
+
+
+def test_a_scorer_whose_weights_give_no_numbers_is_left_out_with_a_warning(code, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(code / "state"))
+    file = scorers.make(scorers.Variant())
+    file.tensors["blk.1.attn_v.weight"][:] = np.nan
+    path = file.write(code / "nan.gguf")
+    status = main(["compress", "a.py", "--query", "what does make_7 do?", "--keep", "0.2", "--scorer", str(path)])
+    captured = capsys.readouterr()
+    assert status == 0
+    assert f"ranked by words alone: {path}: its weights give no numbers; download it again\n" in captured.err
+    assert "def make_7(value):\n    return other_7(value) * 7\n" in captured.out

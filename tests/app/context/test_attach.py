@@ -3,7 +3,9 @@ order."""
 
 import os
 
+import numpy as np
 import pytest
+import scorers
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -406,6 +408,17 @@ def test_a_scorer_that_cannot_be_had_costs_a_note_not_the_answer(folder, codebas
     gathered = scored(folder, codebase, scorer=missing)
     assert gathered.attachments == scored(folder, codebase).attachments
     assert "the scorer cannot be used (no such file), so words alone decide what is kept" in gathered.notes
+
+
+def test_so_does_a_scorer_whose_weights_give_no_numbers(folder, codebase, tmp_path):
+    file = scorers.make(scorers.Variant())
+    file.tensors["blk.1.attn_v.weight"][:] = np.nan
+    path = file.write(tmp_path / "nan.gguf")
+    with Scorer.open(path, threads=1) as scorer:
+        gathered = scored(folder, codebase, scorer=lambda: scorer)
+    assert gathered.attachments == scored(folder, codebase).attachments
+    reason = f"{path}: its weights give no numbers; download it again"
+    assert f"the scorer cannot be used ({reason}), so words alone decide what is kept" in gathered.notes
 
 
 def test_who_does_not_want_to_wait_any_more_waits_for_no_scorer(folder, codebase, scorer):
