@@ -31,7 +31,7 @@ class Told:
 
 def unplanned(options: EngineOptions, settings: Settings) -> tuple[EngineOptions, Told] | None:
     """What to open and what to tell, when there is nothing to plan; else None."""
-    gpus = any(device.kind in ("gpu", "igpu") for device in Device.all())
+    gpus = bool(Device.gpus())
     if None not in (settings.context, settings.kv, settings.gpu_layers, settings.threads):
         return options, Told((summary(options, gpus=gpus), _AS_SET))
     size = _size(options.model)
