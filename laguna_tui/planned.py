@@ -19,7 +19,7 @@ from laguna_engine.gguf import header
 from laguna_engine.llama.options import KvType
 from laguna_engine.options import EngineOptions, Speculation
 from laguna_tui.settings import NO_DRAFTER, Settings
-from laguna_tui.unplanned import Told, summary
+from laguna_tui.unplanned import Told, strict_lines, summary
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ def _wishes(settings: Settings, shape: ModelShape, context: int | None, mode: Sp
         KvType(settings.kv) if settings.kv else None,
         drafter=True if own else False if settings.drafter == NO_DRAFTER else None,
         gpu_layers=settings.gpu_layers,
-        swa_full=mode is Speculation.STRICT,
+        strict=mode is Speculation.STRICT,
         plain=mode is Speculation.OFF,
     )
 
@@ -109,7 +109,8 @@ def _with_plan(options: EngineOptions, settings: Settings, plan: Plan) -> Engine
 
 def _told(first: Plan, rung: Plan, options: EngineOptions, settings: Settings, *, now: bool) -> Told:
     """What to tell of a model opened by `rung`. now: whether memory ran out only now, not already the last time."""
-    lines = [summary(options, gpus=bool(rung.memory.gpus)), *_reasons(rung, settings)]
+    gpus = bool(rung.memory.gpus)
+    lines = [summary(options, gpus=gpus), *_reasons(rung, settings), *strict_lines(options, gpus=gpus)]
     lines += [f"without: {text}." for text in rung.given_up]
     lines += [f"next step: {rung.next_step}."] if rung.next_step else []
     if rung is first:
