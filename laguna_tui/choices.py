@@ -54,7 +54,7 @@ def drafter_of(settings: Settings, entry: ModelEntry) -> Path | None:
         return None
     path = Path(settings.drafter).expanduser()
     if not path.is_file():
-        raise UserError(f"--drafter {settings.drafter}: no such file; give the path of a GGUF, or none")
+        raise UserError(f"{settings.given('drafter')}: no such file; give the path of a GGUF, or none")
     return path
 
 
@@ -68,7 +68,7 @@ def adapter_of(settings: Settings) -> tuple[str, Path] | None:
         return None
     path = Path(settings.adapter).expanduser()
     if not path.is_file():
-        raise UserError(f"--adapter {settings.adapter}: no such file; give the path of a LoRA in GGUF")
+        raise UserError(f"{settings.given('adapter')}: no such file; give the path of a LoRA in GGUF")
     return path.stem, path
 
 
@@ -79,6 +79,11 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
 
     assert entry.path is not None, "resolve only returns entries with a file"
     adapter = adapter_of(settings)
+    if adapter and drafter is None:
+        raise UserError(
+            f"{settings.given('adapter')}: {entry.title} has no drafter here that it could adapt; give one with "
+            "--drafter FILE.gguf, or leave the adapter out"
+        )
     return EngineOptions(
         model=entry.path,
         n_ctx=settings.context or entry.context,
@@ -87,7 +92,7 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
         threads=settings.threads or 0,
         speculation=mode,
         drafter=drafter,
-        adapters=(adapter,) if adapter and drafter else (),
+        adapters=(adapter,) if adapter else (),
     )
 
 

@@ -1,7 +1,8 @@
 """Opening a model the way its plan says, and the next smaller way when memory runs out all the same.
 
-What the user fixed is a wish: honoured or refused, with the numbers. (Who fixes everything overrules the plan:
-`unplanned`.) Imports much; imported only when a model is opened for which there is something to plan.
+What the user fixed is a wish: honoured or refused, with the numbers. (Who fixes everything overrules the plan, and
+what this model or machine cannot do at all is refused before there is one: `unplanned`.) Imports much; imported only
+when a model is opened for which there is something to plan.
 """
 
 from collections.abc import Callable, Iterator
@@ -74,11 +75,8 @@ def planned(options: EngineOptions, settings: Settings, title: str, context: int
 
 
 def _wishes(settings: Settings, shape: ModelShape, context: int | None, mode: Speculation, *, paired: bool) -> Wishes:
-    asked = settings.context or context
-    # More than the model can use is the engine's to cut, with a warning.
-    limited = asked if asked is not None and asked < shape.n_ctx else None
-    if settings.context is not None and settings.context >= shape.n_ctx:
-        limited = shape.n_ctx
+    # What the catalogue says may be more than this file can use; what the user says was refused then.
+    limited = settings.context or (context if context is not None and context < shape.n_ctx else None)
     own = paired and (settings.drafter not in (None, NO_DRAFTER) or settings.adapter is not None)
     return Wishes(
         limited,

@@ -25,6 +25,7 @@ SAMPLING_KEYS = tuple(SAMPLING)
 # What a GGUF that no entry matches is run like, at a context that any machine can hold.
 FALLBACK = "xs-2.1"
 FALLBACK_CONTEXT = 8192
+_CORRECT = "correct the file or move it away"
 
 
 def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[str, ModelEntry]:
@@ -39,7 +40,17 @@ def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[st
     """
     shipped = path or data_root() / "models.toml"
     own = own or (user_catalogue() if path is None else None)
-    changes = _read(own, "correct the file or move it away") if own is not None and own.is_file() else {}
+    changes = _read(own, _CORRECT) if own is not None and own.is_file() else {}
+    return _with(changes, shipped, own)
+
+
+def check_catalogue(text: str, own: Path) -> None:
+    """See whether `text` could be the user's own file, `own`; UserError as for `load_catalogue`."""
+    _with(_parsed(text, own, _CORRECT), data_root() / "models.toml", own)
+
+
+def _with(changes: Mapping[str, Any], shipped: Path, own: Path | None) -> dict[str, ModelEntry]:
+    """The entries of the file that ships with the user's `changes`, which stand in `own`, over them."""
     tables = _read(shipped, "reinstall laguna-tui")
     merged = {**tables, **{name: _merged(tables.get(name, {}), change) for name, change in changes.items()}}
     found, wrong = {}, []
@@ -122,8 +133,16 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
 
 def _read(path: Path, remedy: str) -> dict[str, Any]:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read as a model catalogue ({error}); {remedy}") from error
+    return _parsed(text, path, remedy)
+
+
+def _parsed(text: str, path: Path, remedy: str) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{path}: cannot be read as a model catalogue ({error}); {remedy}") from error
     models = document.pop("models", {})
     if document or not isinstance(models, dict):
