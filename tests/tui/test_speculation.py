@@ -236,6 +236,22 @@ async def test_strict_and_back_and_off_remembers_strict() -> None:
             await ready(app, pilot)
 
 
+async def test_where_strict_cannot_be_had_it_is_said_at_once_and_nothing_else_happens() -> None:
+    gate = threading.Event()
+    session = drafting([TextDelta("one "), gate, TextDelta("two")])
+    session.info = replace(session.info, no_strict="Start again with: laguna-tui --speculation strict")
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        await pilot.press(*"/strict", "enter")
+        await until(pilot, lambda: "Start again with: laguna-tui --speculation strict" in transcript(app))
+        assert app.state is State.BUSY
+        gate.set()
+        await ready(app, pilot)
+        assert session.info.mode is Speculation.FAST
+
+
 async def test_a_mode_that_cannot_be_had_says_why_and_everything_stays() -> None:
     session = drafting(mode_error=EngineError("strict cannot be had here; start again with --speculation strict"))
     async with running(session) as (app, pilot):
