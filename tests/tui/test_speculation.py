@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.errors import EngineError
-from laguna_engine.events import Round, Source
+from laguna_engine.events import Cause, Round, Source
 from laguna_engine.options import Speculation
 from laguna_tui.errors import UserError
 from laguna_tui.events import Difference, DraftRound, Proof, Rate, TextDelta, TurnStarted
@@ -297,25 +297,27 @@ async def test_the_last_answer_is_proved_identical() -> None:
 
 
 @pytest.mark.parametrize(
-    ("margin", "drawn", "why"),
+    ("margin", "drawn", "cause", "why"),
     [
-        (0.0031, False, "a near tie"),
-        (2.5, False, "more than rounding explains"),
-        (-0.4, True, "drawn with the same seed"),
+        (0.0031, False, None, "a near tie"),
+        (0.0031, False, Cause.VERIFIED, "verified several tokens at once"),
+        (0.0031, False, Cause.READ, "the prompt was read in other pieces"),
+        (2.5, False, Cause.READ, "more than rounding explains"),
+        (-0.4, True, None, "drawn with the same seed"),
     ],
 )
-async def test_a_difference_is_shown_with_both_candidates_and_their_margin(
-    margin: float, drawn: bool, why: str
+async def test_a_difference_is_shown_with_both_candidates_their_margin_and_its_cause(
+    margin: float, drawn: bool, cause: Cause | None, why: str
 ) -> None:
-    found = Difference(37, "def total(items):\n    return", f" sum{HOSTILE}", " len", margin, drawn)
+    found = Difference(37, "def total(items):\n    return", f" sum{HOSTILE}", " len", margin, drawn, cause)
     async with running(drafting(proof=Proof(37, 412, found, 1.0))) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press(*"/prove", "enter")
         await until(pilot, lambda: "then different" in transcript(app))
-        shown = transcript(app)
+        shown = " ".join(transcript(app).split())
         for words in (
             "the same for 37 tokens",
-            "def total(items):⏎    return",
+            "def total(items):⏎ return",
             "“ sum",
             "“ len”",
             f"{margin:+.4f}",

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,14 +17,15 @@ from scripted_drafters import Oracle, use
 from laguna_engine import opening
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ContextError
-from laguna_engine.events import Source, Token
+from laguna_engine.events import Cause, Event, Round, Source, Token
 from laguna_engine.ggml.device import Device
 from laguna_engine.ggml.types import Type
 from laguna_engine.llama.model import Model
 from laguna_engine.native.kernels import fixed_rows
 from laguna_engine.options import Speculation
+from laguna_engine.replay import replay
 from laguna_engine.request import PLAIN
-from laguna_engine.sampling import Sampling
+from laguna_engine.sampling import GREEDY, Sampling
 
 ROOT = Path(__file__).parents[3]
 NANO = ROOT / "assets/nano/laguna-nano.gguf"
@@ -175,9 +177,9 @@ def test_a_replay_finds_the_answer_identical(tiny_model_path: Path) -> None:
     told: list[int] = []
     with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1, speculation=Speculation.OFF)) as engine:
         tokens = answer(engine, PROMPT, 30)
-        replay = engine.replay(PROMPT, tokens, progress=told.append)
-    assert replay.identical
-    assert replay.compared == 30
+        proof = engine.replay(PROMPT, tokens, progress=told.append)
+    assert proof.identical
+    assert proof.compared == 30
     assert told == list(range(1, 31))
 
 
@@ -185,12 +187,59 @@ def test_a_replay_says_where_an_answer_departs_and_by_how_much(tiny_model_path: 
     with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
         tokens = answer(engine, PROMPT, 30)
         forged = [*tokens[:12], (tokens[12] + 1) % 512, *tokens[13:]]
-        replay = engine.replay(PROMPT, forged)
-    assert not replay.identical
-    assert replay.compared == 12
-    assert replay.divergence is not None
-    assert (replay.divergence.index, replay.divergence.found) == (12, tokens[12])
-    assert replay.divergence.margin > 0
+        proof = engine.replay(PROMPT, forged)
+    assert not proof.identical
+    assert proof.compared == 12
+    assert proof.divergence is not None
+    assert (proof.divergence.index, proof.divergence.found) == (12, tokens[12])
+    assert proof.divergence.margin > 0
+
+
+def drafted_answer(engine: Engine, count: int) -> tuple[list[int], list[tuple[int, int]]]:
+    """An answer whose drafts of three tokens are half right, and what each round drafted and accepted."""
+    plain = answer(engine, PROMPT, count)
+    use(engine, Oracle([*PROMPT, *plain], engine.vocab.size, 0.5))
+    run = gather(engine.generate(Request(PROMPT, max_tokens=count, drafting=Drafting(length=3))))
+    return run.tokens, [(event.drafted, event.accepted) for event in run.events if isinstance(event, Round)]
+
+
+def test_a_script_drafts_what_it_says_and_teaches_nothing(tiny_model_path: Path) -> None:
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
+        plain = answer(engine, PROMPT, 12)
+        learned = engine.economy()
+        script = ([*plain[1:4]], [], [plain[6], (plain[7] + 1) % 512, 1])
+        run = gather(engine.generate(Request(PROMPT, max_tokens=12, drafting=Drafting(script=script))))
+        assert engine.economy() == learned
+    rounds = [(event.drafted, event.accepted) for event in run.events if isinstance(event, Round)]
+    assert run.tokens == plain
+    assert rounds[:4] == [(3, 3), (0, 0), (3, 1), (0, 0)]
+
+
+def test_an_answer_that_no_batch_width_brings_back_is_not_blamed_on_verifying(tiny_model_path: Path) -> None:
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
+        tokens, rounds = drafted_answer(engine, 30)
+        forged = [*tokens[:12], (tokens[12] + 1) % 512, *tokens[13:]]
+        causes = [engine.replay(PROMPT, forged, rounds=how).divergence.cause for how in (rounds, (), None)]
+    assert any(drafted for drafted, _ in rounds)
+    assert causes == [Cause.READ, Cause.READ, None]
+
+
+@pytest.mark.parametrize("at", [1, 5, 6, 7, 17, 29])
+def test_an_answer_that_comes_back_with_its_own_batch_widths_is_blamed_on_verifying(
+    tiny_model_path: Path, at: int
+) -> None:
+    """Plain decoding is made to prefer another token at one place, as rounding would."""
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
+        tokens, rounds = drafted_answer(engine, 30)
+
+        def generate(request: Request) -> Iterator[Event]:
+            for event in engine.generate(request):
+                swapped = isinstance(event, Token) and event.index == at and not request.drafting.enabled
+                yield replace(event, id=(event.id + 1) % 512) if swapped else event
+
+        found = replay(generate, lambda *_: 0.0, PROMPT, tokens, GREEDY, lambda _: None, rounds).divergence
+    assert found is not None
+    assert (found.index, found.expected, found.cause) == (at, tokens[at], Cause.VERIFIED)
 
 
 def test_without_speculation_no_rounds_are_told(tiny_model_path: Path) -> None:
