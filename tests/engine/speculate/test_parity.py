@@ -237,7 +237,7 @@ def test_an_answer_that_comes_back_with_its_own_batch_widths_is_blamed_on_verify
                 swapped = isinstance(event, Token) and event.index == at and not request.drafting.enabled
                 yield replace(event, id=(event.id + 1) % 512) if swapped else event
 
-        found = replay(generate, lambda *_: 0.0, PROMPT, tokens, GREEDY, lambda _: None, rounds).divergence
+        found = replay(generate, engine._margin, PROMPT, tokens, GREEDY, lambda _: None, rounds).divergence
     assert found is not None
     assert (found.index, found.expected, found.cause) == (at, tokens[at], Cause.VERIFIED)
 
