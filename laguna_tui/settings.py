@@ -11,6 +11,7 @@ from pathlib import Path
 
 import platformdirs
 
+from laguna_engine.small_file import read_small_file
 from laguna_tui.errors import UserError
 
 APP = "laguna-tui"
@@ -25,6 +26,8 @@ THEMES = ("auto", "laguna-dark", "laguna-light")
 MAX_DRAFT = 16
 # Below this not even the system prompt and one tool result fit.
 MIN_CONTEXT = 1024
+# A file with every setting has a kilobyte; what is larger is none of ours.
+_LIMIT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +111,14 @@ def load_settings(path: Path | None = None) -> Settings:
     """
     source = path or config_path()
     try:
-        return parse_settings(source.read_text(encoding="utf-8"), source)
+        text = read_small_file(source, _LIMIT_BYTES).decode()
     except FileNotFoundError:
         return Settings()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UserError(f"{source}: cannot be read ({error.strerror}); correct the file or move it away") from error
+    except ValueError as error:
         raise UserError(f"{source}: {error}; correct the file or move it away") from error
+    return parse_settings(text, source)
 
 
 def parse_settings(text: str, source: Path) -> Settings:
@@ -123,7 +129,7 @@ def parse_settings(text: str, source: Path) -> Settings:
     """
     try:
         table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{source}: {error}; correct the file or move it away") from error
     unknown = sorted(set(table) - set(KEYS))
     if unknown:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from laguna_engine.cache.checkpoints import Checkpoints
-from laguna_engine.errors import ContextError
+from laguna_engine.errors import ContextError, ModelFileError
 from laguna_engine.events import LoadProgress
 from laguna_engine.fit.memory import window_size
 from laguna_engine.fit.shape import ModelShape
@@ -13,6 +13,7 @@ from laguna_engine.gguf.context_length import header_warnings, safe_context
 from laguna_engine.gguf.header import Header
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
+from laguna_engine.llama.selfcheck import gives_numbers
 from laguna_engine.native.kernels import fixed_rows, use_fixed_kernels
 from laguna_engine.native.library import device_descriptions
 from laguna_engine.options import EngineInfo, EngineOptions, Speculation
@@ -62,11 +63,14 @@ class Opening:
         assembly = self._assembly = Assembly(model, self._options)
         assembly.check()
         capacity, warnings = _usable_context(model.header, self._options.n_ctx)
+        warnings = [*model.warnings, *warnings]
         self._tell("context", 0.0)
         on_cpu = self._options.gpu_layers == 0 or not Device.gpus()
         if strict and not on_cpu:
             warnings.append(STRICT_ON_GPU)
         context = self._context = assembly.context(_context_options(self._options, capacity, on_cpu=on_cpu))
+        if not gives_numbers(context, model.vocab.size):
+            raise ModelFileError(f"{self._options.model}: its weights give no numbers; download it again")
         checkpoints = _checkpoints(model, self._options, warnings)
         target = Target(model, context, capacity, paired=strict, checkpoints=checkpoints)
         speculator = assembly.speculator(target)

@@ -10,6 +10,7 @@ from laguna_tui.settings import EDITS, THEMES, Settings, load_settings
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session import AUTO_THEME, TuiSettings
 from laguna_tui.tui.themes import DARK, LIGHT
+from tests.app.odd_files import odd
 from tests.bench.quiet import QuietSession
 
 
@@ -99,3 +100,18 @@ def test_the_longest_draft_is_the_engines():
 
 def test_the_modes_of_edits_are_those_that_there_are():
     assert set(EDITS) == {mode.value for mode in EditMode}
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_what_is_no_small_file_is_refused_at_once(tmp_path, make):
+    make(tmp_path / "config.toml")
+    with pytest.raises(UserError, match=r"config\.toml: cannot be read \(.*\); correct the file or move it away"):
+        load_settings(tmp_path / "config.toml")
+
+
+@pytest.mark.parametrize("text", ["context = " + "9" * 5000, "model = " + "[" * 100_000])
+def test_toml_that_breaks_a_reader_is_a_sentence(tmp_path, text):
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(UserError, match="correct the file or move it away"):
+        load_settings(tmp_path / "config.toml")
