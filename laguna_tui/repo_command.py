@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.arguments import folder_of, working_folder
 from laguna_tui.errors import UserError
 from laguna_tui.output import Line
 from laguna_tui.text import sanitize_line
@@ -168,7 +169,7 @@ def _opened(
     from laguna_tui.repo.store import explained, index_path
 
     try:
-        with Index.open(_folder(arguments)) as index:
+        with Index.open(folder_of(arguments.folder)) as index:
             if rebuild:
                 index.rebuild()
             with Line("reading the folder's code") as line:
@@ -177,7 +178,7 @@ def _opened(
                 sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
             yield index, update
     except sqlite3.Error as error:
-        raise UserError(sanitize_line(explained(error, index_path(_folder(arguments))))) from error
+        raise UserError(sanitize_line(explained(error, index_path(folder_of(arguments.folder))))) from error
 
 
 def _counts(index: "Index") -> dict[str, int]:
@@ -188,17 +189,9 @@ def _counts(index: "Index") -> dict[str, int]:
     return {**counts, "bytes": index.path.stat().st_size if index.path else 0}
 
 
-def _folder(arguments: argparse.Namespace) -> Path:
-    chosen: Path | None = getattr(arguments, "folder", None)
-    folder = (chosen or Path.cwd()).expanduser().resolve()
-    if not folder.is_dir():
-        raise UserError(f"--folder {sanitize_line(str(chosen))}: not a folder; give the top folder of the code")
-    return folder
-
-
 def _inside(root: Path, path: str) -> str:
     """A path of the command line, relative to the folder."""
-    for place in (Path.cwd() / path, root / path):
+    for place in (working_folder() / path, root / path):
         if place.exists() and place.resolve().is_relative_to(root):
             inside = place.resolve().relative_to(root).as_posix()
             return "" if inside == "." else inside

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.arguments import working_folder
 from laguna_tui.errors import UserError
 from laguna_tui.output import say
 from laguna_tui.text import sanitize_line
@@ -30,7 +31,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: the current folder")
+    parser.add_argument("named", nargs="?", type=Path, metavar="FOLDER", help="default: the current folder")
     wish = parser.add_mutually_exclusive_group()
     wish.add_argument("--revoke", action="store_true", help="trust it no more")
     wish.add_argument("--list", action="store_true", help="the folders that are trusted")
@@ -56,12 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _done(trust: "Trust", arguments: argparse.Namespace) -> Iterator[str]:
     from laguna_tui.context.instructions import agree
 
-    folder = (arguments.folder or Path.cwd()).expanduser()
+    named = arguments.named or arguments.folder
     if arguments.list:
-        if arguments.folder is not None:
+        if named is not None:
             raise UserError("--list takes no folder; it lists all that are trusted")
         yield from (_listed(trust, folder) for folder in trust.folders()) if trust.folders() else (_NONE,)
-    elif arguments.revoke:
+        return
+    folder = (named or working_folder()).expanduser()
+    if arguments.revoke:
         revoked = trust.revoke(folder)
         yield f"{revoked} is trusted no more" if revoked else f"{folder} was not trusted; nothing changed"
     elif not folder.is_dir():

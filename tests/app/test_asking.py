@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def test_anything_else_is_asked_again(terminal):
 
 def test_what_was_typed_before_the_question_is_no_answer(terminal):
     os.write(terminal[0], b"y\n")
-    time.sleep(0.05)
+    assert select.select([terminal[1]], [], [], 30)[0]
     assert asked(terminal, b"n\n")[0] is Decision.NO
 
 

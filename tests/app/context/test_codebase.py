@@ -209,18 +209,28 @@ def test_no_question_is_too_odd(codebase, question):
 
 
 def test_closing_in_the_middle_of_indexing_ends_the_thread_and_keeps_what_was_read(shop, cache, monkeypatch):
-    write(shop, {f"many/m{number}.py": f"def many_{number}(): pass\n" for number in range(3000)})
+    write(shop, {f"many/m{number}.py": f"def many_{number}(): pass\n" for number in range(60)})
+    begun = threading.Event()
+
+    def held(opened, done, total, _count=Codebase._count):
+        """After the first file that was written, go on only when somebody closes it."""
+        _count(opened, done, total)
+        begun.set()
+        with opened._changed:
+            assert opened._changed.wait_for(lambda: opened._closed, LONG_S)
+
+    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
+    monkeypatch.setattr("laguna_tui.context.codebase._CLOSE_S", LONG_S)
+    monkeypatch.setattr(Codebase, "_count", held)
     opened = Codebase(shop, cache)
     opened.start()
-    deadline = time.monotonic() + LONG_S
-    while opened.progress[0] == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert begun.wait(LONG_S)
     opened.close()
     assert not any(thread.name == "codebase" for thread in threading.enumerate())
     assert not opened.ready
     assert opened.symbols("PriceList") == []
     with sqlite3.connect(index_path(shop, cache)) as connection:
-        assert 0 < connection.execute("select count(*) from files").fetchone()[0] < 3006
+        assert 0 < connection.execute("select count(*) from files").fetchone()[0] < len(FILES) + 60
 
 
 def test_a_program_that_forgets_to_close_it_still_ends(shop, cache):
