@@ -59,25 +59,23 @@ def run_tui(settings: Settings, folder: Path) -> int:
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
     app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), Shop(settings))
     try:
-        app.run()
+        return app.run_to_the_end()
     finally:
         session.close()
-    return app.return_code or 0
 
 
 def _stop_gently(session: LocalSession) -> None:
-    """The first Ctrl-C ends the answer where it is, the second one the program; so does a TERM."""
+    """The first Ctrl-C ends the answer where it is, the second one the program."""
+
+    before = signal.getsignal(signal.SIGINT)
 
     def interrupted(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
         session.cancel()
 
-    def terminated(number: int, _: object) -> None:
-        session.cancel()
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGINT, interrupted)
-    signal.signal(signal.SIGTERM, terminated)
+    # Ignored in the background of a script: the Ctrl-C of what is in the foreground is not meant for us.
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupted)
 
 
 def _complain(error: EngineError, code: ExitCode) -> ExitCode:

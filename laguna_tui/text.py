@@ -2,7 +2,8 @@
 
 Textual and plain terminals send escape sequences in content straight on (clipboard writes, cleared screens, titles),
 and bidirectional controls reorder what is read. Everything from a model, file, tool, path or error passes here first.
-One character in gives at most one character out, so text may be sanitized in any pieces.
+One character in gives at most one character out. What takes no room is dropped, except where it makes one emoji of
+several characters: only there does text that comes in pieces need `Pieces`, which knows what stood before.
 """
 
 import re
@@ -16,7 +17,18 @@ _DROPPED = (
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _SEPARATORS = r"\u2028\u2029"
-_UNSAFE = re.compile(f"[{_SHOWN}{_DROPPED}{_SEPARATORS}]")
+# Blocks of symbols and pictures; no letters, so that a joiner never hides between those of a name.
+_EMOJI = (
+    r"\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2900-\u2bff\U0001f000-\U0001faff"
+)
+_JOINER = rf"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
+# The three flags that Unicode recommends for interchange: England, Scotland and Wales, spelt in tag characters.
+_TAGS = ("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
+_FLAG = f"(?<=\U0001f3f4)(?:{'|'.join(_TAGS)})\U000e007f"
+_UNSAFE = re.compile(f"(?P<emoji>{_JOINER}|{_FLAG})|[{_SHOWN}{_DROPPED}{_SEPARATORS}]")
+# The end of a text that what comes next may belong to: a picture and what was put behind it.
+_OPEN_END = re.compile(rf"[{_EMOJI}][\ufe0f\u200d\U000e0020-\U000e007f]{{0,8}}\Z")
+_OPEN_CHARS = 9
 _DROP = re.compile(f"[{_DROPPED}]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _CONTROL_PICTURES = 0x2400
@@ -44,8 +56,25 @@ def sanitize_line(text: str) -> str:
     return sanitize(text).translate(_LINE_BLANKS)
 
 
+class Pieces:
+    """Sanitises a text that comes in pieces: what it gives back, put together, is `sanitize` of the whole."""
+
+    def __init__(self) -> None:
+        self._before = ""
+
+    def sanitize(self, piece: str) -> str:
+        """The next piece. A joiner at its end is given back with the emoji that it joins, or never."""
+        whole = self._before + piece
+        safe = sanitize(whole)[len(sanitize(self._before)) :]
+        end = _OPEN_END.search(whole, max(0, len(whole) - _OPEN_CHARS))
+        self._before = end.group() if end else ""
+        return safe
+
+
 def _neutral(match: re.Match[str]) -> str:
     character = match.group()
+    if match["emoji"]:
+        return character
     if character < " " and character != "\r":
         return chr(_CONTROL_PICTURES + ord(character))
     if character == _DELETE:

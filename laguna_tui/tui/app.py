@@ -3,10 +3,16 @@
 The screen is drawn at once; the model loads behind it, and what is typed meanwhile waits its turn.
 """
 
+import asyncio
+import contextlib
+import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from rich.console import RenderableType
 from textual import on
 from textual.timer import Timer
 
@@ -14,7 +20,8 @@ from laguna_engine.events import LoadProgress
 from laguna_tui.errors import UserError
 from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
-from laguna_tui.tui.border import is_event, safe_event, safe_path, safe_progress, safe_proof
+from laguna_tui.tui import crash
+from laguna_tui.tui.border import Border, is_event, safe_path, safe_progress, safe_proof
 from laguna_tui.tui.commands import argument, find, is_slash
 from laguna_tui.tui.context.board import Changes
 from laguna_tui.tui.context.foresight import Foresight
@@ -66,6 +73,7 @@ class LagunaApp(Shell):
         self.desk = Desk(self, shop, settings.marker)
         self._turns = Turns(session)
         self.foresight = Foresight(self, session, self._turns, self.prompt, self.rail, self._watch)
+        self._border = Border()
         self.conversation = Conversation(self.document)
         self.speeds = SpeedDesk(self, self._turns)
         self.edit_desk = EditDesk(self, session, self._turns)
@@ -74,6 +82,7 @@ class LagunaApp(Shell):
         self._plan: tuple[str, ...] = ()
         self._poller: Timer | None = None
         self._interrupted_at = -TWICE_S
+        self._crash = ""
 
     @property
     def book(self) -> SpeedBook:
@@ -88,6 +97,7 @@ class LagunaApp(Shell):
     def on_mount(self) -> None:
         super().on_mount()
         on_ending_signals(self._leave)
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: self._failed_behind(told.get("exception")))
         self.status_bar.status = Status(model=self._model, folder=self._folder)
         self._poller = self.set_interval(1 / DRAWS_PER_SECOND, self._poll)
         self.document.append(self._welcome)
@@ -127,7 +137,7 @@ class LagunaApp(Shell):
         if isinstance(item, LoadProgress):
             item = safe_progress(item)
         elif is_event(item):
-            item = safe_event(item)
+            item = self._border.safe(item)
             self.conversation.apply(item)
             self.book.hear(item)
         elif isinstance(item, Proving | Proof):
@@ -398,8 +408,65 @@ class LagunaApp(Shell):
 
     def _leave(self, code: int) -> None:
         """Stop the engine's work and leave with this exit code; textual restores the terminal."""
+        self._stop_work()
+        self.exit(return_code=code)
+
+    def _stop_work(self) -> None:
         self._turns.drop_ahead()
         self._session.cancel()
         self.edit_desk.leave()
         self.desk.leave()
-        self.exit(return_code=code)
+
+    # -- when something fails
+
+    def run_to_the_end(self) -> int:
+        """Run until the user leaves or the screen fails, which one sentence on stderr says; the exit code."""
+        hook, threading.excepthook = threading.excepthook, lambda failed: self._failed_behind(failed.exc_value)
+        try:
+            self.run()
+        except Exception as error:
+            self._fail(error)
+        finally:
+            threading.excepthook = hook
+        if self._crash:
+            sys.stderr.write(f"laguna-tui: {self._crash}\n")
+            return 1
+        return self.return_code or 0
+
+    def _fail(self, error: BaseException) -> None:
+        """Keep the conversation, once, and stop the work; nothing here may fail again."""
+        if self._crash:
+            return
+        self._crash = "The screen failed."
+        for step in (self._keep_draft, self.conversation.settle, self._stop_work):
+            with contextlib.suppress(Exception):
+                step()
+        self._crash = crash.keep(error, self.document, self.settings.state_dir)
+
+    def _keep_draft(self) -> None:
+        """The arrow keys bring back what was not sent."""
+        for text in (*self._turns.queued, self.prompt.text):
+            self.prompt.past.add(text)
+
+    def _failed_behind(self, error: BaseException | None) -> None:
+        """A thread or a task that no screen waits for failed: the app goes on."""
+        if error is None:
+            return
+        log = crash.log_failure(error, self.settings.state_dir)
+        where = f"; what to report is in {log}" if isinstance(log, Path) else ""
+        with contextlib.suppress(Exception):
+            self.call_later(self.tell, f"Something failed in the background ({type(error).__name__}){where}", "error")
+
+    def _handle_exception(self, error: Exception) -> None:
+        self._fail(error)
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        # Textual would render the traceback with the values of all local variables, for the terminal.
+        self._close_messages_no_wait()
+
+    def panic(self, *renderables: RenderableType) -> None:
+        del renderables
+        self._fail(self._exception or RuntimeError("textual gave up"))
+        self._return_code = 1
+        self._close_messages_no_wait()

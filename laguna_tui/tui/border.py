@@ -18,9 +18,10 @@ from laguna_tui.events import (
     ToolFinished,
     ToolStarted,
     TurnFinished,
+    TurnStarted,
 )
 from laguna_tui.repo.proposal import Proposal
-from laguna_tui.text import sanitize, sanitize_line
+from laguna_tui.text import Pieces, sanitize, sanitize_line
 
 _KINDS = get_args(AgentEvent)
 
@@ -28,6 +29,21 @@ _KINDS = get_args(AgentEvent)
 def is_event(item: object) -> TypeGuard[AgentEvent]:
     """Whether this is something the agent said."""
     return isinstance(item, _KINDS)
+
+
+class Border:
+    """Makes the events of one conversation safe, in their order: an emoji may come in two deltas."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[type[TextDelta | ReasoningDelta], Pieces] = {}
+
+    def safe(self, event: AgentEvent) -> AgentEvent:
+        """The same event with every text in it sanitised."""
+        if isinstance(event, TurnStarted):
+            self._pieces.clear()
+        if isinstance(event, TextDelta | ReasoningDelta):
+            return replace(event, text=self._pieces.setdefault(type(event), Pieces()).sanitize(event.text))
+        return safe_event(event)
 
 
 def safe_event(event: AgentEvent) -> AgentEvent:

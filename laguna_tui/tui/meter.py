@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from laguna_tui.tui.markdown.wrap import crop
-
 FULL, HALF, EMPTY = "━", "╸", "─"
 NONE, COLUMNS = "·", "▁▂▃▄▅▆▇█"
 
@@ -40,8 +38,3 @@ def seconds(number: float) -> str:
     if number < 2:
         return f"{max(0.1, number):.1f} s"
     return f"{number:.0f} s" if number < 90 else f"{number / 60:.0f} min"
-
-
-def crop_front(text: str, width: int) -> str:
-    """The end of the text in at most `width` cells, with an ellipsis where its beginning was cut."""
-    return crop(text[::-1], width)[::-1]

@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 
 from laguna_tui.context.blocks import Completion
 from laguna_tui.text import sanitize_line
@@ -19,6 +20,7 @@ from laguna_tui.tui.border import safe_path
 from laguna_tui.tui.commands import COMMANDS, Command, is_slash, matching
 from laguna_tui.tui.context.inspector import Inspector
 from laguna_tui.tui.context.mention_list import MentionList
+from laguna_tui.tui.driver import TerminalDriver
 from laguna_tui.tui.edits.panel import EditPanel
 from laguna_tui.tui.edits.piece import Edited
 from laguna_tui.tui.export import write_chat
@@ -31,6 +33,7 @@ from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.widgets.bars import Rail, StatusBar
 from laguna_tui.tui.widgets.help import HelpScreen
+from laguna_tui.tui.widgets.modal import Palette
 from laguna_tui.tui.widgets.prompt import Prompt
 from laguna_tui.tui.widgets.search import HistorySearch
 from laguna_tui.tui.widgets.speed import SpeedPanel
@@ -75,7 +78,7 @@ class Shell(App[None]):
     ]
 
     def __init__(self, settings: TuiSettings, placeholder: str) -> None:
-        super().__init__()
+        super().__init__(driver_class=TerminalDriver)
         self.settings = settings
         self.document = Document()
         self.transcript = Transcript(self.document, id="transcript")
@@ -120,6 +123,14 @@ class Shell(App[None]):
         del screen
         for command in COMMANDS:
             yield SystemCommand(command.title, command.summary, partial(self.run_command, command))
+
+    def action_command_palette(self) -> None:
+        """Show the commands."""
+        self.push_screen(Palette(id="--command-palette"))
+
+    def search_themes(self) -> None:
+        """Show the themes."""
+        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def run_command(self, command: Command) -> None:
         """Do what the command says."""

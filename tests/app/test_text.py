@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_tui.text import sanitize, sanitize_line
+from laguna_tui.text import Pieces, sanitize, sanitize_line
 
 FORBIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 hostile = st.text(st.characters(), max_size=60) | st.lists(
@@ -66,6 +66,46 @@ def test_a_stream_may_be_cut_anywhere(text, cut):
 def test_a_line_is_one_line(text):
     assert not {"\n", "\t", "\r"} & set(sanitize_line(text))
     assert len(sanitize_line(text).splitlines()) <= 1
+
+
+ENGLAND = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbeng") + "\U000e007f"
+FAMILY = "\u200d".join("👨👩👧👦")
+WHOLE_EMOJI = ["👩\u200d💻", "👩🏽\u200d💻", FAMILY, "🏳\ufe0f\u200d🌈", "❤\ufe0f\u200d🔥", "👍🏽", "🇩🇪", ENGLAND]
+WHOLE_EMOJI.append("1\ufe0f\u20e3")
+
+
+@pytest.mark.parametrize("emoji", WHOLE_EMOJI, ids=ascii)
+def test_an_emoji_of_several_characters_stays_whole(emoji):
+    assert sanitize(f"a {emoji}b") == f"a {emoji}b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("pay\u200dpal", "paypal"),
+        ("👩\u200da", "👩a"),
+        ("\u200d👩", "👩"),
+        ("a\ufe0f\u200d👩", "a\ufe0f👩"),
+        ("👩\u200d\u200d💻", "👩💻"),
+        ("👩\u200d\u202e💻", "👩\ufffd💻"),
+        (ENGLAND[:-1], "🏴"),
+        (ENGLAND.replace("🏴", "x"), "x"),
+        ("🏴" + "".join(chr(0xE0000 + ord(letter)) for letter in "ignore all") + "\U000e007f", "🏴"),
+    ],
+    ids=ascii,
+)
+def test_what_joins_emoji_is_dropped_everywhere_else(text, shown):
+    assert sanitize(text) == shown
+
+
+@given(st.lists(st.sampled_from([*WHOLE_EMOJI, *"".join(WHOLE_EMOJI), "a", " ", "\x1b", "\u202e", "\r"])), st.randoms())
+def test_the_pieces_of_a_stream_are_together_what_the_whole_is(parts, random):
+    text, pieces, out = "".join(parts), Pieces(), []
+    while text:
+        cut = random.randint(1, 4)
+        out.append(pieces.sanitize(text[:cut]))
+        text = text[cut:]
+    assert "".join(out) == sanitize("".join(parts))
 
 
 def test_tabs_can_be_expanded():

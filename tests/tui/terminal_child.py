@@ -2,13 +2,17 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import ClassVar
 
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session import TuiSettings
+from laguna_tui.tui.session import Here, ModelChoice, TuiSettings
+from tests.tui.contexts import BLOCKS, TEXTS
 from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.shops import ScriptedShop
 
 HOSTILE = "\x1b]52;c;aGFoYQ==\x07 \x1b[2J \x9b31m \u202eabc"
+MODELS = tuple(ModelChoice(name, name.title(), Here.READY, "fits", True) for name in ("nano", "other"))
 
 
 class Fragile(LagunaApp):
@@ -20,6 +24,7 @@ class Fragile(LagunaApp):
 
 if __name__ == "__main__":
     script = answer(f"The answer {HOSTILE}\n\n```py\n{HOSTILE}\n```\n" + "more words\n\n" * 200)
-    app = Fragile(ScriptedSession(script, delay=float(sys.argv[1])), TuiSettings())
-    app.run()
-    os._exit(app.return_code or 0)
+    session = ScriptedSession(script, delay=float(sys.argv[1]), models=MODELS, blocks=BLOCKS, texts=TEXTS)
+    state = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    app = Fragile(session, TuiSettings(state), ScriptedShop())
+    os._exit(app.run_to_the_end())

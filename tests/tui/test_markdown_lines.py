@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from laguna_engine.events import Source
 from laguna_tui.tui.markdown.code import MAX_HIGHLIGHT, highlight
 from laguna_tui.tui.markdown.convert import convert
 from laguna_tui.tui.markdown.flow import Code, Prose, Run, plain
@@ -11,8 +12,8 @@ from laguna_tui.tui.markdown.layout import MAX_PROSE, lay_out
 from laguna_tui.tui.markdown.split import Splitter
 from laguna_tui.tui.markdown.table import share
 from laguna_tui.tui.markdown.tail import Tail
-from laguna_tui.tui.markdown.tint import Heat, Said
-from laguna_tui.tui.markdown.wrap import cells, crop, fold, wrap
+from laguna_tui.tui.markdown.tint import Heat, Said, tinted
+from laguna_tui.tui.markdown.wrap import cells, crop, crop_front, fold, wrap
 
 
 def rows(source: str, width: int = 40) -> list[str]:
@@ -45,7 +46,14 @@ def test_html_is_text() -> None:
 
 
 def test_entities_cannot_bring_back_what_the_sanitizer_took_out() -> None:
-    for source in ("&#x202e;abc", "&#27;]52;c;aGk=&#7;", "[x](a&#x202e;b)", "```a&#x202e;b\nx\n```", "&zwj;"):
+    for source in (
+        "&#x202e;abc",
+        "&#27;]52;c;aGk=&#7;",
+        "[x](a&#x202e;b)",
+        "a&zwj;b",
+        "```a&#x202e;b\nx\n```",
+        "&zwj;",
+    ):
         shown = "".join(rows(source))
         assert "\u202e" not in shown
         assert "\u200d" not in shown
@@ -166,3 +174,33 @@ def test_drafts_of_a_slow_block_are_rationed() -> None:
     assert plain(tail.lines(40)[0].runs) == "one"
     assert plain(tail.lines(40)[0].runs) == "one"
     assert plain(tail.lines(40)[0].runs) == "one two"
+
+
+FAMILY = "\u200d".join("👨👩👧👦")
+WHOLE_EMOJI = ("👩\u200d💻", "👩🏽\u200d💻", FAMILY, "🏳\ufe0f\u200d🌈", "👍🏽", "🇩🇪", "1\ufe0f\u20e3", "㊙\ufe0f")
+
+
+def cut_emoji(text: str) -> str:
+    """What is left of a text that was made of whole emoji, `x` and blanks."""
+    for emoji in sorted(WHOLE_EMOJI, key=len, reverse=True):
+        text = text.replace(emoji, "")
+    return text.strip("x …")
+
+
+@given(st.lists(st.sampled_from([*WHOLE_EMOJI, "x", " "]), max_size=30), st.integers(4, 20))
+def test_no_emoji_is_cut_where_a_text_is_broken(parts: list[str], width: int) -> None:
+    text = "".join(parts)
+    broken = [plain(line.runs) for line in wrap((Run(text, "text"),), width)]
+    folded = [plain(runs) for runs in fold((Run(text, "text"),), width)]
+    for row in [*broken, *folded, crop(text, width), crop_front(text, width)]:
+        assert not cut_emoji(row)
+        assert cells(row) <= width
+    assert "".join(folded) == text
+
+
+def test_an_emoji_that_two_drafters_proposed_is_drawn_as_one() -> None:
+    said = Said()
+    for part, source in (("so 👩", Source.TARGET), ("\u200d💻 is", Source.SUFFIX)):
+        said.add(part, source)
+    ((prose,),) = [tinted(convert(said.text), said)]
+    assert [run.text for run in prose.runs] == ["so 👩\u200d💻", " is"]

@@ -98,3 +98,14 @@ def test_load_stages_and_paths_are_one_line_of_text() -> None:
     assert_harmless(border.safe_progress(LoadProgress(f"a\n{HOSTILE}", 0.5)).stage)
     assert "\n" not in border.safe_path(Path("/a\nb"))
     assert border.safe_path(Path.home() / "x") == "~/x"
+
+
+async def test_an_emoji_that_comes_in_pieces_is_whole_on_the_screen_and_in_what_is_copied() -> None:
+    emoji = "👩🏽\u200d💻 and 🏳\ufe0f\u200d🌈"
+    script = [*(TextDelta(letter) for letter in f"Hi {emoji} \u200dx"), TurnFinished(TurnEnd.ANSWERED)]
+    async with running(ScriptedSession(script)) as (app, pilot):
+        await ask(app, pilot, f"what is {emoji}?")
+        assert f"Hi {emoji} x" in transcript(app)
+        assert f"what is {emoji}?" in transcript(app)
+        await pilot.press("ctrl+y")
+        assert app.clipboard == f"Hi {emoji} x"

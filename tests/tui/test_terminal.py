@@ -20,12 +20,12 @@ PATIENCE_S = 20
 class Terminal:
     """The app on a pseudo terminal, and everything it wrote there."""
 
-    def __init__(self, delay: float = 0.0) -> None:
+    def __init__(self, delay: float = 0.0, state: Path | None = None) -> None:
         environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         environment.pop("NO_COLOR", None)
         self.child = pexpect.spawn(
             sys.executable,
-            ["-m", "tests.tui.terminal_child", str(delay)],
+            ["-m", "tests.tui.terminal_child", str(delay), *([str(state)] if state else [])],
             cwd=str(ROOT),
             env=environment,
             dimensions=(24, 80),
@@ -39,6 +39,12 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE_S
         while text not in self.written:
             assert time.monotonic() < deadline, self.written[-2000:]
+            self._read(0.05)
+
+    def read_for(self, seconds: float) -> None:
+        """Read what comes in this time."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self.child.isalive():
             self._read(0.05)
 
     def _read(self, patience: float) -> None:
@@ -104,11 +110,76 @@ def test_ctrl_c_twice_quits(terminal: Terminal) -> None:
     terminal.assert_restored()
 
 
-def test_a_crash_restores_the_terminal_and_tells(terminal: Terminal) -> None:
-    terminal.child.send(b"\x1b[24~")
+def test_a_failing_screen_saves_the_conversation_and_says_so_in_one_sentence(tmp_path: Path) -> None:
+    terminal = Terminal(state=tmp_path)
+    terminal.read_until(b"ready")
+    terminal.child.send(b"what is this?\r")
+    terminal.read_until(b"more words")
+    terminal.child.send(b"not sent yet\x1b[24~")
     assert terminal.wait() == 1
     terminal.assert_restored()
-    assert b"broken on purpose" in terminal.written
+    chat, log = next(tmp_path.glob("laguna-chat-*.md")), next(tmp_path.glob("laguna-crash-*.log"))
+    words = f"The screen failed (RuntimeError: broken on purpose): the conversation is saved in {chat}, "
+    said = terminal.written[terminal.written.rfind(b"\x1b[?1004l") :].decode().partition("laguna-tui: ")[2]
+    assert said == f"{words}and what to report is saved in {log}.\r\n"
+    assert "> what is this?" in chat.read_text()
+    assert "The answer" in chat.read_text()
+    assert "RuntimeError: broken on purpose" in log.read_text()
+    assert {path.stat().st_mode & 0o777 for path in (chat, log)} == {0o600}
+    assert "not sent yet" in (tmp_path / "history.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        (b"\x1b[18~", b"Other"),
+        (b"\x12", b"Search what"),
+        (b"\x1b[20~", b"AGENTS.md"),
+        (b"\x1b[20~\x1b[B ", b"1 change"),
+        (b"\x1b[19~", b"Enter"),
+        (b"\x10", b"All keys"),
+        (b"/theme\r", b"dracula"),
+    ],
+    ids=["models", "history", "context", "changed context", "setup", "commands", "themes"],
+)
+@pytest.mark.parametrize("twice", [b"\r\r", b"\x1b[B\r\r"], ids=["first", "second"])
+def test_a_key_that_is_pressed_twice_closes_a_list_once(terminal: Terminal, keys: bytes, shown: bytes, twice: bytes):
+    terminal.child.send(b"before\r")
+    terminal.read_until(b"more words")
+    terminal.child.send(keys)
+    terminal.read_until(shown)
+    terminal.child.send(twice)
+    # Whatever was chosen, closing what it opened and leaving still works.
+    terminal.child.send(b"\x1b")
+    terminal.read_for(0.5)
+    terminal.child.send(b"\x11")
+    assert terminal.wait() == 0, terminal.written[-2000:]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        b"\x1b[200~caf\xe9\nau lait\x1b[201~",
+        b"\xff\xfe",
+        b"\x1b[1114112u",
+        b"\x1b[55296u",
+        b"\x1b[48;0;0;0;0t\x1b[<0;3;3M",
+    ],
+    ids=["paste in Latin-1", "no UTF-8", "beyond Unicode", "a surrogate", "mouse on no pixels"],
+)
+def test_input_that_means_nothing_is_left_out_and_the_next_key_counts(terminal: Terminal, keys: bytes) -> None:
+    terminal.child.send(keys)
+    terminal.read_for(0.3)
+    terminal.child.setwinsize(24, 80)
+    terminal.child.send(b"here\r")
+    terminal.read_until(b"more words")
+    terminal.child.send(b"\x11")
+    assert terminal.wait() == 0
+
+
+def test_what_is_no_utf_8_in_a_paste_is_shown_as_such(terminal: Terminal) -> None:
+    terminal.child.send(b"\x1b[200~caf\xe9 au lait\x1b[201~")
+    terminal.read_until("caf\ufffd au lait".encode())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

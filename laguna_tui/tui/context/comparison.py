@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from laguna_tui.context.blocks import BlockText
@@ -21,6 +20,7 @@ from laguna_tui.tui.context.difference import Fate, Line, Pair, compare, folded,
 from laguna_tui.tui.context.latest import Latest
 from laguna_tui.tui.context.sheet import Sheet
 from laguna_tui.tui.meter import count
+from laguna_tui.tui.widgets.modal import Modal
 
 BESIDE_FROM = 120
 EMPTY = "there is no text in it"
@@ -29,7 +29,7 @@ GONE = "all of it is left out"
 HINTS = ("Tab changes the side · Esc closes", "Esc closes")
 
 
-class Comparison(ModalScreen[None]):
+class Comparison(Modal[None]):
     """Asks `read` for the texts, on a thread of its own: files are long, and the difference has to be found."""
 
     DEFAULT_CSS = Path(__file__).with_name("comparison.tcss").read_text(encoding="utf-8")

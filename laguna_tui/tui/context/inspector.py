@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -21,6 +20,7 @@ from laguna_tui.tui.context.latest import Latest
 from laguna_tui.tui.context.rows import block_row, details, price, totals
 from laguna_tui.tui.session import ChatSession
 from laguna_tui.tui.status import MUTED
+from laguna_tui.tui.widgets.modal import Modal
 
 NOTHING = "Nothing is in the context yet."
 LOOKING = "looking at the context …"
@@ -33,7 +33,7 @@ class BlockList(OptionList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.apply", show=False)]
 
 
-class Inspector(ModalScreen[Changes | None]):
+class Inspector(Modal[Changes | None]):
     """Gives back the changes to make, or None. The session is asked on other threads; nothing here waits for it."""
 
     DEFAULT_CSS = Path(__file__).with_name("inspector.tcss").read_text(encoding="utf-8")

@@ -14,8 +14,7 @@ from textual.widget import Widget
 
 from laguna_tui.context.blocks import Completion
 from laguna_tui.text import sanitize_line
-from laguna_tui.tui.markdown.wrap import cells, crop
-from laguna_tui.tui.meter import crop_front
+from laguna_tui.tui.markdown.wrap import cells, crop, crop_front
 from laguna_tui.tui.status import MUTED, Part
 
 # Rows that show at once; on a small terminal the conversation needs them more.

@@ -8,8 +8,8 @@ from laguna_tui.text import sanitize_line
 from laguna_tui.tui import meter
 from laguna_tui.tui.context.board import Board
 from laguna_tui.tui.context.cost import WARNING, about, breaks
-from laguna_tui.tui.markdown.wrap import cells, crop
-from laguna_tui.tui.meter import count, crop_front
+from laguna_tui.tui.markdown.wrap import cells, crop, crop_front
+from laguna_tui.tui.meter import count
 from laguna_tui.tui.status import BAD, MUTED, Part
 
 # From these widths on there are columns for kind, share and place, and for the reasons.

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from laguna_tui.agent.approval import Decision
 from laguna_tui.tui.edits.choices import CHOICES, ELSEWHERE, choice_at, choice_parts
 from laguna_tui.tui.edits.piece import Edited, counted
-from laguna_tui.tui.meter import crop_front
+from laguna_tui.tui.markdown.wrap import crop_front
 from laguna_tui.tui.status import MUTED, Part
 
 #: Nobody reads a question and presses a key within this time.

@@ -6,8 +6,7 @@ from enum import Enum
 from laguna_tui.repo.proposal import Proposal
 from laguna_tui.tui.edits.diff import Diff, read_diff
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
-from laguna_tui.tui.markdown.wrap import cells
-from laguna_tui.tui.meter import crop_front
+from laguna_tui.tui.markdown.wrap import cells, crop_front
 from laguna_tui.tui.transcript.pieces import Headed
 from laguna_tui.tui.transcript.steps import bar
 

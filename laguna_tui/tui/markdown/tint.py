@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from laguna_engine.events import Source
 from laguna_tui.tui.markdown.flow import Code, Flow, Flows, Prose, Run, Runs, Table
+from laguna_tui.tui.markdown.wrap import joined
 
 TINTS = {Source.DFLASH: "by-dflash", Source.SUFFIX: "by-suffix", Source.FILE: "by-file"}
 """The tone words of whoever drafts; what the target wrote itself has none."""
@@ -103,7 +104,8 @@ class Walk:
         if found < 0:
             return self._letters(run)
         self.at = found + len(run.text)
-        return [Run(text, self._tinted(run.tone, source)) for text, source in self._said.parts(found, self.at)]
+        parts = _whole(self._said.parts(found, self.at))
+        return [Run(text, self._tinted(run.tone, source)) for text, source in parts]
 
     def _find(self, drawn: str) -> int:
         text = self._said.text
@@ -124,8 +126,8 @@ class Walk:
                 ((_, source),) = self._said.parts(found, self.at)
                 self._tinted(run.tone, source)
             tone = f"{run.tone}{self._tone}"
-            if out and out[-1].tone == tone:
-                out[-1] = Run(out[-1].text + letter, tone)
+            if out and (out[-1].tone == tone or _belonging(out[-1].text, letter)):
+                out[-1] = Run(out[-1].text + letter, out[-1].tone)
             else:
                 out.append(Run(letter, tone))
         return out
@@ -133,6 +135,28 @@ class Walk:
     def _tinted(self, tone: str, source: Source) -> str:
         self._tone = f" {TINTS[source]}" if source in TINTS else ""
         return f"{tone}{self._tone}"
+
+
+def _whole(parts: list[tuple[str, Source]]) -> list[tuple[str, Source]]:
+    """The same with what is drawn as one in one part, the one it begins in: it would be measured wrong in two."""
+    out: list[tuple[str, Source]] = []
+    for text, source in parts:
+        cut = 0
+        if out:
+            before, whose = out[-1]
+            cut = _belonging(before, text)
+            out[-1] = (before + text[:cut], whose)
+        if cut < len(text):
+            out.append((text[cut:], source))
+    return out
+
+
+def _belonging(before: str, text: str) -> int:
+    """How many letters of the text go on with what `before` ends with, such as an emoji."""
+    if text[:1].isascii():
+        return 0
+    end = before[-_NEAR:]
+    return joined(end + text, len(end)) - len(end)
 
 
 def tinted(flows: Flows, said: Said) -> Flows:

@@ -2,15 +2,18 @@
 
 import re
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, get_character_cell_size, split_graphemes
 
 from laguna_tui.tui.markdown.flow import Line, Run, Runs, plain
 
 # A word, or one ideograph: East Asian text may break between any two of them. A no-break space is part of a word.
 _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffdc\U00020000-\U0003fffd"
-_WORD = re.compile(rf"[{_WIDE}]|[^ \t\n\u3000{_WIDE}]+")
+_WORD = re.compile(rf"[{_WIDE}]\ufe0f?|[^ \t\n\u3000{_WIDE}]+")
 # A column narrower than this shows nothing readable; laying out is done as if it were this wide and is cropped.
 MIN_WIDTH = 4
+_JOINER = "\u200d"
+# Two of them are a flag, and each is measured as one cell.
+_FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 def cells(text: str) -> int:
@@ -75,10 +78,28 @@ def break_words(text: str, width: int) -> list[tuple[int, int]]:
     return rows
 
 
+def joined(text: str, at: int) -> int:
+    """The next place, from `at` on, that is not inside of what a terminal draws as one, such as an emoji of several."""
+    while 0 < at < len(text) and _joins(text, at):
+        at += 1
+    return at
+
+
+def _joins(text: str, at: int) -> bool:
+    """Whether the character belongs to those before it."""
+    if text[at].isascii():
+        return False
+    if text[at] in _FLAG_LETTERS:
+        before = len(text[:at]) - len(text[:at].rstrip(_FLAG_LETTERS))
+        return before % 2 == 1
+    return text[at - 1] == _JOINER or not get_character_cell_size(text[at])
+
+
 def _folds(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:
     rows: list[tuple[int, int]] = []
     while cells(text[start:end]) > width:
-        stop = start + max(1, _fitting(text[start : min(end, start + width)], width))
+        part = text[start : min(end, joined(text, start + width))]
+        stop = start + (_fitting(part, width) or joined(part, 1))
         rows.append((start, stop))
         start = stop
     return [*rows, (start, end)]
@@ -88,12 +109,17 @@ def _fitting(text: str, width: int) -> int:
     """How many leading characters fit into `width` cells."""
     if text.isascii():
         return min(len(text), width)
-    # set_cell_size pads a halved wide character with a blank: that character does not fit.
-    fitted = set_cell_size(text, width)
-    same = len(fitted)
-    while same and not text.startswith(fitted[:same]):
-        same -= 1
-    return min(same, len(text))
+    room = width
+    for start, _, size in split_graphemes(text)[0]:
+        room -= size
+        if room < 0:
+            return _flag_start(text, start)
+    return len(text)
+
+
+def _flag_start(text: str, at: int) -> int:
+    """The place, or the one before it if a flag of two letters would be cut."""
+    return at - 1 if at and text[at] in _FLAG_LETTERS and _joins(text, at) else at
 
 
 def cut(runs: Runs, spans: list[tuple[int, int]]) -> list[Runs]:
@@ -121,3 +147,16 @@ def crop(text: str, width: int) -> str:
     if cells(text) <= width:
         return text
     return text[: _fitting(text, max(0, width - 1))] + "…" if width > 0 else ""
+
+
+def crop_front(text: str, width: int) -> str:
+    """The end of the text in at most `width` cells, with an ellipsis where its beginning was cut."""
+    if cells(text) <= width:
+        return text
+    start, room = len(text), max(0, width - 1)
+    for first, _, size in reversed(split_graphemes(text)[0]):
+        room -= size
+        if room < 0:
+            break
+        start = first
+    return "…" + text[joined(text, start) :] if width > 0 else ""

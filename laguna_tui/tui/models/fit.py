@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import ScrollableContainer
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from laguna_engine.errors import EngineError
 from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize
+from laguna_tui.tui.widgets.modal import Modal
 
 WIDEST = 84
 """Cells of the panel, where the terminal has as many."""
@@ -23,7 +23,7 @@ _FRAME = 8
 """Cells that border, padding and scroll bar take of it."""
 
 
-class FitScreen(ModalScreen[None]):
+class FitScreen(Modal[None]):
     """Asks `tell` for lines of a width, on a thread of its own: it reads headers and asks the devices."""
 
     DEFAULT_CSS = Path(__file__).with_name("fit.tcss").read_text(encoding="utf-8")

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -18,6 +17,7 @@ from laguna_tui.text import sanitize_line
 from laguna_tui.tui.session import Here, ModelChoice
 from laguna_tui.tui.status import BAD, GOOD, MUTED, Part
 from laguna_tui.tui.turns import sentence
+from laguna_tui.tui.widgets.modal import Modal
 
 LOOKING = "looking at what is here and what fits …"
 _MARKS = {
@@ -28,7 +28,7 @@ _MARKS = {
 }
 
 
-class ModelPicker(ModalScreen[ModelChoice | None]):
+class ModelPicker(Modal[ModelChoice | None]):
     """Gives back the chosen model, or None. `find` may take a while; it runs on a thread of its own."""
 
     DEFAULT_CSS = Path(__file__).with_name("picker.tcss").read_text(encoding="utf-8")

@@ -9,18 +9,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from laguna_tui.tui.models.fetching import Fetching, Stage
 from laguna_tui.tui.models.shop import Offer
 from laguna_tui.tui.models.told import setup_parts
 from laguna_tui.tui.turns import sentence
+from laguna_tui.tui.widgets.modal import Modal
 
 LOOKING = "looking at this machine …"
 
 
-class SetupScreen(ModalScreen[Offer | None]):
+class SetupScreen(Modal[Offer | None]):
     """Gives back what to switch to, or None. `look` may take a while; it runs on a thread of its own."""
 
     DEFAULT_CSS = Path(__file__).with_name("setup.tcss").read_text(encoding="utf-8")

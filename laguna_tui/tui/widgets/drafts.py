@@ -8,19 +8,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from laguna_tui.events import DraftRound
 from laguna_tui.tui.speed import MONO, TEXT, TINTED
 from laguna_tui.tui.speed_column import one_line
 from laguna_tui.tui.status import MUTED, Part
+from laguna_tui.tui.widgets.modal import Modal
 
 NOTHING = "No round of speculative decoding yet. Ask something; when nothing is drafted, the speed panel (F2) says why."
 _INDENT = "     "
 
 
-class DraftsScreen(ModalScreen[None]):
+class DraftsScreen(Modal[None]):
     """Shows rounds, newest first. The texts are sanitised; they are never parsed as markup."""
 
     DEFAULT_CSS = Path(__file__).with_name("drafts.tcss").read_text(encoding="utf-8")

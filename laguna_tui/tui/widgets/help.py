@@ -7,16 +7,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from laguna_tui.tui.keys import Row
+from laguna_tui.tui.widgets.modal import Modal
 
 KEY_COLUMN = 34
 NARROW = 72
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Modal[None]):
     """Shows sections of keys. Closes with Esc, Q, F1 or Enter."""
 
     DEFAULT_CSS = Path(__file__).with_name("help.tcss").read_text(encoding="utf-8")

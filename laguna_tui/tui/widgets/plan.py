@@ -8,15 +8,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from laguna_tui.tui.status import Part
+from laguna_tui.tui.widgets.modal import Modal
 
 NOTHING = "No model is open yet."
 
 
-class PlanScreen(ModalScreen[None]):
+class PlanScreen(Modal[None]):
     """Shows the plan's lines, which are sanitised: the first in short, then `subject: sentence`."""
 
     DEFAULT_CSS = Path(__file__).with_name("plan.tcss").read_text(encoding="utf-8")

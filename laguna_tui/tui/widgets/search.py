@@ -9,17 +9,17 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.fuzzy import Matcher
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from laguna_tui.text import sanitize_line
+from laguna_tui.tui.widgets.modal import Modal
 
 # More than anyone reads; keeps typing quick.
 MAX_SHOWN = 50
 
 
-class HistorySearch(ModalScreen[str | None]):
+class HistorySearch(Modal[str | None]):
     """Gives back the chosen input, or None."""
 
     DEFAULT_CSS = Path(__file__).with_name("search.tcss").read_text(encoding="utf-8")
