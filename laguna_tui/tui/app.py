@@ -195,6 +195,7 @@ class LagunaApp(Shell):
         self.status_bar.status = replace(self.status_bar.status, size=info.context_size, load=None, mode=mode)
         self.foresight.context_size = info.context_size
         self.book.mode, self.book.drafter = info.mode, sanitize_line(info.drafter)
+        self.speeds.no_strict = sanitize_line(info.no_strict)
         self._plan = tuple(map(sanitize_line, info.plan))
         for warning in info.warnings:
             if warning not in self._warned:
