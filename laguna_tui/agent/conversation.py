@@ -132,15 +132,15 @@ class Conversation:
         self.transcript.extend(self._answered(heard))
         self._heard.append(heard)
 
-    def correct_turn(self, text: str) -> None:
-        """Put an answer into the place of what the model said last."""
+    def correct_turn(self, message: AssistantMessage) -> None:
+        """Put an answer or a call into the place of what the model said last."""
         *before, _ = self._heard
-        heard = [*before, _answered(text)]
+        heard = [*before, Said(Role.ASSISTANT, _ANSWER, answer=message)]
         self.transcript, self._heard = self._with(heard), heard
 
     def add_answer(self, text: str) -> None:
         """Add an answer that the model did not give itself."""
-        said = _answered(text)
+        said = Said(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text))
         self._add(self.transcript, said)
         self._heard.append(said)
 
@@ -183,7 +183,7 @@ class Conversation:
         transcript.append(system.role, self.transcript.tokens[: system.end], system.label)
         for each in kept:
             self._add(transcript, each)
-        self._forgotten += self._heard[:at]
+        self._forgotten += _opened(self._heard[:at], "" if self._forgotten else None)
         self.transcript, self._heard = transcript, kept
 
     def _pieces(self, transcript: Transcript) -> list[Piece]:
@@ -243,10 +243,6 @@ class Conversation:
 
     def _answered(self, heard: Heard) -> list[int]:
         return [*heard.tokens, *self._renderer.close_assistant(heard.tokens)]
-
-
-def _answered(text: str) -> Said:
-    return Said(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text))
 
 
 def _is_question(each: Said | Heard) -> bool:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from laguna_engine.chat.messages import ToolCall
+from laguna_engine.chat.messages import AssistantMessage, ToolCall
 from laguna_engine.chat.parsed import Malformed
 from laguna_engine.chat.transcript import Role
 from laguna_engine.chat.vocabulary import Tokenizer
@@ -155,7 +155,7 @@ class Turn:
     def _end_of(self, step: Step, answer: CheckedAnswer) -> TurnEnd | None:
         """How a generation ends the turn; None when it asks for tools, if only before it lost its way."""
         stopped = answer.over and not answer.wrong
-        if not self._parts.cancelled() and (stopped or (step.looping and any(map(self._mended, step.calls)))):
+        if not self._parts.cancelled() and (stopped or (step.looping and any(map(self._meant, step.calls)))):
             return None
         return _end_of(step)
 
@@ -165,7 +165,7 @@ class Turn:
         if not ended or answer.corrected is None:
             return end
         self._unanswered.clear()
-        self._conversation.correct_turn(answer.corrected)
+        self._conversation.correct_turn(AssistantMessage(answer.corrected))
         if rest := answer.correction():
             yield TextDelta(rest)
         yield AnswerCorrected(answer.said)
@@ -185,19 +185,22 @@ class Turn:
         """Answer the calls in the order they were written; how that ends the turn, or None to go on."""
         done = 0
         while self._unanswered and not self._parts.cancelled():
-            call = self._unanswered[0]
-            call = self._mended(call) or call
-            if isinstance(call, Malformed):
-                yield self._reject(call)
-            else:
+            written = self._unanswered[0]
+            call = self._meant(written)
+            if isinstance(written, Malformed) and call is None:
+                yield self._reject(written)
+            elif call is not None:
+                if call != written and not done and len(self._unanswered) == 1:
+                    self._conversation.correct_turn(AssistantMessage(calls=(call,)))
                 yield from self._run(call, too_many=done >= MAX_CALLS_A_STEP)
             done += 1
         if self._parts.cancelled():
             return TurnEnd.CANCELLED
         return TurnEnd.MALFORMED_CALL if self._rejected >= MAX_REJECTED else None
 
-    def _mended(self, call: ToolCall | Malformed) -> ToolCall | None:
-        return self._guard.mended(call) if isinstance(call, Malformed) else call
+    def _meant(self, call: ToolCall | Malformed) -> ToolCall | None:
+        """The call as it is run; None where it cannot be."""
+        return self._guard.mended(call) if isinstance(call, Malformed) else self._guard.resolved(call)
 
     def _reject(self, call: Malformed) -> CallRejected:
         self._rejected += 1
@@ -206,7 +209,6 @@ class Turn:
 
     def _run(self, call: ToolCall, *, too_many: bool) -> Iterator[AgentEvent]:
         call_id = next(self._parts.call_ids)
-        call = self._guard.resolved(call)
         yield ToolStarted(call_id, call.name, call.arguments)
         begun = time.perf_counter()
         self._waited = 0.0

@@ -25,16 +25,14 @@ REFUSED = (
     " FILE`, or as `add a docstring to NAME`."
 )
 HAS_DOCSTRING = "`{name}` has a docstring already, so I changed nothing."
-# What is less like a damaged name than this is another name.
-_ALIKE = 0.5
-
 _QUOTED = re.compile(r"`([^`\n]+)`|(?<!\w)'([^'\n]+)'(?!\w)|\"([^\"\n]+)\"")
 _WORD = re.compile(r"(?<!['’\w.])[^\W\d]\w*(?!['’\w])")
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_FILE = r"[\w.@+-]*/[\w./@+-]*\w|[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{1,5}\b(?!\()"
-_PATH = re.compile(_FILE)
+_SUFFIXES = "py|pyi|pyx|c|h|cc|cpp|hpp|js|jsx|mjs|ts|tsx|go|rs|java|md|rst|txt|toml|cfg|ini|json|ya?ml|html?|css|sh|sql"
+_PATH = re.compile(rf"(?<![\w.@+-])(?:[\w.@+-]*/[\w./@+-]*\w|[\w-]+(?:\.[\w-]+)*\.(?:{_SUFFIXES})\b(?!\())")
 _SUBJECT = re.compile(
-    r"\b(?:where(?: is|'s| are)|who (?:calls|uses)|what does|tests? (?:cover|covers|for|of))\s+([^\W\d]\w*)",
+    r"\b(?:where(?: is|'s| are)|who (?:calls|uses)|what does|tests? (?:cover|covers|for|of)|pass (?:to|into)"
+    r"|(?:definition|signature|callers|users|arguments|parameters|use) of)\s+([^\W\d]\w*)",
     re.IGNORECASE,
 )
 """What a question asks about, if that is a word like any other."""
@@ -42,6 +40,7 @@ _REFERS = re.compile(r"\b(?:it|its|it's|that|this|there|them|those|one|same)\b",
 _DOCUMENTS = re.compile(r"\bdoc(?:s|string\w*|ument\w*)?\b|\bdoc string|\bD10\d\b", re.IGNORECASE)
 _DOCSTRING = re.compile(r'\n[ \t]+"""(?P<text>[^"\\\n]+)"""')
 _DEFINITION = re.compile(r"(?:async +)?(?:def|class) +(?P<name>\w+)")
+_PATTERN = re.compile(r"<tool_call>search\b.*?<arg_key>pattern</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 _BEGUN = re.compile(
     r"\s*<tool_call>\s*(?P<name>find|search)\s*"
     r"(?:<arg_key>list</arg_key>\s*<arg_value>(?P<list>defined|used|tested)</arg_value>)?"
@@ -49,24 +48,26 @@ _BEGUN = re.compile(
 _LISTED = re.compile(r"^\d\. `\S+ (?P<path>\S+):\d+` `(?P<code>.*)`$", re.MULTILINE)
 
 _ASKING = STOP_WORDS | frozenset(
-    "about accept accepts again all also am any anybody anyone anything anywhere args argument arguments back"
-    " been before body break breaks but call called caller callers calling calls cannot cases change changed class"
-    " classes code come comes constructor contain contains could cover coverage covered covers declaration"
-    " declared define defined defines definition definitions depend depends did display docs down else ever every"
-    " everything exactly exercise exercises exist expect expects explain few file files find folder forgot found"
-    " function functions gets give given gives go goes got grep hello help her here hey hi holds home hope idea"
-    " implementation implemented imported imports inputs inside invoke invoked invokes jump just keyword keywords"
-    " kind kindly know large least let like line lines list listing lists live lives locate located location look"
-    " looking lost made make makes many may me mentioned method methods might mind module modules more much must"
-    " my name named names navigate need needs never new next no nobody none not nothing now occurrences ok old"
-    " once one ones only open optional our out outline outside over overview param parameter parameters params"
-    " part parts pass path pinpoint place places please print pull put quick reference referenced references"
-    " relies rely remind repo repository required result return returned returns right run runs say search"
+    "about accept accepts again all already also am any anybody anyone anything anywhere args argument arguments"
+    " back been before body break breaks but call called caller callers calling calls cannot cases catch change"
+    " changed check checking checks class classes code come comes constructor contain contains could cover"
+    " coverage covered covers declaration declared default defaults define defined defines definition definitions"
+    " depend depends did directory display docs down drop edit else ever every everything exactly example examples"
+    " exercise exercises exist expect expects explain few file files find folder forgot found function functions"
+    " gets give given gives go goes got grep hello help helper helpers her here hey hi hints holds home hope idea"
+    " implementation implemented imported imports input inputs inside invoke invoked invokes jump just keyword"
+    " keywords kind kindly know large least let like line lines list listing lists live lives locate located"
+    " location look looking lost made make makes many may me mention mentioned mentions method methods might mind"
+    " module modules more much must my name named names navigate need needs never new next no nobody none not"
+    " nothing now number occurrences often ok old once one ones only open optional options order our out outline"
+    " output outputs outside over overview package packages param parameter parameters params part parts pass path"
+    " pinpoint place places please point print project pull put quick read reference referenced references relies"
+    " rely remind repo report repository required result return returned returns right run runs say search"
     " searching see seems seen shall should show showing shows signature sites sits so some somebody someone"
-    " something somewhere sort source spot stands still structure suite take takes tell test tested testing tests"
-    " than thanks they thing things think through too touches trying type types under unit untested up usage"
-    " usages use used user users uses using verify very want wanted wants way whereabouts whether whoever whom"
-    " whose without wonder wondering would yes your".split()
+    " something somewhere sort source spot stands still structure suite sure take takes tell test tested testing"
+    " tests than thanks they thing things think through too touch touches trace track trying type types under unit"
+    " untested up usage usages use used user users uses using value values verify very want wanted wants way"
+    " whereabouts whether whoever whom whose without wonder wondering would write yes your".split()
 )
 """Words that a question is made of, in lower case; as names of code they have to stand in quotes."""
 
@@ -80,16 +81,17 @@ _RENAMES = re.compile(
     re.IGNORECASE,
 )
 _JOINT = frozenset(
-    "a adapt all alter an and another any as at b bad be beats become becomes better but by call called can"
-    " change cleaner clearer confusing correct could drop each every everywhere exchange favour file for formerly"
-    " from give go goes good has have how i in insert inside instead into is it its let long longer make may might"
-    " mine module more must name named naming needs new nicer no not now occurrence occurrences of old on ought"
-    " out over pick place please prefer put rather read reads rename renamed replace replaced replaces right said"
-    " say says set shall shorter should simpler simply so sounds spell stand stands supersedes swap take takes"
-    " text than that the there thing this through throughout to too turn turns up use used wants was we what where"
+    "a adapt all alter an and another any as at b bad be beats become becomes better but by called can change"
+    " cleaner clearer confusing correct could drop each every everywhere exchange favour file for formerly from"
+    " give go goes good has have how i in insert inside instead into is it its let long longer make may might mine"
+    " module more must name named naming needs new nicer no not now occurrence occurrences of old on ought out"
+    " over pick place please prefer put rather read reads rename renamed replace replaced replaces right said say"
+    " says set shall shorter should simpler simply so sounds spell stand stands supersedes swap take takes text"
+    " than that the there thing this through throughout to too turn turns up use used wants was we what where"
     " wherever which will with within would write wrong wrongly you".split()
 )
 """Words that may stand between the two names of a rename."""
+_CALLS = re.compile(r"\b(?:to|we) call\b|\bcall (?:it|them|that)\b", re.IGNORECASE)
 _BACKWARD = re.compile(
     r"\binstead of\b|\bin place of\b|\brather than\b|\b(?:and|but) not\b|, not\b|\bno longer\b|\bwhere it says\b"
     r"|\bnames? (?:of|for)\b|\bthan\b|\breplaces?\b(?! (?:it|them|that|this|by|with))|\btakes? the place\b"
@@ -120,6 +122,7 @@ class NanoGuard(Guard):
         """
         self._asked = _Question(asked)
         self._before = before if self._asked.refers else ""
+        self._looked_up = _PATTERN.findall(self._before)[-1:]
         self._expected: str | None = None
         self._listed: set[tuple[str, str]] = set()
 
@@ -132,10 +135,13 @@ class NanoGuard(Guard):
         if call.arguments.get("list") == "defined" and self._asked.files and not named:
             # It asks what a file defines, and not where the folder's name is defined.
             return ToolCall(contents.SPEC.name, {"pattern": self._asked.files[0]})
-        if self._asked.holds(pattern) or (not named and _stands(pattern, self._before)):
+        if self._asked.holds(pattern) or (not named and [pattern] == self._looked_up):
             return call
-        near = [name for name in _names_in(self._before) if _likeness(name, pattern) >= _ALIKE]
-        meant = max(named or self._asked.words or near, key=lambda name: _likeness(name, pattern), default=pattern)
+        meant = max(
+            named or self._asked.words or self._looked_up,
+            key=lambda name: SequenceMatcher(None, name, pattern).ratio(),
+            default=pattern,
+        )
         return replace(call, arguments={**call.arguments, "pattern": meant})
 
     def mended(self, call: Malformed) -> ToolCall | None:
@@ -236,7 +242,7 @@ class _Question:
     @property
     def refers(self) -> bool:
         """Whether it may mean something that was said before."""
-        return _REFERS.search(self._plain) is not None
+        return _REFERS.search(self._plain) is not None or not (self.names or self.words or self.files)
 
     @property
     def documents(self) -> bool:
@@ -266,7 +272,7 @@ def _is_pair(text: str, old: tuple[int, int], new: tuple[int, int]) -> bool:
     """Whether a request reads as one for the new name in the place of the old one; where they stand is given."""
     first, second = sorted((old, new))
     lead, between = text[: first[0]], text[first[1] : second[0]]
-    if first[1] > second[0] or not {word.lower() for word in _WORD.findall(between)} <= _JOINT:
+    if first[1] > second[0] or not {word.lower() for word in _WORD.findall(_CALLS.sub(" ", between))} <= _JOINT:
         return False
     swapped = re.search(r"\bfor\b", between) and not _TURNED_BY_FOR.search(lead)
     preferred = re.search(r"\bprefer\b", lead, re.IGNORECASE) and re.search(r"\bto\b", between)
@@ -289,7 +295,3 @@ def _standing(name: str) -> re.Pattern[str]:
 def _stands(name: str, text: str) -> bool:
     """Whether a text has this as a whole word, or several."""
     return bool(name) and _standing(name).search(text) is not None
-
-
-def _likeness(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other).ratio()
