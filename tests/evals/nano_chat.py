@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from laguna_tui.agent.tools import Toolbox
-from laguna_tui.events import TextDelta, ToolStarted
+from laguna_tui.events import AnswerCorrected, TextDelta, ToolStarted
 from laguna_tui.local import LocalSession
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.settings import Settings
@@ -58,22 +58,23 @@ def questions(folder: Path, number: int, seed: int, *, mixed: bool) -> Iterator[
             yield Question(wording.format(name), "search", {"list": kind, "pattern": name})
 
 
-def asked(folder: Path, chat: Sequence[Question], *, show: bool) -> list[bool]:
-    """Which of the questions of one chat were answered rightly."""
+def asked(folder: Path, chat: Sequence[Question], *, show: bool) -> tuple[list[bool], int]:
+    """Which of the questions of one chat were answered rightly, and how many answers the app had to correct."""
     toolbox = Toolbox(Workspace(folder))
     session = LocalSession.prepare(Settings(model="nano", threads=1), folder)
     session.open(lambda progress: None)
-    right = []
+    right, corrected = [], 0
     for number, question in enumerate(chat, 1):
         events = list(session.ask(question.text))
         answer = "".join(event.text for event in events if isinstance(event, TextDelta)).strip()
+        corrected += any(isinstance(event, AnswerCorrected) for event in events)
         right.append(answer == toolbox.run(question.tool, question.arguments).output)
         if show and not right[-1]:
             calls = [(event.name, event.arguments) for event in events if isinstance(event, ToolStarted)]
             print(f"  {number}. {question.text}\n     {calls} {events[-1]}\n     {answer!r}")
     session.close()
     toolbox.close()
-    return right
+    return right, corrected
 
 
 def trained() -> frozenset[str]:
@@ -105,9 +106,12 @@ def main() -> None:
         folder = folder_of(name)
         for seed in options.seeds:
             chat = list(questions(folder, options.questions, seed, mixed=options.mixed))
-            right = asked(folder, chat, show=options.show)
+            right, corrected = asked(folder, chat, show=options.show)
             parts = [sum(right[at : at + _PART]) for at in range(0, len(right), _PART)]
-            print(f"{name}, seed {seed}: {sum(right)} of {len(right)} right ({', '.join(map(str, parts))})", flush=True)
+            tens = ", ".join(map(str, parts))
+            print(
+                f"{name}, seed {seed}: {sum(right)} of {len(right)} right ({tens}), {corrected} corrected", flush=True
+            )
 
 
 if __name__ == "__main__":

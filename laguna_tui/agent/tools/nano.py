@@ -39,6 +39,8 @@ _SUBJECT = re.compile(
 _REFERS = re.compile(r"\b(?:it|its|it's|that|this|there|them|those|one|same)\b", re.IGNORECASE)
 _DOCUMENTS = re.compile(r"\bdoc(?:s|string\w*|ument\w*)?\b|\bdoc string|\bD10\d\b", re.IGNORECASE)
 _DOCSTRING = re.compile(r'\n[ \t]+"""(?P<text>[^"\\\n]+)"""')
+_TO_DO = "TODO: describe "
+"""How a docstring begins for which no text was given."""
 _DEFINITION = re.compile(r"(?:async +)?(?:def|class) +(?P<name>\w+)")
 _PATTERN = re.compile(r"<tool_call>search\b.*?<arg_key>pattern</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 _BEGUN = re.compile(
@@ -74,8 +76,8 @@ _ASKING = STOP_WORDS | frozenset(
 _RENAMES = re.compile(
     r"renam|replac|chang|\bname|\bcall(?:ed)?\b|swap|substitut|switch|\bturns?\b|convert|becom|instead|in place"
     r"|rather|->|=>|→|<-|\bs/|\b(?:should|must|shall|has to|have to|ought to|needs to|is to|to|could)"
-    r" (?:be|read|say|go)\b"
-    r"|is now|\bwill be\b|\b(?:use|put|write|give|make|say|drop|take|let|set|pick|choose|adopt|new)\b|\bexchang|\btrad"
+    r" (?:be|read|say|go)\b|is now|\bwill be\b"
+    r"|\b(?:use|put|write|give|make|say|drop|take|let|set|pick|choose|adopt|new)\b|\bexchang|\btrad"
     r"|\bmov|\bprefer|\bfrom now\b|\bno more\b|better|clearer|nicer|\bbeats\b|known as|adapt|refer to|update"
     r"|alter|modif|transform|rebrand|retitle|relabel|refactor|spell|\bcorrect|\bdub|supersed|formerly|used to",
     re.IGNORECASE,
@@ -194,7 +196,10 @@ class NanoGuard(Guard):
         added = _DOCSTRING.fullmatch(new.removeprefix(old)) if new.startswith(old) else None
         if added is None or (path, old) not in self._listed:
             return False
-        return added["text"] in self._asked.text or added["text"].startswith("TODO: describe ")
+        text, name = added["text"], added["text"].removeprefix(_TO_DO).removesuffix(".")
+        if text == f"{_TO_DO}{name}.":
+            return _stands(name, self._asked.text) or _stands(name, self._before)
+        return text in self._asked.quoted or (" " in text and _stands(text, self._asked.text))
 
     def _is_rename(self, path: str, old: str, new: str) -> bool:
         """Whether the question asks for `new` in the place of `old` in this file."""

@@ -154,6 +154,8 @@ def test_a_docstring_below_the_definition_that_was_found_is_let_through():
     ("new", "old", "path"),
     [
         (f'{SIGNATURE}\n    """Not what was asked."""', SIGNATURE, "cart.py"),
+        (f'{SIGNATURE}\n    """TODO: describe tot."""', SIGNATURE, "cart.py"),
+        (f'{SIGNATURE}\n    """a"""', SIGNATURE, "cart.py"),
         (f"{SIGNATURE}\n    return 0", SIGNATURE, "cart.py"),
         (f'{SIGNATURE}\n    """TODO: describe total."""\n    return 0', SIGNATURE, "cart.py"),
         ('def total():\n    """TODO: describe total."""', SIGNATURE, "cart.py"),
