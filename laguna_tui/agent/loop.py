@@ -1,7 +1,8 @@
 """The agent: a user's message in, typed events out, until there is an answer or a reason why not.
 
 A generator that any front end can iterate; it draws nothing and starts no thread. The transcript only ever grows, so
-that what the engine has cached stays a prefix of what it is given next; only the user may change what stands in it.
+that what the engine has cached stays a prefix of what it is given next; only the user may change what stands in it, and
+the oldest turns leave it where a model reads only the newest ones.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
