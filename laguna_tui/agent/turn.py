@@ -48,6 +48,7 @@ _LABEL_CHARS = 60
 
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
+_REFUSED = "the call was refused; the answer says why"
 _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
 
 
@@ -223,9 +224,9 @@ class Turn:
         yield ToolFinished(call_id, call.name, result.output, result.ok, seconds, result.full_output)
 
     def _refusal(self, sentence: str) -> str:
-        """Remember why a call is not let through, if it is not: that is then the answer."""
+        """What the tool says of a call that is not let through; why it is not is then the answer."""
         self._refused = sentence or self._refused
-        return sentence
+        return _REFUSED if sentence else ""
 
     def _result(self, call: ToolCall) -> Generator[AgentEvent, None, ToolResult]:
         """What the tool says, cut to the room there is."""
