@@ -146,6 +146,7 @@ def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
         sampling=_sampling(settings, entry),
         thinking=thinking,
         max_tokens=settings.max_tokens,
+        turns=entry.turns,
         drafting=Drafting(length=settings.draft_length, sampled=settings.sample_drafts, adapter=adapter and adapter[0]),
     )
 

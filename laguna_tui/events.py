@@ -124,6 +124,22 @@ class CallRejected:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerCorrected:
+    """After its last `TextDelta`: the answer is not all the model's own, because it differed from what the tools found.
+
+    The deltas joined are the corrected answer: nothing wrong was in them. said: what the model wrote, up to where it
+    was stopped.
+    """
+
+    said: str
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told."""
+        return "the model copied this wrongly, so it is shown as the tool gave it"
+
+
+@dataclass(frozen=True, slots=True)
 class StepFinished:
     """One generation of the model ended (a turn has one per tool round, plus the answer)."""
 
@@ -180,6 +196,7 @@ AgentEvent = (
     | CallRejected
     | DraftRound
     | Rate
+    | AnswerCorrected
     | StepFinished
     | TurnFinished
 )

@@ -17,6 +17,7 @@ from laguna_engine.speculate.tally import Tally
 from laguna_tui.asking import diff_lines
 from laguna_tui.events import (
     AgentEvent,
+    AnswerCorrected,
     Attached,
     CallRejected,
     DraftRound,
@@ -62,6 +63,7 @@ class Outcome:
     text: list[str] = field(default_factory=list)
     attached: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    corrected: str | None = None
     tools: list[dict[str, object]] = field(default_factory=list)
     proposed: list[EditProposed] = field(default_factory=list)
     edits: list[dict[str, object]] = field(default_factory=list)
@@ -80,14 +82,14 @@ class Outcome:
                 self.attached, self.notes = list(titles), list(notes)
             case TextDelta(text):
                 self.text.append(text)
+            case AnswerCorrected(said):
+                self.corrected = said
             case ToolStarted(call_id, name, arguments):
                 self.tools.append({"id": call_id, "name": name, "arguments": arguments})
             case ToolFinished(call_id, _, output, ok, seconds):
                 self.tools[-1] |= {"output": output, "ok": ok, "seconds": round(seconds, 6)}
-            case EditProposed():
-                self.proposed.append(event)
-            case EditDone(path, places):
-                self.edits.append({"path": path, "places": places, "diff": self.proposed[-1].proposal.diff})
+            case EditProposed() | EditDone():
+                self._add_edit(event)
             case DraftRound(spun):
                 self.rounds.append(spun)
                 self.tally.add(spun)
@@ -98,6 +100,13 @@ class Outcome:
                 self.end, self.detail = end, event.sentence
             case _:
                 pass
+
+    def _add_edit(self, event: EditProposed | EditDone) -> None:
+        if isinstance(event, EditProposed):
+            self.proposed.append(event)
+        else:
+            diff = self.proposed[-1].proposal.diff
+            self.edits.append({"path": event.path, "places": event.places, "diff": diff})
 
     @property
     def exit_code(self) -> ExitCode:
@@ -170,6 +179,7 @@ def _summary(outcome: Outcome, model: str) -> dict[str, object]:
     return {
         "model": model,
         "answer": "".join(outcome.text),
+        "corrected": outcome.corrected,
         "end": outcome.end.value,
         "detail": outcome.detail,
         "attached": outcome.attached,
@@ -183,6 +193,8 @@ def _summary(outcome: Outcome, model: str) -> dict[str, object]:
 
 def _finish_text(outcome: Outcome, *, stats: bool, opened: str) -> None:
     _end_lines(outcome)
+    if outcome.corrected is not None:
+        sys.stderr.write(f"· {AnswerCorrected(outcome.corrected).sentence}\n")
     if outcome.detail:
         sys.stderr.write(f"laguna-tui: {sanitize_line(outcome.detail)}\n")
     if stats:

@@ -1,22 +1,26 @@
 """The transcript of one chat and the only code that adds to it: every piece is rendered once and then left alone.
 
 What was sent to the engine therefore stays a prefix of what is sent next, and its KV cache stays good. The one
-exception is the user's: `change` renders the conversation again with some blocks shortened, left out or taken back in.
+exceptions are the user's, `change`, which renders the conversation again with some blocks shortened, left out or taken
+back in, and `forget`, for a model that reads only the newest turns of a chat.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from laguna_engine.chat.messages import ToolSpec
+from laguna_engine.chat.messages import AssistantMessage, ToolSpec
 from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.chat.toolcalls import StreamParser
 from laguna_engine.chat.transcript import Block, Role, TokenView, Transcript
 from laguna_engine.chat.vocabulary import SafeEncoder, Tokenizer
 from laguna_tui.agent.files import FilesRead
-from laguna_tui.agent.retold import Heard, Said, told
+from laguna_tui.agent.retold import MESSAGE, Heard, Said, told
 from laguna_tui.context.attachment import Attachment
 from laguna_tui.context.blocks import Place
+
+_ANSWER = "answer"
 
 
 class Piece(NamedTuple):
@@ -49,6 +53,7 @@ class Conversation:
         self._tools = tools
         self._thinking = thinking
         self._heard: list[Said | Heard] = []
+        self._forgotten: list[Said | Heard] = []
         self.use_vocabulary(vocabulary)
         self.files = FilesRead()
         self.stop_tokens = self._renderer.stop_tokens
@@ -71,6 +76,19 @@ class Conversation:
     def started(self) -> bool:
         """Whether the user has said anything."""
         return bool(self._heard)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether turns of this chat are no longer in the prompt."""
+        return bool(self._forgotten)
+
+    def asked(self) -> tuple[str, str]:
+        """The user's newest message, and all that stands in the prompt before it, but for the system's part."""
+        *_, newest = (piece for piece in self.pieces() if piece.said is not None and _is_question(piece.said))
+        assert isinstance(newest.said, Said)
+        begin = self.transcript.blocks[0].end
+        earlier = b"".join(map(self._vocabulary.piece, self.tokens[begin : newest.block.start]))
+        return newest.said.text, earlier.decode("utf-8", errors="replace")
 
     @property
     def present(self) -> frozenset[str]:
@@ -105,18 +123,33 @@ class Conversation:
 
     def open_turn(self) -> StreamParser:
         """Open the assistant's turn; returns the parser for what it will say."""
-        self.transcript.append(Role.ASSISTANT, self._renderer.generation_prompt(), "answer")
+        self.transcript.append(Role.ASSISTANT, self._renderer.generation_prompt(), _ANSWER)
         return StreamParser(self._tools, in_reasoning=self._thinking, markers=self._markers)
 
     def close_turn(self, generated: Sequence[int]) -> None:
         """Add what the model said and whatever its turn needs to be whole."""
-        heard = Heard("answer", tuple(generated))
+        heard = Heard(_ANSWER, tuple(generated))
         self.transcript.extend(self._answered(heard))
         self._heard.append(heard)
 
+    def correct_turn(self, message: AssistantMessage) -> None:
+        """Put an answer or a call into the place of what the model said last."""
+        *before, _ = self._heard
+        heard = [*before, Said(Role.ASSISTANT, _ANSWER, answer=message)]
+        self.transcript, self._heard = self._with(heard), heard
+
+    def add_answer(self, text: str) -> None:
+        """Add an answer that the model did not give itself."""
+        said = Said(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text))
+        self._add(self.transcript, said)
+        self._heard.append(said)
+
     def said(self) -> tuple[Said, ...]:
         """Everything said so far, for another model; needs the vocabulary, so ask before the engine is closed."""
-        return told(self._heard, self._vocabulary, self._markers, self._tools, thinking=self._thinking)
+        # What opens the chat stands before its first words, and again before those that are first in the prompt.
+        opening = "" if self._forgotten else None
+        heard = [*self._forgotten, *_opened(self._heard, opening)]
+        return told(heard, self._vocabulary, self._markers, self._tools, thinking=self._thinking)
 
     def retell(self, said: Sequence[Said]) -> None:
         """Add what was said to another model, written as this one writes it."""
@@ -136,6 +169,22 @@ class Conversation:
         """Put blocks into other places, from the next message on. Those that are never touched stay as they are."""
         heard = self._placed(places)
         self.transcript, self._heard = self._with(heard), heard
+
+    def forget(self, turns: int) -> None:
+        """Keep only the newest `turns` turns in the prompt; not while a turn runs. `said` still has the others."""
+        begins = [index for index, each in enumerate(self._heard) if _is_question(each)]
+        if len(begins) <= turns:
+            return
+        at = begins[-turns] if turns else len(self._heard)
+        first = self._heard[0]
+        kept = _opened(self._heard[at:], first.opening if isinstance(first, Said) else None)
+        transcript = Transcript()
+        system = self.transcript.blocks[0]
+        transcript.append(system.role, self.transcript.tokens[: system.end], system.label)
+        for each in kept:
+            self._add(transcript, each)
+        self._forgotten += _opened(self._heard[:at], "" if self._forgotten else None)
+        self.transcript, self._heard = transcript, kept
 
     def _pieces(self, transcript: Transcript) -> list[Piece]:
         system, *others = transcript.blocks
@@ -194,3 +243,15 @@ class Conversation:
 
     def _answered(self, heard: Heard) -> list[int]:
         return [*heard.tokens, *self._renderer.close_assistant(heard.tokens)]
+
+
+def _is_question(each: Said | Heard) -> bool:
+    """Whether these are the user's own words, with which a turn begins."""
+    return isinstance(each, Said) and each.role is Role.USER and each.label == MESSAGE
+
+
+def _opened(heard: Sequence[Said | Heard], opening: str | None) -> list[Said | Heard]:
+    """The same with this before the first words; None leaves them as they are."""
+    if not heard or opening is None or not isinstance(first := heard[0], Said):
+        return list(heard)
+    return [replace(first, opening=opening), *heard[1:]]

@@ -1,7 +1,8 @@
 """The agent: a user's message in, typed events out, until there is an answer or a reason why not.
 
 A generator that any front end can iterate; it draws nothing and starts no thread. The transcript only ever grows, so
-that what the engine has cached stays a prefix of what it is given next; only the user may change what stands in it.
+that what the engine has cached stays a prefix of what it is given next; only the user may change what stands in it, and
+the oldest turns leave it where a model reads only the newest ones.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from laguna_engine.chat.transcript import Role
 from laguna_engine.chat.vocabulary import Tokenizer
 from laguna_engine.request import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.outlook import LOOKS_UP, Outlook
+from laguna_tui.agent.outlook import LOOKS_UP, Outlook, forgets
 from laguna_tui.agent.ports import Engine
 from laguna_tui.agent.prompt import facts_now, system_prompt
 from laguna_tui.agent.retold import Said
@@ -57,7 +58,7 @@ class Agent:
         self._options = options or AgentOptions()
         self._opening = opening or (lambda: facts_now(toolbox.workspace.root))
         self._opened: str | None = None
-        self._told_looks_up = False
+        self._told: frozenset[str] = frozenset()
         self._attacher = attacher
         self._read = 0
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
@@ -70,7 +71,7 @@ class Agent:
         """Forget the conversation; the system prompt stays, and so does its place in the engine's cache."""
         self.conversation = self._new_conversation()
         self._last, self._opened, self._read = None, None, 0
-        self._told_looks_up = False
+        self._told = frozenset()
         # A new conversation knows of no edit.
         self._toolbox.news()
 
@@ -122,6 +123,7 @@ class Agent:
         self._use_vocabulary(vocabulary)
         self._toolbox, self._attacher = toolbox, attacher
         self.conversation, self._last, self._read = conversation, None, 0
+        self._forget()
 
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""
@@ -180,8 +182,7 @@ class Agent:
             # Nothing was added, and nothing is told: what was gathered may not be all.
             yield TurnFinished(TurnEnd.CANCELLED)
             return
-        notes = tuple(note for note in gathered.notes if note != LOOKS_UP or not self._told_looks_up)
-        self._told_looks_up = self._told_looks_up or LOOKS_UP in notes
+        notes = self._untold((*gathered.notes, *self._forgotten()))
         if gathered.attachments or notes:
             yield Attached(tuple(map(_titled, gathered.attachments)), notes)
         for news in self._toolbox.news():
@@ -190,14 +191,39 @@ class Agent:
         said = outlook.said(message, gathered.attachments)
         tokens = self.conversation.with_message(said)
         preview = self._engine.preview(tokens)
+        if not preview.fits and self._options.turns is not None and self.conversation.started:
+            # Of a chat that is forgotten turn by turn, none but the message itself is too long.
+            self.conversation.forget(0)
+            said = outlook.said(message, gathered.attachments)
+            tokens = self.conversation.with_message(said)
+            preview = self._engine.preview(tokens)
         yield TurnStarted(len(tokens), preview.cached)
         if not preview.fits:
             # Not added, so that a shorter message can still be sent.
             yield TurnFinished(TurnEnd.CONTEXT_FULL)
             return
         self.conversation.add_message(said)
-        yield from Turn(self._parts()).run()
+        try:
+            yield from Turn(self._parts()).run()
+        finally:
+            self._forget()
         self._note_read()
+
+    def _forget(self) -> None:
+        """Leave out of the prompt what the model will not read beside the next message."""
+        if self._options.turns is not None:
+            self.conversation.forget(self._options.turns - 1)
+
+    def _forgotten(self) -> tuple[str, ...]:
+        """What there is to say about turns that are left out."""
+        turns = self._options.turns
+        return (forgets(turns),) if turns is not None and self.conversation.forgets else ()
+
+    def _untold(self, notes: Sequence[str]) -> tuple[str, ...]:
+        """The notes without those about the model itself that this chat has had; each of them is told once."""
+        new = tuple(note for note in notes if note not in self._told)
+        self._told |= {LOOKS_UP, *self._forgotten()}.intersection(new)
+        return new
 
     def _outlook(self) -> Outlook:
         return Outlook(

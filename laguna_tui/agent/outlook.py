@@ -22,6 +22,7 @@ from laguna_tui.context.tokens import Counter
 
 # Of the room that is left, what is attached may take so much: the rest is for tools and the answer.
 ATTACHED_SHARE = 0.6
+_FORGETS = "this model keeps in mind {kept} of a chat, so the earlier ones are left out of its prompt from here on"
 LOOKS_UP = "this model is too small to read files beside a question, so it looks up what you mention"
 
 
@@ -102,6 +103,11 @@ class Outlook:
 
     def _text(self, tokens: Sequence[int]) -> str:
         return b"".join(map(self.vocabulary.piece, tokens)).decode("utf-8", errors="replace")
+
+
+def forgets(turns: int) -> str:
+    """What the user is told once a chat has more turns than the model reads."""
+    return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
 
 
 def _unattached(message: str) -> Gathered:

@@ -96,8 +96,10 @@ class Step:
         self.reason = FinishReason.STOP_TOKEN if self._parser.ended else event.reason
         whole = self.reason in (FinishReason.STOP_TOKEN, FinishReason.STOP_TEXT)
         last = self._parser.finish()
-        # A call that was cut off by a limit or by the user is nobody's mistake.
-        yield from self._said(last if whole else [each for each in last if not isinstance(each, Malformed)])
+        # A call that was cut off by a limit or by the user is nobody's mistake; one that goes round in a loop is.
+        yield from self._said(
+            last if whole or self.looping else [each for each in last if not isinstance(each, Malformed)]
+        )
         yield from _told(self._rounds.finish())
         yield StepFinished(event.stats, self._prompt + len(self.generated), self._engine.n_ctx)
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from laguna_engine.chat.messages import ToolCall
+from laguna_engine.chat.messages import AssistantMessage, ToolCall
 from laguna_engine.chat.parsed import Malformed
 from laguna_engine.chat.transcript import Role
 from laguna_engine.chat.vocabulary import Tokenizer
@@ -22,12 +22,15 @@ from laguna_tui.agent.ports import Engine
 from laguna_tui.agent.retold import Said
 from laguna_tui.agent.step import Step
 from laguna_tui.agent.tools import Toolbox, ToolResult
+from laguna_tui.agent.tools.guard import CheckedAnswer
 from laguna_tui.agent.tools.result import failure
 from laguna_tui.events import (
     AgentEvent,
+    AnswerCorrected,
     CallRejected,
     EditDone,
     EditProposed,
+    TextDelta,
     ToolFinished,
     ToolStarted,
     TurnEnd,
@@ -45,6 +48,7 @@ _LABEL_CHARS = 60
 
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
+_REFUSED = "the call was refused; the answer says why"
 _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
 
 
@@ -52,12 +56,14 @@ _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in th
 class AgentOptions:
     """How answers are generated. `max_tokens` is per generation; None means until the context is full.
 
-    `drafting` is how they are sped up; the files to copy from are added to it.
+    `drafting` is how they are sped up; the files to copy from are added to it. `turns`: how many of the newest turns of
+    a chat are in the prompt, the one that is asked included; None means all.
     """
 
     sampling: Sampling = GREEDY
     thinking: bool = False
     max_tokens: int | None = None
+    turns: int | None = None
     drafting: Drafting = DRAFTING
 
 
@@ -94,8 +100,10 @@ class Turn:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._conversation = parts.conversation
-        self._guard = LoopGuard()
+        self._loops = LoopGuard()
+        self._guard = parts.toolbox.guard(*parts.conversation.asked())
         self._rejected = 0
+        self._refused = ""
         self._nudged = False
         self._unanswered: list[ToolCall | Malformed] = []
         self._made: list[EditDone] = []
@@ -120,6 +128,10 @@ class Turn:
             end = yield from self._answer_calls()
             if end is not None:
                 return end
+            if self._refused:
+                self._conversation.add_answer(self._refused)
+                yield TextDelta(self._refused)
+                return TurnEnd.ANSWERED
         return TurnEnd.TOO_MANY_STEPS
 
     def _step(self) -> Generator[AgentEvent, None, TurnEnd | None]:
@@ -128,15 +140,41 @@ class Turn:
             return TurnEnd.CANCELLED
         parser = self._conversation.open_turn()
         step = Step(self._parts.engine, parser, self._parts.vocabulary.piece)
+        answer = CheckedAnswer(self._guard.expected)
         request = self._request()
         try:
-            yield from step.run(request, self._parts.cancelled)
+            for event in step.run(request, lambda: answer.over or self._parts.cancelled()):
+                if not isinstance(event, TextDelta):
+                    yield event
+                elif step.calls and self._guard.calls_come_last:
+                    answer.end()
+                elif text := answer.feed(event.text):
+                    yield replace(event, text=text)
         finally:
             self._conversation.close_turn(step.generated)
             self._unanswered = list(step.calls)
             sampling = request.sampling if step.seed is None else replace(request.sampling, seed=step.seed)
             self._parts.made(Generated(request.tokens, tuple(step.generated), sampling, tuple(step.drafted)))
+        return (yield from self._correct(answer, self._end_of(step, answer)))
+
+    def _end_of(self, step: Step, answer: CheckedAnswer) -> TurnEnd | None:
+        """How a generation ends the turn; None when it asks for tools, if only before it lost its way."""
+        stopped = answer.over and not answer.wrong
+        if not self._parts.cancelled() and (stopped or (step.looping and any(map(self._meant, step.calls)))):
+            return None
         return _end_of(step)
+
+    def _correct(self, answer: CheckedAnswer, end: TurnEnd | None) -> Generator[AgentEvent, None, TurnEnd | None]:
+        """Say what is right where the model said something else; how that ends the turn."""
+        ended = end in (TurnEnd.ANSWERED, TurnEnd.EMPTY_ANSWER) or (answer.wrong and not self._parts.cancelled())
+        if not ended or answer.corrected is None:
+            return end
+        self._unanswered.clear()
+        self._conversation.correct_turn(AssistantMessage(answer.corrected))
+        if rest := answer.correction():
+            yield TextDelta(rest)
+        yield AnswerCorrected(answer.said)
+        return TurnEnd.ANSWERED
 
     def _request(self) -> Request:
         options = self._parts.options
@@ -152,15 +190,22 @@ class Turn:
         """Answer the calls in the order they were written; how that ends the turn, or None to go on."""
         done = 0
         while self._unanswered and not self._parts.cancelled():
-            call = self._unanswered[0]
-            if isinstance(call, Malformed):
-                yield self._reject(call)
-            else:
+            written = self._unanswered[0]
+            call = self._meant(written)
+            if isinstance(written, Malformed) and call is None:
+                yield self._reject(written)
+            elif call is not None:
+                if call != written and not done and len(self._unanswered) == 1:
+                    self._conversation.correct_turn(AssistantMessage(calls=(call,)))
                 yield from self._run(call, too_many=done >= MAX_CALLS_A_STEP)
             done += 1
         if self._parts.cancelled():
             return TurnEnd.CANCELLED
         return TurnEnd.MALFORMED_CALL if self._rejected >= MAX_REJECTED else None
+
+    def _meant(self, call: ToolCall | Malformed) -> ToolCall | None:
+        """The call as it is run; None where it cannot be."""
+        return self._guard.mended(call) if isinstance(call, Malformed) else self._guard.resolved(call)
 
     def _reject(self, call: Malformed) -> CallRejected:
         self._rejected += 1
@@ -173,18 +218,24 @@ class Turn:
         begun = time.perf_counter()
         self._waited = 0.0
         self._made.clear()
-        objection = _TOO_MANY if too_many else self._guard.objection(call)
+        objection = _TOO_MANY if too_many else self._loops.objection(call) or self._refusal(self._guard.refusal(call))
         result = failure(objection) if objection else (yield from self._result(call))
+        self._guard.take(call, result)
         self._answer(result.output, _label(call))
         # Not told before: whoever stops listening here must not leave a conversation that knows nothing of the edit.
         yield from self._made
         seconds = time.perf_counter() - begun - self._waited
         yield ToolFinished(call_id, call.name, result.output, result.ok, seconds, result.full_output)
 
+    def _refusal(self, sentence: str) -> str:
+        """What the tool says of a call that is not let through; why it is not is then the answer."""
+        self._refused = sentence or self._refused
+        return _REFUSED if sentence else ""
+
     def _result(self, call: ToolCall) -> Generator[AgentEvent, None, ToolResult]:
         """What the tool says, cut to the room there is."""
         toolbox, conversation = self._parts.toolbox, self._conversation
-        result = yield from self._told(toolbox.steps(call.name, call.arguments, self._parts.cancelled))
+        result = yield from self._told(call, toolbox.steps(call.name, call.arguments, self._parts.cancelled))
         self._remember(result.excerpt)
         room = self._parts.engine.n_ctx - len(conversation.tokens) - ANSWER_ROOM
         output = fitted(result.output, conversation.result_size, room)
@@ -193,7 +244,7 @@ class Turn:
         return ToolResult(output, result.ok, result.full_output or toolbox.keep(result.output))
 
     def _told(
-        self, steps: Generator[EditProposed | EditDone, None, ToolResult]
+        self, call: ToolCall, steps: Generator[EditProposed | EditDone, None, ToolResult]
     ) -> Generator[AgentEvent, None, ToolResult]:
         """What a tool tells while it works; what it has made is put aside, and time that the user takes is counted."""
         asked = False
@@ -206,11 +257,15 @@ class Turn:
                 return result
             finally:
                 self._waited += asked * (time.perf_counter() - begun)
-            asked = isinstance(event, EditProposed) and event.asks
             if isinstance(event, EditDone):
+                asked = False
                 self._made.append(event)
-            else:
-                yield event
+                continue
+            if objection := self._refusal(self._guard.objection(call, event.proposal)):
+                steps.close()
+                return failure(objection)
+            asked = event.asks
+            yield event
 
     def _remember(self, excerpt: str) -> None:
         """Let drafters copy what was read of a file."""

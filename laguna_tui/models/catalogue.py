@@ -131,6 +131,7 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
         context_max=base.context_max if known else 0,
         facts=base.facts if known else {},
         tools=base.tools if known else ToolSet.FULL,
+        turns=base.turns if known else None,
     )
 
 
@@ -207,6 +208,7 @@ def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
         defects=tuple(table.get("defects", ())),
         belongs=tuple(table.get("belongs", ())),
         tools=ToolSet(table.get("tools", ToolSet.FULL)),
+        turns=table.get("turns"),
     )
 
 

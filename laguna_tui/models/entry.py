@@ -78,7 +78,8 @@ class ModelEntry:
     drafter: the file that drafts for it, None without one that is there.
     source: where it can be downloaded. facts: what its header must say, by GGUF key without the architecture's name.
     defects: known faults of the published file, as sentences. belongs: names of the targets it drafts or scores for.
-    tools: what a target is told that it may call.
+    tools: what a target is told that it may call. turns: how many of a chat's newest turns a target reads, the one that
+    is asked included; None for all.
     """
 
     name: str
@@ -99,6 +100,7 @@ class ModelEntry:
     defects: tuple[str, ...] = ()
     belongs: tuple[str, ...] = ()
     tools: ToolSet = ToolSet.FULL
+    turns: int | None = None
 
 
 def companions(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], kind: Kind) -> tuple[ModelEntry, ...]:

@@ -65,6 +65,7 @@ RULES: Mapping[str, Rule] = {
     "template": Rule(str, f"choose one of {', '.join(TEMPLATES)}", lambda value: value in TEMPLATES),
     "thinking": Rule(bool),
     "tools": Rule(str, f"one of {', '.join(ToolSet)}", lambda value: value in tuple(ToolSet)),
+    "turns": Rule(int, "1 or more", lambda value: value >= 1),
     "context": Rule(int, "tokens, 1024 or more", lambda value: 1024 <= value <= _CONTEXT_MOST),
     "context_max": Rule(int, "tokens, 1024 or more", lambda value: 1024 <= value <= _CONTEXT_MOST),
     "sampling": Rule(dict),
@@ -150,8 +151,8 @@ def _together(table: Mapping[str, Any]) -> Iterator[str]:
         yield "sha256 is of one file; say file, not files"
     if table.get("convert") and kind != Kind.DRAFTER:
         yield f"convert = true is for drafters; this is a {kind}"
-    if kind != Kind.TARGET and "tools" in table:
-        yield f"tools is for models that answer; this is a {kind}"
+    if kind != Kind.TARGET:
+        yield from (f"{key} is for models that answer; this is a {kind}" for key in ("tools", "turns") if key in table)
     if kind == Kind.TARGET and table.get("belongs"):
         yield "belongs is for drafters and scorers: it names the targets they go with"
     if table.get("context", 0) > table.get("context_max", _CONTEXT_MOST):

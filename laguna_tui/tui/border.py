@@ -7,6 +7,7 @@ from typing import TypeGuard, get_args
 from laguna_engine.events import LoadProgress
 from laguna_tui.events import (
     AgentEvent,
+    AnswerCorrected,
     Attached,
     CallRejected,
     DraftRound,
@@ -57,12 +58,12 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return replace(event, name=sanitize_line(event.name), arguments=_safe_arguments(event.arguments))
         case ToolFinished():
             return replace(event, name=sanitize_line(event.name), output=sanitize(event.output))
-        case EditProposed(proposal):
-            return replace(event, proposal=_safe_proposal(proposal))
-        case EditDone(path, places):
-            return EditDone(sanitize_line(path), places)
+        case EditProposed() | EditDone():
+            return _safe_edit(event)
         case CallRejected(raw, problem):
             return CallRejected(sanitize(raw), sanitize_line(problem))
+        case AnswerCorrected(said):
+            return AnswerCorrected(sanitize(said))
         case TurnFinished(end, detail):
             return TurnFinished(end, sanitize(detail))
         case DraftRound(spun, stood, instead):
@@ -70,6 +71,12 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return DraftRound(safe, sanitize(stood), sanitize(instead))
         case _:
             return event
+
+
+def _safe_edit(event: EditProposed | EditDone) -> EditProposed | EditDone:
+    if isinstance(event, EditDone):
+        return EditDone(sanitize_line(event.path), event.places)
+    return replace(event, proposal=_safe_proposal(event.proposal))
 
 
 def safe_proof(event: Proof) -> Proof:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from laguna_engine.events import Prefill, Source
 from laguna_tui.events import (
     AgentEvent,
+    AnswerCorrected,
     Attached,
     CallRejected,
     EditDone,
@@ -144,9 +145,8 @@ class Conversation:
                 self._result(event)
             case EditProposed() | EditDone():
                 self._change(event)
-            case CallRejected(_, problem):
-                self.say(f"The model wrote a call that cannot be run: {problem}", "warning")
-                self._work()
+            case CallRejected() | AnswerCorrected():
+                self._remark(event)
             case TurnFinished():
                 self._finish(event)
 
@@ -157,6 +157,14 @@ class Conversation:
             self._working = Working()
             self.document.append(self._working)
         self._working.tell(prefill)
+
+    def _remark(self, event: CallRejected | AnswerCorrected) -> None:
+        """What the model did wrongly."""
+        if isinstance(event, AnswerCorrected):
+            self.say(event.sentence)
+        else:
+            self.say(f"The model wrote a call that cannot be run: {event.problem}", "warning")
+            self._work()
 
     def _attach(self, event: Attached) -> None:
         """Under the question: what was put in beside it."""

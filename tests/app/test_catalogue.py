@@ -43,6 +43,12 @@ def test_a_local_file_is_told_of_the_tools_of_the_entry_it_matches(tmp_path):
         assert resolve(str(tmp_path / name), load_catalogue()).tools == tools
 
 
+def test_a_local_file_reads_as_many_turns_as_the_entry_it_matches(tmp_path):
+    for name, turns in (("my-laguna-nano-copy.gguf", 2), ("my-laguna-xs-2.1.gguf", None), ("any.gguf", None)):
+        (tmp_path / name).touch()
+        assert resolve(str(tmp_path / name), load_catalogue()).turns == turns
+
+
 def test_an_unknown_local_file_tells_its_chat_format_itself(tmp_path):
     file = tmp_path / "mine.gguf"
     file.touch()
@@ -81,6 +87,8 @@ GOOD = 'title="T"\nsummary="s"\nmatch=[]\ntemplate="XS_2"\nthinking=true\ncontex
         (('title="T"\n', 'title="T"\ndrafter=1\n'), "needs drafter = a str"),
         (('title="T"\n', 'title="T"\ntools="all"\n'), "tools = 'all': it must be one of basic, full"),
         (('title="T"\n', 'title="T"\nkind="drafter"\ntools="full"\n'), "tools is for models that answer"),
+        (('title="T"\n', 'title="T"\nkind="drafter"\nturns=2\n'), "turns is for models that answer"),
+        (('title="T"\n', 'title="T"\nturns=0\n'), "turns = 0: it must be 1 or more"),
     ],
 )
 def test_a_wrong_entry_names_itself_and_the_key(tmp_path, change, part):

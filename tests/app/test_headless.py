@@ -7,6 +7,7 @@ import pytest
 
 from laguna_engine.events import Round, Source, Stats
 from laguna_tui.events import (
+    AnswerCorrected,
     CallRejected,
     DraftRound,
     EditDone,
@@ -127,6 +128,28 @@ def test_json_sums_speculation_up_and_has_a_row_for_each_round(capsys):
     assert json.loads(capsys.readouterr().out)["stats"]["speculation"] is None
 
 
+def test_an_answer_that_was_corrected_says_so_everywhere(capsys):
+    corrected = AnswerCorrected("`main` is in `b.py`.")
+    events = (*TURN[:-1], corrected, TURN[-1])
+    run(iter(events), Format.TEXT, "Nano", stats=False)
+    out, err = capsys.readouterr()
+    assert out == "`main` is in `a.py:1`.\n"
+    assert err.endswith(f"· {corrected.sentence}\n")
+    run(iter(events), Format.JSON, "Nano", stats=False)
+    value = json.loads(capsys.readouterr().out)
+    assert (value["answer"], value["corrected"]) == ("`main` is in `a.py:1`.", "`main` is in `b.py`.")
+    run(iter(events), Format.STREAM_JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out.splitlines()[-2]) == {
+        "type": "answer_corrected",
+        "said": "`main` is in `b.py`.",
+    }
+
+
+def test_an_answer_of_the_models_own_was_not_corrected(capsys):
+    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["corrected"] is None
+
+
 @pytest.mark.parametrize("form", list(Format))
 def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
     hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"
@@ -134,6 +157,7 @@ def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
         ToolStarted(0, hostile, {hostile: hostile}),
         ToolFinished(0, hostile, hostile, ok=False, seconds=0.0),
         CallRejected(hostile, hostile),
+        AnswerCorrected(hostile),
         TextDelta(hostile),
         DraftRound(Round(None, 0, 0, 0.0, 0.0, 0.0, 0.0, hostile, hostile), hostile, hostile),
         TurnFinished(TurnEnd.MALFORMED_CALL, hostile),

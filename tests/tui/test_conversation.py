@@ -6,6 +6,7 @@ import pytest
 
 from laguna_tui.events import (
     AgentEvent,
+    AnswerCorrected,
     CallRejected,
     ReasoningDelta,
     TextDelta,
@@ -134,6 +135,15 @@ def test_a_rejected_call_is_told_and_the_wait_goes_on_below() -> None:
     chat.hear(CallRejected("<tool_call>x", "no tool x"))
     assert "no tool x" in chat.rows()[3]
     assert chat.kinds() == [Asked, Notice, Working]
+
+
+def test_an_answer_that_was_corrected_is_followed_by_a_note() -> None:
+    chat = Chat()
+    corrected = AnswerCorrected("Defined nowhere.")
+    chat.hear(TextDelta("Defined here:"), TextDelta(" `a.py:1`"), corrected, TurnFinished(TurnEnd.ANSWERED))
+    assert chat.kinds() == [Answered, Notice]
+    assert corrected.sentence in chat.rows()[-1]
+    assert "nowhere" not in "".join(chat.rows())
 
 
 def test_an_error_in_the_middle_closes_what_was_open() -> None:

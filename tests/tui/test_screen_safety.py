@@ -7,7 +7,16 @@ import pytest
 
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
-from laguna_tui.events import Attached, CallRejected, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
+from laguna_tui.events import (
+    AnswerCorrected,
+    Attached,
+    CallRejected,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+)
 from laguna_tui.tui import border
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, answer, thinking
@@ -33,6 +42,7 @@ EVERYWHERE = answer(
         ToolStarted(1, f"se{HOSTILE}arch", {f"k{HOSTILE}": f"{HOSTILE} {BRACKETS}", "n": [HOSTILE, {"x": BRACKETS}]}),
         ToolFinished(1, "search", f"{HOSTILE}\n{BRACKETS}", True, 0.1),
         CallRejected(HOSTILE, f"{HOSTILE} {BRACKETS}"),
+        AnswerCorrected(f"{HOSTILE} {BRACKETS}"),
     ],
 )
 

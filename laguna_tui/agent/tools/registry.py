@@ -16,6 +16,8 @@ from laguna_tui.agent.approval import EditMode
 from laguna_tui.agent.tools import contents, edit, find, modes, places, read
 from laguna_tui.agent.tools.arguments import ArgumentError
 from laguna_tui.agent.tools.edits import Edits
+from laguna_tui.agent.tools.guard import Guard
+from laguna_tui.agent.tools.nano import NanoGuard
 from laguna_tui.agent.tools.result import Answer, ResultStore, Steps, ToolResult, failure
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.events import EditDone, EditProposed
@@ -94,6 +96,15 @@ class Toolbox:
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is to be told about exactly these tools."""
         return tuple(tool.spec for tool in self._tools.values())
+
+    def guard(self, asked: str, before: str) -> Guard:
+        """What a turn with these tools is held against.
+
+        Args:
+            asked: the user's message.
+            before: all that stands in the prompt before it, but for the system's part.
+        """
+        return NanoGuard(asked, before) if self.tools is ToolSet.BASIC else Guard()
 
     def run(
         self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False

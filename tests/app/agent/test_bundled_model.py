@@ -139,6 +139,45 @@ def test_what_nobody_calls_is_used_nowhere(talk):
     assert answers.count("Used nowhere.") >= RIGHT
 
 
+def test_a_long_chat_is_answered_as_well_at_its_end_as_at_its_beginning(tmp_path):
+    """The real session, thirty questions without a new chat; the model itself reads two turns of it."""
+    verbs = ["open", "close", "merge", "draw", "parse", "send", "check", "load", "split", "wrap"]
+    names = [f"{verb}_{noun}" for noun in ("ledger", "window", "ticket") for verb in verbs]
+    for index, name in enumerate(names):
+        (tmp_path / f"{name}.py").write_text("import os\n" * (index + 1) + f"\n\ndef {name}(value):\n    pass\n")
+    session = LocalSession.prepare(Settings(threads=1), tmp_path)
+    session.open(lambda progress: None)
+    right = []
+    for index, name in enumerate(names):
+        events = list(session.ask(f"where is {name} defined?"))
+        answer = "".join(event.text for event in events if isinstance(event, TextDelta)).strip()
+        right.append(answer == f"Defined here:\n1. `{name} {name}.py:{index + 4}` `def {name}(value):`")
+    session.close()
+    assert sum(right) >= 27
+    assert sum(right[10:]) >= 2 * sum(right[:10]) - 1
+
+
+def test_names_beyond_ascii_are_looked_up_as_they_are_written(talk, shop):
+    names = ["größe", "naïve_café", "计算总价", "señal_año", "файл_список", "MaßeOf"]
+    (shop / "übersicht.py").write_text("".join(f"def {name}(x):\n    pass\n\n\n" for name in names))
+    answers = [talk.ask(f"where is {name} defined?")[2] for name in names]
+    wanted = [f"Defined here:\n1. `{n} übersicht.py:{1 + 4 * i}` `def {n}(x):`" for i, n in enumerate(names)]
+    assert sum(map(str.__eq__, answers, wanted)) >= RIGHT
+
+
+def test_a_docstring_that_it_takes_for_a_rename_changes_nothing(talk, shop):
+    before = {path: path.read_text() for path in shop.rglob("*.py")}
+    for index, name in enumerate(NAMES):
+        calls, _, answer = talk.ask(f"add a docstring to {name} in {FILES[index]}")
+        after = {path: path.read_text() for path in shop.rglob("*.py")}
+        added = {path: text for path, text in after.items() if text != before[path]}
+        assert all(
+            text == before[path].replace(":\n", f':\n    """TODO: describe {name}."""\n', 1)
+            for path, text in added.items()
+        ), (calls, answer)
+        before = after
+
+
 def test_a_name_is_renamed_in_a_file(talk, shop):
     right = 0
     for index, name in enumerate(NAMES):

@@ -97,7 +97,8 @@ def test_a_question_an_answer(chat):
 
 
 def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
-    talk = chat(call("search", list="defined", pattern="total"), answer("Here."), tools="basic")
+    listed = "Defined here:\n1. `total cart.py:1` `def total(items):`"
+    talk = chat(call("search", list="defined", pattern="total"), answer(listed), tools="basic")
     talk.ask("Where?")
     assert talk.text.startswith(SYSTEM)
     assert talk.after_header == (
@@ -106,7 +107,7 @@ def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
         "<arg_key>pattern</arg_key>\n<arg_value>total</arg_value>\n</tool_call>\n</assistant>"
         "\n<tool_response>\nDefined here:\n1. `total cart.py:1` `def total(items):`\n</tool_response>"
         "\n<assistant>\n</think>"
-        "\nHere.\n</assistant>\n"
+        "\nDefined here:\n1. `total cart.py:1` `def total(items):`\n</assistant>\n"
     )
 
 

@@ -1,0 +1,264 @@
+"""A turn of the bundled model, held to its question and its tools; and a chat of which only the newest turns are read.
+
+The engine is scripted: it slips where a test wants it to.
+"""
+
+import pytest
+from approvers import always
+from scripted_engine import Say, ScriptedEngine, answer, call
+
+from laguna_engine.chat.template import Family
+from laguna_engine.events import FinishReason
+from laguna_tui.agent.approval import EditMode
+from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.outlook import forgets
+from laguna_tui.agent.tools import Edits, Toolbox
+from laguna_tui.agent.tools.nano import HAS_DOCSTRING, REFUSED
+from laguna_tui.agent.tools.result import ResultStore
+from laguna_tui.agent.turn import AgentOptions
+from laguna_tui.events import (
+    AnswerCorrected,
+    Attached,
+    EditDone,
+    EditProposed,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+)
+from laguna_tui.repo.workspace import Workspace
+
+CODE = (
+    'def total(items):\n    return sum(items)\n\n\ndef price(item):\n    """What it costs."""\n    return item.price\n'
+)
+SEARCH = call("search", list="defined", pattern="total")
+LISTED = "Defined here:\n1. `total cart.py:1` `def total(items):`"
+DOCSTRING = call(
+    "edit", path="cart.py", old="def total(items):", new='def total(items):\n    """TODO: describe total."""'
+)
+
+
+class Changing(ScriptedEngine):
+    """One that takes any prompt: a corrected turn is not what was generated."""
+
+    def generate(self, request):
+        self.forget()
+        return super().generate(request)
+
+
+class Chat:
+    """An agent with the bundled model's tools; `asked` are the proposals that the user was asked about."""
+
+    def __init__(self, vocabulary, root, script, turns, n_ctx):
+        self.vocabulary = vocabulary
+        self.engine = Changing(vocabulary, script, n_ctx)
+        self.asked = []
+        store = ResultStore(root.parent / "cache")
+        toolbox = Toolbox(Workspace(root), store, edits=Edits(EditMode.ASK, self._approve, store))
+        options = AgentOptions(turns=turns)
+        self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: "[folder shop]\n\n")
+
+    def _approve(self, proposal, cancelled):
+        self.asked.append(proposal)
+        return always(proposal, cancelled)
+
+    def ask(self, message):
+        return list(self.agent.run(message))
+
+    @property
+    def prompt(self):
+        """What stands in the prompt behind the system's part."""
+        return self.vocabulary.detokenize(list(self.agent.conversation.tokens)).decode().partition("</system>\n")[2]
+
+
+@pytest.fixture
+def cart(tmp_path):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/cart.py").write_text(CODE)
+    return tmp_path / "shop/cart.py"
+
+
+@pytest.fixture
+def chat(tiny_model, cart):
+    return lambda *script, turns=None, n_ctx=8192: Chat(tiny_model.vocab, cart.parent, script, turns, n_ctx)
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def said(events):
+    return "".join(event.text for event in of(TextDelta, events))
+
+
+def test_an_answer_that_repeats_the_tool_is_the_models_own(chat):
+    events = chat(SEARCH, answer(LISTED)).ask("where is total defined?")
+    assert said(events) == LISTED
+    assert not of(AnswerCorrected, events)
+
+
+WRONG = [
+    answer(LISTED.replace("cart.py", "tart.py")),
+    answer("Defined nowhere."),
+    answer(f"{LISTED}\nand 3 more."),
+    answer("Defined here:"),
+    "\n</assistant>",
+    Say("\nDefined here:\n1. `total" + " cart cart" * 2000),
+    Say("\nDefined here:\n1. `x", FinishReason.CONTEXT_FULL),
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_answer_that_differs_gives_way_to_what_the_tool_said(chat, wrong):
+    talk = chat(SEARCH, wrong, answer("Hello!"))
+    events = talk.ask("where is total defined?")
+    assert said(events) == LISTED
+    assert len(of(AnswerCorrected, events)) == 1
+    assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
+    assert talk.prompt.endswith(f"</think>\n{LISTED}\n</assistant>\n")
+    assert said(talk.ask("hello")) == "Hello!"
+
+
+def test_nothing_wrong_was_shown_before_it_was_corrected(chat):
+    events = chat(SEARCH, answer(LISTED.replace("cart.py", "tart.py"))).ask("where is total defined?")
+    shown = [said(events[:number]) for number in range(len(events))]
+    assert all(LISTED.startswith(text) for text in shown)
+    (corrected,) = of(AnswerCorrected, events)
+    assert corrected.said.startswith("Defined here:\n1. `total t")
+
+
+def test_prose_is_shown_as_it_comes(chat):
+    talk = chat(answer("Hello! I am Laguna Nano."))
+    parts = of(TextDelta, talk.ask("hello"))
+    assert len(parts) > 3
+    assert said(parts) == "Hello! I am Laguna Nano."
+
+
+def test_a_name_that_was_copied_wrongly_is_looked_up_as_it_was_asked_for(chat):
+    talk = chat(call("search", list="defined", pattern="totable"), answer(LISTED))
+    events = talk.ask("where is total defined?")
+    assert of(ToolStarted, events)[0].arguments == {"list": "defined", "pattern": "total"}
+    assert said(events) == LISTED
+    assert "<arg_value>total</arg_value>" in talk.prompt
+    assert "totable" not in talk.prompt
+
+
+def test_a_call_that_was_never_closed_is_made_and_what_stands_behind_it_is_not_shown(chat):
+    broken = SEARCH.partition("total")[0] + "to\n<arg_value>defined</tool_call>\n__to\n/arg_key>\n" * 3
+    events = chat(broken, answer(LISTED)).ask("where is total defined?")
+    assert said(events) == LISTED
+
+
+def test_a_call_that_goes_round_in_a_loop_is_made(chat):
+    events = chat(Say(SEARCH.partition("total")[0] + "to to" * 2000), answer(LISTED)).ask("where is total defined?")
+    assert said(events) == LISTED
+
+
+OTHER_EDITS = [
+    ("add a docstring to total in cart.py", call("edit", path="cart.py", old="total", new="a", all="true")),
+    ("explain total in cart.py", call("edit", path="cart.py", old="total", new="explain", all="true")),
+    ("rename total to amount in cart.py", call("edit", path="cart.py", old="price", new="amount", all="true")),
+]
+
+
+@pytest.mark.parametrize(("question", "edit"), OTHER_EDITS)
+def test_an_edit_that_was_not_asked_for_is_neither_made_nor_asked_about(chat, cart, question, edit):
+    talk = chat(edit, answer("Hello!"))
+    events = talk.ask(question)
+    assert not of((EditProposed, EditDone), events)
+    assert not talk.asked
+    assert cart.read_text() == CODE
+    assert said(events) == REFUSED
+    assert [event.ok for event in of(ToolFinished, events)] == [False]
+    assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
+    assert said(talk.ask("hello")) == "Hello!"
+
+
+def test_a_rename_that_was_asked_for_is_made(chat, cart):
+    changed = "Changed `cart.py` in 1 place."
+    talk = chat(call("edit", path="cart.py", old="total", new="amount", all="true"), answer(changed))
+    assert said(talk.ask("rename total to amount in cart.py")) == changed
+    assert cart.read_text() == CODE.replace("total", "amount")
+
+
+def test_a_docstring_that_was_asked_for_is_made(chat, cart):
+    talk = chat(SEARCH, DOCSTRING, answer("Changed `cart.py` in 1 place."))
+    assert said(talk.ask("add a docstring to total")) == "Changed `cart.py` in 1 place."
+    assert '    """TODO: describe total."""\n    return sum' in cart.read_text()
+
+
+def test_a_docstring_is_not_put_above_another(chat, cart):
+    edit = call("edit", path="cart.py", old="def price(item):", new='def price(item):\n    """TODO: describe price."""')
+    talk = chat(call("search", list="defined", pattern="price"), edit)
+    events = talk.ask("add a docstring to price")
+    assert said(events) == HAS_DOCSTRING.format(name="price")
+    assert not of(EditProposed, events)
+    assert not talk.asked
+    assert cart.read_text() == CODE
+
+
+def asking(talk, count):
+    """Ask so many questions; the events of each."""
+    return [talk.ask(f"question {number}") for number in range(count)]
+
+
+def test_only_the_newest_turns_are_read(chat):
+    talk = chat(*(answer(f"Answer {number}.") for number in range(5)), turns=2)
+    asking(talk, 5)
+    prompt = talk.vocabulary.detokenize(list(talk.engine.requests[-1].tokens)).decode().partition("</system>\n")[2]
+    assert prompt == (
+        "<user>\n[folder shop]\n\nquestion 3\n</user>\n<assistant>\n</think>\nAnswer 3.\n</assistant>\n"
+        "<user>\nquestion 4\n</user>\n<assistant>\n</think>"
+    )
+
+
+def test_a_model_that_reads_one_turn_begins_each_like_the_first(chat):
+    talk = chat(*(answer("Hello!") for _ in range(3)), turns=1)
+    asking(talk, 3)
+    sizes = {len(request.tokens) for request in talk.engine.requests}
+    assert len(sizes) == 1
+
+
+def test_a_model_without_a_limit_reads_them_all(chat):
+    talk = chat(*(answer("Hello!") for _ in range(5)))
+    asking(talk, 5)
+    assert [f"question {number}" in talk.prompt for number in range(5)] == [True] * 5
+
+
+def test_that_turns_are_left_out_is_told_once_a_chat(chat):
+    talk = chat(*(answer("Hello!") for _ in range(8)), turns=2)
+    told = [of(Attached, events) for events in asking(talk, 5)]
+    assert told == [[], [], [Attached((), (forgets(2),))], [], []]
+    talk.agent.new_chat()
+    assert [len(of(Attached, events)) for events in asking(talk, 3)] == [0, 0, 1]
+
+
+def test_a_chat_of_any_length_never_fills_the_context(chat):
+    talk = chat(*(answer(" ".join(map(str, range(40)))) for _ in range(30)), turns=2, n_ctx=2048)
+    assert {events[-1].end for events in asking(talk, 30)} == {TurnEnd.ANSWERED}
+
+
+def test_a_turn_that_leaves_no_room_for_the_next_is_left_out_at_once(chat):
+    talk = chat(answer("Hello!"), answer("Here."), turns=2, n_ctx=2048)
+    room = 2048 - len(talk.agent.conversation.tokens)
+    long = "word " * (room * 2 // 3 // len(talk.vocabulary.tokenize("word word", special=False)) * 2)
+    assert [talk.ask(long)[-1].end, talk.ask(long)[-1].end] == [TurnEnd.ANSWERED] * 2
+    assert talk.prompt.startswith("<user>\n[folder shop]\n\nword")
+    assert talk.prompt.count("<user>") == 1
+
+
+def test_another_model_is_told_what_was_forgotten(chat):
+    talk = chat(*(answer(f"Answer {number}.") for number in range(4)), turns=2)
+    asking(talk, 4)
+    told = talk.agent.said()
+    assert [each.text for each in told if each.answer is None] == [f"question {number}" for number in range(4)]
+    assert [each.opening for each in told if each.opening] == ["[folder shop]\n\n"]
+
+
+def test_the_cost_of_a_message_is_that_of_the_turns_that_are_read(chat):
+    talk = chat(*(answer("Hello!") for _ in range(4)), turns=2)
+    asking(talk, 3)
+    cost = talk.agent.cost("question 3")
+    talk.ask("question 3")
+    assert cost.new + cost.cached == len(talk.engine.requests[-1].tokens)
