@@ -115,24 +115,33 @@ def _counter(model: str, stack: ExitStack) -> Callable[[str], int]:
 
 def _files(paths: list[Path]) -> Iterator[tuple[str, str]]:
     """Path and text of every text file named, each once; folders give what git does not ignore."""
-    from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, walk
-
     seen: set[str] = set()
     for path in paths:
         place = path.expanduser()
-        if place.is_dir():
-            inside = (place / entry.path for entry in walk(place).entries if entry.size <= SEARCH_LIMIT_BYTES)
-            found = [(file, _read(file, named=False)) for file in inside]
-        else:
-            found = [(place, _read(place, named=True))]
-        for file, text in found:
-            if text is not None and file.as_posix() not in seen:
+        for file, text in _inside(place) if place.is_dir() else [(place, _read(place))]:
+            if file.as_posix() not in seen:
                 seen.add(file.as_posix())
                 yield file.as_posix(), text
 
 
-def _read(file: Path, *, named: bool) -> str | None:
-    """A file's text; None for one of a folder that is no text or cannot be read."""
+def _inside(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The text files of a folder, without those that cannot be read."""
+    from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
+    from laguna_tui.repo.text_files import decode, is_binary
+    from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+    workspace = Workspace(folder)
+    for entry in workspace.files().entries:
+        try:
+            data = workspace.read(entry.path, SEARCH_LIMIT_BYTES)
+        except WorkspaceError:
+            continue
+        if not is_binary(data):
+            yield folder / entry.path, decode(data).text
+
+
+def _read(file: Path) -> str:
+    """The text of a file that the user named, which may be a pipe."""
     from laguna_tui.repo.text_files import decode, is_binary
     from laguna_tui.repo.workspace import READ_LIMIT_BYTES
 
@@ -140,16 +149,12 @@ def _read(file: Path, *, named: bool) -> str | None:
         with file.open("rb") as stream:
             data = stream.read(READ_LIMIT_BYTES + 1)
     except OSError as error:
-        if not named:
-            return None
         raise UserError(f"{sanitize_line(str(file))}: {error.strerror or error}; give a file or a folder") from error
-    large = len(data) > READ_LIMIT_BYTES
-    if not large and not is_binary(data):
-        return decode(data).text
-    if not named:
-        return None
-    why = f"more than {READ_LIMIT_BYTES:,} bytes; give a part of it" if large else "a binary file; give text"
-    raise UserError(f"{sanitize_line(str(file))}: {why}")
+    if len(data) > READ_LIMIT_BYTES:
+        raise UserError(f"{sanitize_line(str(file))}: more than {READ_LIMIT_BYTES:,} bytes; give a part of it")
+    if is_binary(data):
+        raise UserError(f"{sanitize_line(str(file))}: a binary file; give text")
+    return decode(data).text
 
 
 def _report(result: "Compression") -> Iterator[str]:

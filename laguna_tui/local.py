@@ -43,7 +43,10 @@ NOTES = "plans.json"
 VERDICTS = "native.json"
 TOO_LATE = "Strict speculation must be chosen before anything is computed. Start again with --speculation strict."
 
-TRUSTED = "{folder} is trusted: from the next chat on its AGENTS.md counts. To undo that: laguna-tui trust --revoke"
+TRUSTED = (
+    "{folder} is trusted with what its AGENTS.md says now: it counts from the next chat on."
+    " To undo that: laguna-tui trust --revoke"
+)
 
 
 @dataclass(slots=True)
@@ -100,7 +103,7 @@ class LocalSession:
         engine, how = self._open_engine(self.mode, progress)
         workspace = Workspace(self.folder)
         around = Surroundings(workspace, self.settings, self.state, self.wait_s)
-        edits = Edits(self.edits, self._approver)
+        edits = Edits(self.edits, self._approver, state=self.state)
         toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools, edits=edits)
         attacher = around.attacher(engine, self.entry.tools)
         family = family_of(self.entry, engine.info)
@@ -252,14 +255,16 @@ class LocalSession:
         self._open_parts().agent.change(places)
 
     def trust(self) -> str:
-        """Let the folder's AGENTS.md instruct the model; a sentence about what is trusted now. Any thread.
+        """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it. Any thread.
 
         Raises:
             UserError: the folder cannot be trusted, or nothing is kept on this machine.
         """
+        from laguna_tui.context.instructions import agree
         from laguna_tui.context.trust import Trust
 
-        return TRUSTED.format(folder=Trust(self.state).grant(self.folder))
+        agreed = agree(self.folder, Trust(self.state))
+        return "\n".join([TRUSTED.format(folder=agreed.folder), *agreed.lines])
 
     @property
     def edits(self) -> EditMode:

@@ -71,7 +71,7 @@ def _index(arguments: argparse.Namespace) -> int:
         assert update is not None, "who waits for the lock gets an update"
         counts = _counts(index)
         if arguments.json:
-            names = ("files", "read", "dropped", "refused", "complete", "full", "left_out", "seconds")
+            names = ("files", "read", "dropped", "refused", "complete", "full", "disk_full", "left_out", "seconds")
             _print_json({**{name: getattr(update, name) for name in names}, **counts, "notes": index.notes})
             return 0
         words = f"{update.files:,} files, {counts['symbols']:,} definitions, {counts['units']:,} units"
@@ -165,6 +165,7 @@ def _opened(
     import sqlite3
 
     from laguna_tui.repo.index import Index
+    from laguna_tui.repo.store import explained, index_path
 
     try:
         with Index.open(_folder(arguments)) as index:
@@ -176,9 +177,7 @@ def _opened(
                 sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
             yield index, update
     except sqlite3.Error as error:
-        raise UserError(
-            f"the index cannot be used ({sanitize_line(str(error))}); run: laguna-tui index --rebuild"
-        ) from error
+        raise UserError(sanitize_line(explained(error, index_path(_folder(arguments))))) from error
 
 
 def _counts(index: "Index") -> dict[str, int]:

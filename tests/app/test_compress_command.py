@@ -1,12 +1,14 @@
 """`compress` as a user meets it: the text on stdout, the account on stderr, JSON, and what is refused."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 import scorers
 
 from laguna_tui.cli import main
+from tests.app.repo.conftest import git, write
 
 CODE = "".join(f"def make_{n}(value):\n    return other_{n}(value) * {n}\n\n\n" for n in range(40))
 
@@ -55,6 +57,19 @@ def test_folders_give_their_text_files(code, capsys):
     _, out, _ = run(capsys, "sub", "a.py", "a.py", "--query", "last", "--keep", "1")
     assert [line for line in out.split("\n") if line.startswith("==>")] == ["==> sub/b.py <==", "==> a.py <=="]
     assert out.endswith(CODE)
+
+
+def test_a_folder_that_is_named_by_a_link_is_read_and_what_links_in_it_lead_to_is_not(code, capsys):
+    (code / "named").symlink_to("sub")
+    git(code / "sub", "init")
+    write(code / "sub", {"lib/keys.py": "def inside(): pass\n"})
+    git(code / "sub", "add", "-A")
+    shutil.rmtree(code / "sub/lib")
+    write(code / "elsewhere", {"keys.py": "def outside(): pass\n"})
+    (code / "sub/lib").symlink_to(code / "elsewhere")
+    _, out, _ = run(capsys, "named", "--query", "last", "--keep", "1")
+    assert "def last()" in out
+    assert "outside" not in out
 
 
 def test_nothing_that_a_terminal_would_obey_is_printed(code, capsys):

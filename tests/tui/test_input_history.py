@@ -1,8 +1,12 @@
 """The input history survives the app, stays private and never gets in the way."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from laguna_tui.tui.history import FILE, MAX_ENTRIES, History
+from tests.app.odd_files import odd
 
 
 def test_inputs_come_back_in_the_next_run(tmp_path: Path) -> None:
@@ -49,3 +53,13 @@ def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
     history = History(tmp_path / "file")
     history.add("a")
     assert history.entries == ["a"]
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_what_is_no_history_is_passed_over_and_begun_anew(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / FILE)
+    history = History(tmp_path)
+    assert history.entries == []
+    history.add("a")
+    assert History(tmp_path).entries == ["a"]

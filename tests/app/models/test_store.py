@@ -11,6 +11,7 @@ from laguna_tui.models.claim import Claim
 from laguna_tui.models.digest import SHA256, Fingerprint
 from laguna_tui.models.record import Listing, Record, Remote, load_listing, load_record
 from laguna_tui.models.store import State, Store
+from tests.app.odd_files import odd
 
 DATA = b"GGUF and so on"
 ETAG = Fingerprint(SHA256, hashlib.sha256(DATA).hexdigest())
@@ -169,3 +170,11 @@ def test_what_is_being_downloaded_is_not_removed(store, entry):
         with pytest.raises(UserError, match=r"is being downloaded by another laguna-tui \(process \d+\)"):
             store.remove(entry)
     assert store.path(entry) is not None
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_a_record_that_is_no_small_file_is_as_good_as_none(tmp_path, make):
+    make(tmp_path / "record.json")
+    assert load_record(tmp_path / "record.json") is None
+    assert load_listing(tmp_path / "record.json") is None
