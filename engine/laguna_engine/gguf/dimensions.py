@@ -13,6 +13,9 @@ MAX_LAYERS, MAX_EXPERTS = 512, 1024
 MAX_SIZE = 1 << 24
 """No width, length or count in a header is larger; products of two stay far inside int64."""
 
+_LONGEST = 2**31 - 1
+"""Tokens: positions are 32-bit signed in llama.cpp."""
+
 MAX_GATING = 4
 """The last of `llama_expert_gating_func_type`; 0 leaves the choice to the architecture."""
 
@@ -27,7 +30,7 @@ class Dimensions:
         self._metadata = metadata
         self.n_layer = self.size("block_count", 1, MAX_LAYERS)
         self.n_embd = self.size("embedding_length", 1)
-        self.n_ctx = self.size("context_length", 1, 2**31 - 1)
+        self.n_ctx = self.size("context_length", 1, _LONGEST)
         self.heads = self.per_layer("attention.head_count", 1)
         self.kv_heads = self.per_layer("attention.head_count_kv", 1, self.heads)
         self.head_size = self.optional("attention.key_length", self.n_embd // self.heads[0], 1)
@@ -110,6 +113,7 @@ class Dimensions:
             raise Damaged(f"its rope scaling is {scaling!r}, expected one of {', '.join(ROPE_SCALINGS)}")
         for key in ("rope.freq_base", "rope.freq_base_swa", "rope.scaling.factor", "attention.layer_norm_rms_epsilon"):
             self.number(key)
+        self.optional("rope.scaling.original_context_length", 0, 0, _LONGEST)
         for key in ("rope.dimension_count", "rope.dimension_count_swa"):
             # With nothing to rotate ggml's rope never ends.
             rotated = self.optional(key, self.head_size, 2)

@@ -100,7 +100,7 @@ class Model:
         params.n_gpu_layers = gpu_layers
         params.load_mode = _LOAD_MAPPED if use_mmap else _LOAD_INTO_MEMORY
         params.check_tensors = check_tensors
-        params.use_extra_bufts = extra_bufts and may_repack(header)
+        params.use_extra_bufts = extra_bufts and not vocab_only and may_repack(header)
         placement = _Placement(kept, split)
         params.tensor_buft_overrides, params.tensor_split = placement.overrides, placement.split
         params.progress_callback = watcher.callback

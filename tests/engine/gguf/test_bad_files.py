@@ -161,6 +161,10 @@ WRONG: dict[str, tuple[Change, str]] = {
     "a rope scaling nobody knows": (lambda f: f.set("laguna.rope.scaling.type", "magic"), "rope scaling is 'magic'"),
     "rope wider than a head": (lambda f: f.set("laguna.rope.dimension_count", 64), "is 64 for heads of 32"),
     "an odd rope": (lambda f: f.set("laguna.rope.dimension_count_swa", 15), "is 15 for heads of 32"),
+    "a length before stretching below nothing": (
+        lambda f: f.set("laguna.rope.scaling.original_context_length", -32, tiny.I32),
+        "original_context_length is -32",
+    ),
     "an infinite rope base": (lambda f: f.set("laguna.rope.freq_base", float("inf")), "freq_base is inf"),
     "keys and values of two sizes": (lambda f: f.set("laguna.attention.value_length", 16), "values of 16"),
     "a negative window": (lambda f: f.set("laguna.attention.sliding_window", -1, tiny.I32), "sliding_window is -1"),
