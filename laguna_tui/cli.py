@@ -158,32 +158,26 @@ def _tui(arguments: argparse.Namespace) -> int:
 
 def _tui_here(arguments: argparse.Namespace) -> int:
     from laguna_tui.compose import run_tui
+    from laguna_tui.folder import chosen_folder
     from laguna_tui.settings import load_settings
 
-    return run_tui(load_settings().merged(_chosen(arguments)), _folder(arguments))
+    folder = chosen_folder(arguments.folder)
+    return run_tui(load_settings().merged(_chosen(arguments)), folder, named=arguments.folder is not None)
 
 
 def _ask(arguments: argparse.Namespace) -> int:
     from laguna_tui.compose import run_ask
+    from laguna_tui.folder import project_folder
     from laguna_tui.headless import Format
     from laguna_tui.settings import load_settings
 
     settings = load_settings().merged(_chosen(arguments))
     form = Format(arguments.form or "text")
-    return run_ask(settings, _folder(arguments), _question(arguments), form, stats=arguments.stats)
+    return run_ask(settings, project_folder(arguments.folder), _question(arguments), form, stats=arguments.stats)
 
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, object]:
     return {name: getattr(arguments, name) for name in _SETTINGS}
-
-
-def _folder(arguments: argparse.Namespace) -> Path:
-    from laguna_tui.errors import UserError
-
-    folder = (arguments.folder or Path.cwd()).expanduser().resolve()
-    if not folder.is_dir():
-        raise UserError(f"--folder {arguments.folder}: not a folder; give the top folder of the code to ask about")
-    return Path(folder)
 
 
 def _question(arguments: argparse.Namespace) -> str:

@@ -164,10 +164,11 @@ def _opened(
     """The folder's index, up to date unless another process is at it; its notes go to stderr."""
     import sqlite3
 
+    from laguna_tui.folder import project_folder
     from laguna_tui.repo.index import Index
 
     try:
-        with Index.open(_folder(arguments)) as index:
+        with Index.open(project_folder(getattr(arguments, "folder", None))) as index:
             if rebuild:
                 index.rebuild()
             with Line("reading the folder's code") as line:
@@ -187,14 +188,6 @@ def _counts(index: "Index") -> dict[str, int]:
         for name in ("symbols", "units")
     }
     return {**counts, "bytes": index.path.stat().st_size if index.path else 0}
-
-
-def _folder(arguments: argparse.Namespace) -> Path:
-    chosen: Path | None = getattr(arguments, "folder", None)
-    folder = (chosen or Path.cwd()).expanduser().resolve()
-    if not folder.is_dir():
-        raise UserError(f"--folder {sanitize_line(str(chosen))}: not a folder; give the top folder of the code")
-    return folder
 
 
 def _inside(root: Path, path: str) -> str:

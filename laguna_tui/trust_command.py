@@ -53,7 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _done(trust: "Trust", arguments: argparse.Namespace) -> Iterator[str]:
-    folder = (arguments.folder or Path.cwd()).expanduser()
+    from laguna_tui.folder import chosen_folder
+
+    folder = (arguments.folder or (Path() if arguments.list else chosen_folder(None))).expanduser()
     if arguments.list:
         if arguments.folder is not None:
             raise UserError("--list takes no folder; it lists all that are trusted")

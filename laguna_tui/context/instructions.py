@@ -42,15 +42,20 @@ def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: 
         count: the tokens of a text.
         room: tokens that everything attached may take.
     """
-    root = project_root(folder)
-    real = Path(os.path.realpath(folder))
-    places = [place for place in (real, *real.parents) if place.is_relative_to(root)]
-    here = [place for place in places if os.path.lexists(place / NAME)]
+    root, real = project_root(folder), Path(os.path.realpath(folder))
+    here = found(folder)
     if not here:
         return Gathered()
     if not trust.covers(folder):
         return Gathered((), (*trust.notes, UNTRUSTED))
     return _read(root, real, here, Counter(count), int(room * _SHARE))
+
+
+def found(folder: Path) -> list[Path]:
+    """The folders that have such a file, from the given one up to the top of its project."""
+    root, real = project_root(folder), Path(os.path.realpath(folder))
+    places = [place for place in (real, *real.parents) if place.is_relative_to(root)]
+    return [place for place in places if os.path.lexists(place / NAME)]
 
 
 def _read(root: Path, folder: Path, places: list[Path], count: Counter, room: int) -> Gathered:

@@ -1,5 +1,6 @@
 """A message becomes events, whatever the model says, and the conversation is whole afterwards."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -305,7 +306,7 @@ def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
     talk = chat(answer("Here."), n_ctx=4096)
     before = talk.text
     events = talk.ask("word " * 4000)
-    assert events[-1].end is TurnEnd.CONTEXT_FULL
+    assert events[-1].end is TurnEnd.MESSAGE_TOO_LONG
     assert not talk.engine.requests
     assert talk.text == before
     assert talk.ask("Where?")[-1].end is TurnEnd.ANSWERED
@@ -406,3 +407,14 @@ def test_every_part_of_the_answer_says_who_proposed_it(chat):
     parts = of(TextDelta, talk.ask("Where?"))
     assert {part.source for part in parts} == {Source.TARGET, Source.DFLASH, Source.SUFFIX}
     assert said(parts) == "It is there."
+
+
+def test_a_message_that_is_too_long_alone_is_told_apart_from_a_full_context(chat):
+    talk = chat(*[answer("Here.")] * 9, n_ctx=4096)
+    end = talk.ask("word " * 6000)[-1]
+    assert end.end is TurnEnd.MESSAGE_TOO_LONG
+    found = re.fullmatch(r"([\d,]+) of 4,096 tokens: this message alone is too long\.", end.sentence)
+    assert found is not None
+    assert int(found[1].replace(",", "")) > 6000
+    ends = [talk.ask("word " * 500)[-1].end for _ in range(8)]
+    assert (ends[0], ends[-1]) == (TurnEnd.ANSWERED, TurnEnd.CONTEXT_FULL)
