@@ -60,9 +60,8 @@ def test_what_holds_the_home_folder_is_no_project_either(home):
 
 @pytest.mark.parametrize("command", [*COMMANDS, ("trust",)], ids=lambda command: command[0])
 def test_a_current_folder_that_was_deleted_is_said_as_such(tmp_path, command):
-    leave = (
-        f"import os\nos.mkdir({str(tmp_path / 'gone')!r}); os.chdir({str(tmp_path / 'gone')!r}); os.rmdir(os.getcwd())"
-    )
+    gone = str(tmp_path / "gone")
+    leave = f"import os\nos.mkdir({gone!r}); os.chdir({gone!r}); os.rmdir({gone!r})"
     run = cli(*command, before=leave)
     assert run.returncode == 2
     words = "the current folder was deleted; go to another one, or name the code's with --folder DIR"
