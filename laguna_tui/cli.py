@@ -1,6 +1,7 @@
 """The command line: arguments only. Everything heavy is imported after they were understood."""
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -24,9 +25,21 @@ exit codes of `ask`:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command given; returns the exit code."""
+    _forget_folder()
     arguments = _parser().parse_args(argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     return _guarded(run, arguments)
+
+
+def _forget_folder() -> None:
+    """Take the working folder off the module path, where an empty part of PYTHONPATH puts it, unless the app is there.
+
+    What is imported from now on is Python's and the app's own, whatever the user's modules are called.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        folder = str(Path.cwd())
+        if folder != str(Path(__file__).resolve().parents[1]):
+            sys.path[:] = [entry for entry in sys.path if entry not in ("", ".", folder)]
 
 
 def _guarded(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import queue
+import shutil
 import signal
 import site
 import subprocess
@@ -37,6 +38,7 @@ _OUTPUT_BYTES = 1 << 20
 """Read of what a program printed; none that is asked here has more to say."""
 
 _LENGTH_BYTES = 8
+_READ_BYTES = 1 << 20
 
 _START = """\
 import json, sys
@@ -77,16 +79,16 @@ MISSING = Output(None)
 
 
 def python_command(
-    module: str, *arguments: str, python: str | Path = sys.executable, first: Sequence[str | Path] = ()
+    module: str, *arguments: str, python: str | Path | None = None, first: Sequence[str | Path] = ()
 ) -> tuple[str, ...]:
     """The command that runs a module of ours (`python -m module arguments…`) in isolation.
 
     Args:
-        python: the interpreter; another environment's finds our packages all the same.
+        python: the interpreter, this process's by default; another one finds our packages all the same.
         first: folders whose packages are taken before the environment's own (a build that is only tried).
     """
     folders = json.dumps([[str(folder) for folder in first], _own_folders()])
-    return (str(python), "-I", "-c", _START, folders, module, *arguments)
+    return (str(python or sys.executable), "-I", "-c", _START, folders, module, *arguments)
 
 
 def outside_python(python: str | Path) -> tuple[str, ...]:
@@ -98,6 +100,15 @@ def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
     """`base` (default: this process's environment) without what says where Python's modules come from."""
     given = os.environ if base is None else base
     return {name: value for name, value in given.items() if not name.startswith("PYTHON")}
+
+
+def find_program(name: str, *folders: str, path: str | None = None) -> str | None:
+    """Where a program is: on the PATH (this process's by default), then in `folders`.
+
+    Parts of the PATH that are not absolute are passed over: they mean the user's folder.
+    """
+    parts = (os.environ.get("PATH", "") if path is None else path).split(os.pathsep)
+    return shutil.which(name, path=os.pathsep.join([*(part for part in parts if Path(part).is_absolute()), *folders]))
 
 
 def run(
@@ -156,6 +167,7 @@ class Worker:
             stdout=subprocess.PIPE,
             # What it complains about would land on the user's screen.
             stderr=subprocess.DEVNULL,
+            bufsize=0,
             env=environment(),
             cwd=FOLDER,
             # Ctrl-C is for the parent, which then ends its workers.
@@ -164,36 +176,34 @@ class Worker:
 
     def fileno(self) -> int:
         """The descriptor that becomes readable when an answer comes, or when the worker has died."""
-        assert self.process.stdout is not None
-        return self.process.stdout.fileno()
+        return _descriptor(self.process.stdout)
 
     def send(self, request: bytes) -> None:
-        """Hand over a request. A worker that has died is noticed when its answer is read."""
-        assert self.process.stdin is not None
+        """Hand over a request of at least one byte. A worker that has died is noticed when its answer is read."""
         with contextlib.suppress(BrokenPipeError):
-            _write_frame(self.process.stdin, request)
+            _write_frame(_descriptor(self.process.stdin), request)
 
     def receive(self) -> bytes | None:
         """Wait for the next answer; None when the worker has died."""
-        assert self.process.stdout is not None
-        return _read_frame(self.process.stdout)
+        return _read_frame(self.fileno())
 
     def close(self) -> None:
         """End it now, whatever it does."""
         _kill(self.process)
         for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            with contextlib.suppress(OSError):
+            if pipe is not None:
                 pipe.close()
 
 
 def serve(answer: Callable[[bytes], bytes]) -> None:
-    """In a worker: answer every request until the input ends, then end the process, even in the middle of one."""
-    # Nothing that is imported later may write between the frames.
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as out:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        for request in _requests():
-            _write_frame(out, answer(request))
+    """In a worker: answer every request until the input ends, then end the process, even in the middle of one.
+
+    Nothing that is imported or called can write between the frames: what is printed goes where errors go.
+    """
+    out = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    for request in _requests():
+        _write_frame(out, answer(request))
 
 
 def _requests() -> Iterator[bytes]:
@@ -201,9 +211,8 @@ def _requests() -> Iterator[bytes]:
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:
-        with os.fdopen(os.dup(sys.stdin.fileno()), "rb") as source:
-            while (request := _read_frame(source)) is not None:
-                waiting.put(request)
+        while (request := _read_frame(sys.stdin.fileno())) is not None:
+            waiting.put(request)
         os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
@@ -211,16 +220,31 @@ def _requests() -> Iterator[bytes]:
         yield waiting.get()
 
 
-def _write_frame(pipe: IO[bytes], payload: bytes) -> None:
-    pipe.write(len(payload).to_bytes(_LENGTH_BYTES, "big") + payload)
-    pipe.flush()
+def _descriptor(pipe: IO[bytes] | None) -> int:
+    assert pipe is not None
+    return pipe.fileno()
 
 
-def _read_frame(pipe: IO[bytes]) -> bytes | None:
+def _write_frame(descriptor: int, payload: bytes) -> None:
+    left = memoryview(len(payload).to_bytes(_LENGTH_BYTES, "big") + payload)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _read_frame(descriptor: int) -> bytes | None:
     """The next frame, or None when the other side is gone."""
-    length = int.from_bytes(pipe.read(_LENGTH_BYTES), "big")
-    payload = pipe.read(length)
+    length = int.from_bytes(_read_exactly(descriptor, _LENGTH_BYTES), "big")
+    payload = _read_exactly(descriptor, length)
     return payload if length and len(payload) == length else None
+
+
+def _read_exactly(descriptor: int, count: int) -> bytes:
+    """So many bytes; fewer when the other side is gone. Not buffered: what is left must wake a selector."""
+    parts = []
+    while count and (part := os.read(descriptor, min(count, _READ_BYTES))):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 def _own_folders() -> list[str]:

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import psutil
 
-from laguna_engine.child import LIMIT_S, MISSING, Output, run
+from laguna_engine.child import LIMIT_S, MISSING, Output, find_program, run
 
 _T = TypeVar("_T")
 
@@ -76,9 +76,8 @@ class Machine:
         return None if found is None or found.origin is None else str(Path(found.origin).parent)
 
     def program(self, name: str) -> str | None:
-        """Where a program is. Folders of PATH that are not absolute are passed over: they mean the repository's."""
-        folders = [part for part in self.environment.get("PATH", "").split(os.pathsep) if Path(part).is_absolute()]
-        return shutil.which(name, path=os.pathsep.join([*folders, *_SYSTEM_FOLDERS]))
+        """Where a program is."""
+        return find_program(name, *_SYSTEM_FOLDERS, path=self.environment.get("PATH", ""))
 
     def run(self, command: Sequence[str], limit_s: float = LIMIT_S) -> Output:
         """What a program answers. Its first word is a name to be looked up, or an absolute path."""

@@ -6,12 +6,13 @@ every function returns None when git is missing, slow or unwilling.
 """
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from laguna_engine.child import find_program
 
 # A status that takes longer than this is not worth waiting for before the first answer.
 GIT_TIMEOUT_S = 5.0
@@ -100,7 +101,7 @@ def _git(
     should_stop: Callable[[], bool] = lambda: False,
 ) -> bytes | None:
     """What git prints, or None when it is missing, fails, takes too long or was stopped."""
-    program = shutil.which("git")
+    program = find_program("git")
     if program is None:
         return None
     try:

@@ -2,25 +2,26 @@
 
 Results come in any order. A file that ends its worker process (a fault in a grammar) costs only itself: it comes back
 as None in `Outcome.parsed`, and `refused` is set. When no worker can be started at all, no file is to blame.
+
+A request is a pickled root and list of tasks, an answer the pickled list of results. Workers read hostile files, so
+of an answer only the classes that a result is made of are unpickled.
 """
 
 import faulthandler
-import multiprocessing
+import io
 import os
-import signal
-import sys
-import threading
+import pickle
+import selectors
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from multiprocessing import resource_tracker
-from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from laguna_engine.child import Worker, serve
 from laguna_tui.errors import UserError
+from laguna_tui.repo.languages import Kind
 from laguna_tui.repo.parsing import Parsed, Task, parse_file
+from laguna_tui.repo.structure import Symbol, Syntax, Unit
 
 # Below so many files, one process is faster than two that have to start first.
 ALONE_FILES = 64
@@ -29,16 +30,17 @@ HERE_BYTES = 64 * 1024
 # A file takes less than a second; whichever takes so long is given up, and its worker with it.
 _STUCK_S = 20.0
 _BATCH_FILES = 24
-# Enough to keep every worker busy; more would hold the results of a large folder in memory.
-_BATCHES_PER_WORKER = 3
+# Given to a worker before it has answered: the next batch is there when one is done.
+_BATCHES_AHEAD = 2
 # The disk and the one writer do not keep up with more.
 _MAX_WORKERS = 8
 # Between two looks at whether the user stopped.
 _POLL_S = 0.1
 _NICE = 5
+# This module, run as a program.
+_WORKER = "laguna_tui.repo.pool"
 NO_WORKERS = "no process can be started to read the files with; free some memory, or allow more processes (ulimit -u)"
-# In a worker: set once nobody wants its results any more.
-_ended: Event | None = None
+_ANSWER_CLASSES = {(each.__module__, each.__name__): each for each in (Kind, Parsed, Symbol, Syntax, Unit)}
 
 
 class Outcome(NamedTuple):
@@ -73,24 +75,14 @@ def parse_all(
         yield from _here(root, [task for task in tasks if task.size <= HERE_BYTES], should_stop)
         tasks = [task for task in tasks if task.size > HERE_BYTES]
         count = 1
-    if not tasks:
-        return
     batches = [list(tasks[at : at + _BATCH_FILES]) for at in range(0, len(tasks), _BATCH_FILES)]
-    broken: list[list[Task]] = []
-    yield from _in_processes(root, batches, count, should_stop, broken)
-    unstarted: list[list[Task]] = []
-    if broken:
-        yield from _in_processes(root, [[]], 1, should_stop, unstarted)
-    if unstarted:
-        raise UserError(NO_WORKERS)
-    # One file at a time in one worker: whichever breaks it now is the one at fault.
-    for task in (task for batch in broken for task in batch):
-        if should_stop():
-            return
-        failed: list[list[Task]] = []
-        yield from _in_processes(root, [[task]], 1, should_stop, failed)
-        if failed:
-            yield Outcome(task, None, refused=True)
+    broken: list[Task] = []
+    yield from _in_processes(root, batches, count, _BATCHES_AHEAD, should_stop, broken)
+    # One file at a time: whichever ends its worker now is the one at fault.
+    refused: list[Task] = []
+    yield from _in_processes(root, [[task] for task in broken], count, 1, should_stop, refused)
+    for task in refused:
+        yield Outcome(task, None, refused=True)
 
 
 def _here(root: Path, tasks: Sequence[Task], should_stop: Callable[[], bool]) -> Iterator[Outcome]:
@@ -104,86 +96,125 @@ def _in_processes(
     root: Path,
     batches: Sequence[list[Task]],
     workers: int,
+    ahead: int,
     should_stop: Callable[[], bool],
-    broken: list[list[Task]],
+    broken: list[Task],
 ) -> Iterator[Outcome]:
-    """The batches' outcomes; those that were lost with their worker are added to `broken`."""
-    # Forked workers would inherit the engine's threads and locks in whatever state they are.
-    _start_tracker()
-    context = multiprocessing.get_context("spawn")
-    ended = context.Event()
-    pool = ProcessPoolExecutor(workers, context, _in_worker, (ended,))
-    waiting = iter(batches)
-    running: dict[Future[list[Parsed | None]], list[Task]] = {}
+    """The batches' outcomes; tasks that were lost with their worker are added to `broken`."""
+    crew = _Crew(root, batches, workers, ahead)
     try:
-        while not should_stop():
-            while len(running) < workers * _BATCHES_PER_WORKER and (batch := next(waiting, None)) is not None:
-                if not _submitted(pool, root, batch, running):
-                    broken.append(batch)
-            if not running:
-                return
-            for future in wait(running, timeout=_POLL_S, return_when=FIRST_COMPLETED).done:
-                batch = running.pop(future)
-                try:
-                    yield from map(Outcome, batch, future.result())
-                except BrokenProcessPool:
-                    broken.append(batch)
+        while crew.busy() and not should_stop():
+            for batch, results in crew.answers():
+                if results is None:
+                    broken += batch
+                else:
+                    yield from map(Outcome, batch, results)
     finally:
-        ended.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+        crew.close()
 
 
-def _start_tracker() -> None:
-    """Start what Python keeps beside its worker processes, also where stderr stands for no file.
+class _Crew:
+    """Workers and the batches that each was given. A worker that dies is replaced, unless it never worked."""
 
-    A screen puts its own stderr in place, whose number is -1; the tracker is to inherit it, and cannot be started.
-    """
-    seen = sys.stderr
-    # One without a number at all is no trouble.
-    with suppress(AttributeError, OSError, ValueError):
-        if seen.fileno() < 0:
-            sys.stderr = sys.__stderr__
-            try:
-                resource_tracker.ensure_running()
-            finally:
-                sys.stderr = seen
+    def __init__(self, root: Path, batches: Sequence[list[Task]], workers: int, ahead: int) -> None:
+        self._root = str(root)
+        self._waiting = deque(batches)
+        self._size = workers
+        self._ahead = ahead
+        self._given: dict[Worker, deque[list[Task]]] = {}
+        # An empty batch comes first: the answer to it shows that the worker works.
+        self._ready: set[Worker] = set()
+        self._startable = True
+        self._selector = selectors.DefaultSelector()
+
+    def busy(self) -> bool:
+        """Hand out batches; whether there is an answer to wait for. UserError when no worker can be started."""
+        while self._startable and self._waiting and len(self._given) < min(self._size, len(self._waiting)):
+            self._start()
+        for worker in self._ready:
+            while self._waiting and len(self._given[worker]) < self._ahead:
+                self._give(worker, self._waiting.popleft())
+        if self._waiting and not self._given:
+            raise UserError(NO_WORKERS)
+        return bool(self._waiting) or any(self._given.values())
+
+    def answers(self) -> Iterator[tuple[list[Task], list[Parsed | None] | None]]:
+        """The answers that come within a moment, each with its batch; None for a batch that ended its worker."""
+        for key, _ in self._selector.select(_POLL_S):
+            worker = key.fileobj
+            assert isinstance(worker, Worker)
+            results = _results(worker.receive())
+            if results is not None:
+                self._ready.add(worker)
+                yield self._given[worker].popleft(), results
+                continue
+            self._startable &= worker in self._ready
+            for batch in self._end(worker):
+                yield batch, None
+
+    def close(self) -> None:
+        """End all workers, whatever they do."""
+        for worker in list(self._given):
+            self._end(worker)
+        self._selector.close()
+
+    def _start(self) -> None:
+        try:
+            worker = Worker(_WORKER)
+        except OSError:
+            self._startable = False
+            return
+        self._given[worker] = deque()
+        self._selector.register(worker, selectors.EVENT_READ)
+        self._give(worker, [])
+
+    def _give(self, worker: Worker, batch: list[Task]) -> None:
+        self._given[worker].append(batch)
+        worker.send(pickle.dumps((self._root, [tuple(task) for task in batch])))
+
+    def _end(self, worker: Worker) -> deque[list[Task]]:
+        """End a worker; the batches that it leaves."""
+        self._selector.unregister(worker)
+        self._ready.discard(worker)
+        worker.close()
+        return self._given.pop(worker)
 
 
-def _submitted(
-    pool: ProcessPoolExecutor, root: Path, batch: list[Task], running: dict[Future[list[Parsed | None]], list[Task]]
-) -> bool:
+class _Answer(pickle.Unpickler):
+    """Unpickles what a worker found, and nothing that could do harm."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """One of the classes that a result is made of. UnpicklingError for any other."""
+        try:
+            return _ANSWER_CLASSES[module, name]
+        except KeyError:
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of a result") from None
+
+
+def _results(answer: bytes | None) -> list[Parsed | None] | None:
+    """What a worker found; None when it has died, or answered what no worker of ours does."""
+    if answer is None:
+        return None
     try:
-        running[pool.submit(_parse_watched, str(root), batch)] = batch
-    except BrokenProcessPool:
-        return False
-    return True
+        results = _Answer(io.BytesIO(answer)).load()
+    except Exception:  # unpickling raises nearly anything for what is no pickle
+        return None
+    return results if isinstance(results, list) else None
 
 
-def _parse_watched(root: str, tasks: list[Task]) -> list[Parsed | None]:
+def _parse_watched(request: bytes) -> bytes:
     """A batch in a worker, which ends itself when one file takes too long: a grammar can be stopped in no other way."""
+    root, tasks = pickle.loads(request)
     found = []
     with Path(os.devnull).open("w") as nowhere:
         for task in tasks:
-            if _ended is not None and _ended.is_set():
-                break
             faulthandler.dump_traceback_later(_STUCK_S, exit=True, file=nowhere)
-            found.append(parse_file(Path(root), task))
+            found.append(parse_file(Path(root), Task(*task)))
         faulthandler.cancel_dump_traceback_later()
-    return found
+    return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
 
 
-def _in_worker(ended: Event) -> None:
-    """Ctrl-C is for the parent, which then stops its workers; a parent that is gone needs none."""
-    global _ended
-    _ended = ended
+if __name__ == "__main__":
     # Whoever waits for an answer at this machine comes first.
     os.nice(_NICE)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    serve(_parse_watched)

@@ -142,3 +142,13 @@ def test_a_worker_ends_with_its_parent(tmp_path, state):
         assert select.select([watched], [], [], 60)[0]
     finally:
         os.close(watched)
+
+
+def test_programs_are_not_taken_from_parts_of_the_path_that_mean_the_folder(poisoned, monkeypatch):
+    program = poisoned / "git"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join(["", ".", "relative"]))
+    assert child.find_program("git") is None
+    assert child.find_program("git", str(poisoned)) == str(program)
+    assert child.find_program("git", path=str(poisoned)) == str(program)

@@ -3,19 +3,16 @@
 Tame patterns run right here; others in a process of their own, which is killed when the time is up or the user stops.
 """
 
-import contextlib
 import json
-import os
 import select
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from laguna_engine.child import Worker
 from laguna_tui.agent.tools.patterns import SearchPattern
+from laguna_tui.repo import regex_worker
 
 # Matching looks at this much of a line; the rest of a minified line is not worth the time.
 MATCH_COLUMNS = 1000
@@ -25,8 +22,6 @@ BUDGET_S = 10.0
 _POLL_S = 0.05
 # Lines between two looks at the clock.
 _STRIDE = 2000
-_READ_BYTES = 65536
-_WORKER = Path(__file__).with_name("regex_worker.py")
 
 
 class Match(NamedTuple):
@@ -74,19 +69,12 @@ def matcher(pattern: SearchPattern, clock: Clock) -> Iterator[Matcher]:
     if pattern.tame:
         yield lambda lines: _match_here(pattern, clock, lines)
         return
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(_WORKER)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        # What it complains about would land on the user's screen.
-        stderr=subprocess.DEVNULL,
-    )
+    worker = Worker(regex_worker.__name__)
     try:
-        _send(process, pattern.compiled.pattern)
-        yield lambda lines: _match_there(process, clock, lines)
+        _ask(worker, clock, pattern.compiled.pattern)
+        yield lambda lines: _match_there(worker, clock, lines)
     finally:
-        process.kill()
-        process.communicate()
+        worker.close()
 
 
 def _match_here(pattern: SearchPattern, clock: Clock, lines: Sequence[str]) -> list[Match]:
@@ -101,23 +89,16 @@ def _match_here(pattern: SearchPattern, clock: Clock, lines: Sequence[str]) -> l
     return found
 
 
-def _match_there(process: subprocess.Popen[bytes], clock: Clock, lines: Sequence[str]) -> list[Match]:
-    _send(process, [line[:MATCH_COLUMNS] for line in lines])
-    assert process.stdout is not None
-    answer = b""
-    while not answer.endswith(b"\n"):
+def _match_there(worker: Worker, clock: Clock, lines: Sequence[str]) -> list[Match]:
+    return [Match(*found) for found in _ask(worker, clock, [line[:MATCH_COLUMNS] for line in lines])]
+
+
+def _ask(worker: Worker, clock: Clock, value: object) -> Any:
+    """The worker's answer; OutOfTime when there is none in time."""
+    worker.send(json.dumps(value).encode())
+    while not select.select([worker], [], [], _POLL_S)[0]:
         clock.check()
-        if select.select([process.stdout], [], [], _POLL_S)[0]:
-            chunk = os.read(process.stdout.fileno(), _READ_BYTES)
-            if not chunk:
-                raise OutOfTime
-            answer += chunk
-    return [Match(*found) for found in json.loads(answer)]
-
-
-def _send(process: subprocess.Popen[bytes], value: object) -> None:
-    assert process.stdin is not None
-    # A worker that died is noticed when its answer is read.
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.write(json.dumps(value).encode() + b"\n")
-        process.stdin.flush()
+    answer = worker.receive()
+    if answer is None:
+        raise OutOfTime
+    return json.loads(answer)

@@ -113,7 +113,12 @@ def test_ctrl_c_leaves_nothing_behind(folder: Path, tmp_path: Path, monkeypatch,
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(output.Line, "show", interrupted_at_the_fifth)
-    assert main(monkeypatch, folder, tmp_path / "out.gguf") == 130
+    # A run in the background starts with Ctrl-C ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert main(monkeypatch, folder, tmp_path / "out.gguf") == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(pieces) == 5
     assert capsys.readouterr().out == ""
     assert files_in(tmp_path) == ["folder"]

@@ -12,7 +12,6 @@ from filelock import FileLock
 from laguna_tui.repo import grammars, parsing, store, tags
 from laguna_tui.repo import index as index_module
 from laguna_tui.repo.index import Index
-from laguna_tui.repo.pool import parse_all
 from laguna_tui.repo.writer import pack_spans, unpack_spans
 from tests.app.repo.conftest import FILES, write
 
@@ -271,26 +270,6 @@ def test_old_indexes_make_room(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "KEPT_BYTES", 250)
     store.prune(tmp_path / "0.sqlite")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.sqlite", "2.sqlite", "3.sqlite"]
-
-
-def test_a_file_that_ends_its_worker_costs_only_itself(shop, monkeypatch, tmp_path):
-    # What a fault in a grammar does: the process is gone. Workers import the module by name, so it is changed on disk.
-    faulty = tmp_path / "faulty"
-    faulty.mkdir()
-    (faulty / "sitecustomize.py").write_text(
-        "import os, laguna_tui.repo.parsing as parsing\n"
-        "whole = parsing.parse_file\n"
-        "def parse_file(root, task):\n"
-        "    if task.path.endswith('prices.py'): os._exit(11)\n"
-        "    return whole(root, task)\n"
-        "parsing.parse_file = parse_file\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(faulty))
-    tasks = [parsing.Task(path) for path in ("shop/cart.py", "shop/prices.py", "shop/report.py")]
-    outcomes = {outcome.task.path: outcome for outcome in parse_all(shop, tasks, lambda: False, workers=1)}
-    assert outcomes["shop/prices.py"].refused
-    assert not outcomes["shop/cart.py"].refused
-    assert outcomes["shop/report.py"].parsed.syntax.symbols[0].name == "monthly_report"
 
 
 def test_spans_travel_as_text():

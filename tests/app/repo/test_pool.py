@@ -1,57 +1,118 @@
-"""Worker processes as the app really starts them: behind a screen, and where none can be started. Each in a process of
-its own, because what Python keeps beside its workers is started once in a process.
-"""
+"""Worker processes as the app really starts them: behind a screen, where none can be started, and where they die."""
 
-import subprocess
+import pickle
 import sys
 
 import pytest
 
-from laguna_tui.repo.pool import NO_WORKERS
-
-PARSE = """
-import sys
-from pathlib import Path
-from laguna_tui.repo.parsing import Task
-from laguna_tui.repo.pool import parse_all
+from laguna_engine import child
+from laguna_engine.child import Worker
 from laguna_tui.errors import UserError
+from laguna_tui.repo import pool
+from laguna_tui.repo.parsing import Task
+from laguna_tui.repo.pool import NO_WORKERS, parse_all
+
 
 class Screen:
+    """Stands in for stderr as a screen does, whose number is -1."""
+
     def fileno(self):
         return -1
+
     def write(self, text):
         pass
+
     def flush(self):
         pass
-
-if __name__ == "__main__":
-    sys.stderr = Screen()
-    root = Path(sys.argv[1])
-    tasks = [Task(path.name, size=path.stat().st_size) for path in sorted(root.iterdir())]
-    try:
-        print(*(f"{each.task.path} {each.refused}" for each in parse_all(root, tasks, lambda: False, workers=1)))
-    except UserError as error:
-        print(error)
-"""
 
 
 @pytest.fixture
 def folder(tmp_path):
     root = tmp_path / "code"
     root.mkdir()
-    (root / "a.py").write_text("x = 1\n")
+    for name in "abcdef":
+        (root / f"{name}.py").write_text(f"def {name}():\n    return 1\n")
     return root
 
 
-def test_workers_start_behind_a_screen_that_stands_in_for_stderr(folder, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(PARSE)
-    done = subprocess.run([sys.executable, script, folder], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "a.py False\n"
+def parse(root, workers=1, should_stop=lambda: False):
+    tasks = [Task(path.name, size=path.stat().st_size) for path in sorted(root.iterdir())]
+    return sorted(parse_all(root, tasks, should_stop, workers), key=lambda outcome: outcome.task.path)
 
 
-def test_no_file_is_blamed_when_no_worker_can_be_started(folder):
-    # Workers begin with the program's main module, which nobody can read again when it came through a pipe.
-    command = [sys.executable, "-", folder]
-    done = subprocess.run(command, input=PARSE, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == f"{NO_WORKERS}\n"
+@pytest.fixture
+def deadly(tmp_path, monkeypatch):
+    """Workers that die of files whose name begins with "killer"."""
+    (tmp_path / "deadly.py").write_text(
+        "import os, pickle\n"
+        "from laguna_engine.child import serve\n"
+        "from laguna_tui.repo import pool\n"
+        "def parse(request):\n"
+        "    if any(task[0].startswith('killer') for task in pickle.loads(request)[1]):\n"
+        "        os._exit(9)\n"
+        "    return pool._parse_watched(request)\n"
+        "serve(parse)\n"
+    )
+    folders = child._own_folders()
+    monkeypatch.setattr(child, "_own_folders", lambda: [str(tmp_path), *folders])
+    monkeypatch.setattr(pool, "_WORKER", "deadly")
+
+
+def test_what_workers_find_is_what_is_found_here(folder):
+    here, there = parse(folder, workers=0), parse(folder, workers=2)
+    assert there == here
+    assert [outcome.parsed.syntax.symbols[0].name for outcome in there] == list("abcdef")
+
+
+def test_workers_start_behind_a_screen_that_stands_in_for_stderr(folder, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Screen())
+    assert [outcome.refused for outcome in parse(folder)] == [False] * 6
+
+
+def test_no_file_is_blamed_when_no_worker_can_be_started(folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-such-python"))
+    with pytest.raises(UserError, match=r"ulimit -u") as raised:
+        parse(folder)
+    assert str(raised.value) == NO_WORKERS
+
+
+def test_no_file_is_blamed_when_every_worker_dies_at_once(folder, monkeypatch):
+    monkeypatch.setattr(pool, "_WORKER", "no_such_module")
+    with pytest.raises(UserError, match=r"ulimit -u"):
+        parse(folder)
+
+
+def test_a_file_that_ends_its_worker_costs_only_itself(folder, deadly):
+    for name in ("killer_1.py", "killer_2.py"):
+        (folder / name).write_text("x = 1\n")
+    outcomes = parse(folder, workers=2)
+    assert [outcome.task.path for outcome in outcomes if outcome.refused] == ["killer_1.py", "killer_2.py"]
+    assert [outcome.parsed.path for outcome in outcomes if not outcome.refused] == [f"{name}.py" for name in "abcdef"]
+
+
+def test_an_answer_that_would_run_code_is_no_answer():
+    class Hostile:
+        def __reduce__(self):
+            return (print, ("run",))
+
+    assert pool._results(pickle.dumps([Hostile()])) is None
+    assert pool._results(b"no pickle") is None
+    assert pool._results(pickle.dumps("no list")) is None
+    assert pool._results(pickle.dumps([None])) == [None]
+
+
+def test_no_worker_is_left_when_the_user_stops(folder, monkeypatch):
+    started = []
+
+    class Recorded(Worker):
+        def __init__(self, name):
+            super().__init__(name)
+            started.append(self)
+
+    monkeypatch.setattr(pool, "Worker", Recorded)
+    tasks = [Task(path.name, size=path.stat().st_size) for path in sorted(folder.iterdir())]
+    outcomes = parse_all(folder, tasks, lambda: False, workers=2)
+    next(outcomes)
+    outcomes.close()
+    assert started
+    assert all(worker.process.poll() is not None for worker in started)

@@ -47,9 +47,12 @@ def test_every_kind_that_llama_cpp_knows(variant: Variant, kv: Type, tmp_path: P
             right = theirs.logits(LAST, stop, variant.block)[variant.first_row :]
             if variant.reduced:
                 right = right[:, file.tensors["d2t"]]
-            assert nmse(fed.logits(LAST, stop, variant.longest), right.astype(np.float64)) < SAME[kv]
-            targets = file.tensors.get("d2t", np.arange(variant.n_vocab))
-            assert fed.tokens(LAST, stop, variant.longest) == targets[right.argmax(1)].tolist()
+            ours = fed.logits(LAST, stop, variant.longest)
+            assert nmse(ours, right.astype(np.float64)) < SAME[kv]
+            targets = file.tensors.get("d2t", np.arange(variant.n_vocab)).tolist()
+            for token, row in zip(fed.tokens(LAST, stop, variant.longest), right, strict=True):
+                # Kernels for other processors round differently: of two tokens that tie within that, either is right.
+                assert row[targets.index(token)] >= row.max() - 2 * np.abs(ours - right).max()
 
 
 def test_a_shared_head_and_shared_embeddings(tiny_model_path: Path, tmp_path: Path) -> None:
