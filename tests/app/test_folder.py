@@ -1,6 +1,7 @@
 """The folder that a command is about: gone, or far more than one project."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.context.codebase import Codebase
+from laguna_tui.errors import UserError
 from laguna_tui.folder import what_holds_more
 from laguna_tui.local import LocalSession
 from laguna_tui.settings import Settings
@@ -93,3 +95,11 @@ def test_trusting_always_answers_what_came_of_it(home, tmp_path):
     (project / "AGENTS.md").write_text("Be kind.\n")
     assert "was trusted already" in session(project, state).trust()
     assert "from the next chat on" in session(project, tmp_path / "other").trust()
+
+
+def test_a_folder_that_was_deleted_while_it_was_asked_about_is_said_as_such(home, tmp_path):
+    project = home / "project"
+    asked = session(project, tmp_path / "state")
+    shutil.rmtree(project)
+    with pytest.raises(UserError, match="was deleted, so there is nothing to ask about"):
+        next(asked.ask("where is total?"))
