@@ -21,6 +21,7 @@ demo: $(READY)
 run: $(READY)
 	@$(BIN)/laguna-tui --folder "$(FOLDER)"
 
+# With LAGUNA_TUI_DEAD_BUFFERS=1 as on a processor whose own order of weights (AMX, repacked) crashes llama.cpp.
 test: $(READY)
 	$(BIN)/python -m pytest
 

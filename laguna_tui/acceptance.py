@@ -48,7 +48,7 @@ def measure(
     options = EngineOptions(model, n_ctx=CONTEXT, gpu_layers=layers, threads=settings.threads or 0, drafter=drafter)
     tally = Tally()
     with Engine.open(options) as engine:
-        prompts, stop_tokens = _prompts(engine, thinking=bool(settings.thinking))
+        prompts, stop_tokens = _prompts(engine, thinking=_thinking(model, settings))
         drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length)
         for done, prompt in enumerate(prompts):
             progress(done, len(prompts))
@@ -72,6 +72,14 @@ def _row(name: str, found: Record) -> str:
     per_round = 1 + found.accepted / found.rounds
     positions = " ".join(f"{share:.0%}" for share in found.by_position)
     return f"{name}  {found.acceptance or 0:6.1%}  {per_round:14.2f}  {positions}"
+
+
+def _thinking(model: Path, settings: "Settings") -> bool:
+    """Whether the model thinks, as it would in a session: drafts are accepted at another rate in thoughts."""
+    from laguna_tui.models.catalogue import load_catalogue, resolve
+
+    chosen = settings.thinking
+    return resolve(str(model), load_catalogue()).thinking if chosen is None else chosen
 
 
 def _prompts(engine: "Engine", *, thinking: bool) -> tuple[list[list[int]], frozenset[int]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import ModelEntry, load_catalogue, resolve
 from laguna_tui.models.economy import economy_path
+from laguna_tui.models.entry import Kind
 from laguna_tui.settings import NO_DRAFTER, Settings
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from laguna_engine.options import Speculation
     from laguna_engine.sampling import Sampling
     from laguna_tui.agent.turn import AgentOptions
+    from laguna_tui.models.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +44,38 @@ def which(settings: Settings) -> Which:
     return Which(settings, entry, drafter_of(settings, entry), catalogue_context(settings.model, entry, catalogue))
 
 
-def drafter_of(settings: Settings, entry: ModelEntry) -> Path | None:
+def drafter_of(settings: Settings, entry: ModelEntry, store: "Store | None" = None) -> Path | None:
     """The file that drafts: the user's own, else the catalogue's where it is there, else none.
 
+    Args:
+        store: where downloaded drafters are; None for the user's own.
+
     Raises:
-        UserError: the user named a file that is not there.
+        UserError: the user named a file, or a drafter of the catalogue, that is not there.
     """
     if settings.drafter is None:
         return entry.drafter
     if settings.drafter == NO_DRAFTER:
         return None
+    known = {name: each for name, each in load_catalogue().items() if each.kind is Kind.DRAFTER}
+    if settings.drafter in known:
+        return _stored(known[settings.drafter], store)
     path = Path(settings.drafter).expanduser()
     if not path.is_file():
-        raise UserError(f"--drafter {settings.drafter}: no such file; give the path of a GGUF, or none")
+        names = ", ".join(name for name, each in known.items() if entry.name in each.belongs)
+        which_ones = f", a drafter of the catalogue ({names})" if names else ""
+        raise UserError(f"--drafter {settings.drafter}: no such file; give the path of a GGUF{which_ones}, or none")
+    return path
+
+
+def _stored(drafter: ModelEntry, store: "Store | None") -> Path:
+    from laguna_tui.models.store import Store
+
+    path = drafter.path or (store or Store()).path(drafter)
+    if path is None or not path.is_file():
+        raise UserError(
+            f"--drafter {drafter.name}: not on this machine; run: laguna-tui models download {drafter.name}"
+        )
     return path
 
 

@@ -2,15 +2,19 @@
 
 import argparse
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from laguna_tui import __version__, compress_command, fit_command, models_command, quantize, repo_command, trust_command
+from laguna_tui.arguments import Parser, folder_of
 from laguna_tui.bench import command as bench
 from laguna_tui.doctor import command as doctor
 from laguna_tui.setup_gpu import command as setup_gpu
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 EXIT_CODES = """\
 exit codes of `ask`:
@@ -26,7 +30,8 @@ exit codes of `ask`:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command given; returns the exit code."""
     _forget_folder()
-    arguments = _parser().parse_args(argv)
+    _open_streams()
+    arguments = command_parser().parse(sys.argv[1:] if argv is None else argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     return _guarded(run, arguments)
 
@@ -42,31 +47,64 @@ def _forget_folder() -> None:
             sys.path[:] = [entry for entry in sys.path if entry not in ("", ".", folder)]
 
 
+def _open_streams() -> None:
+    """Standard streams that are closed (`>&-`) lead nowhere: Python has None in their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
+
+
 def _guarded(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    try:
+        return _ended(run, arguments)
+    except BrokenPipeError:
+        # The reader went away (`| head`): nothing to say, and the interpreter must not say it either.
+        _forget_output()
+        return 141
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            raise
+        _forget_output()
+        sys.stderr.write(f"laguna-tui: {error.strerror}: make room where it writes, and run it again\n")
+        return 1
+
+
+def _ended(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     from laguna_tui.errors import UserError
+    from laguna_tui.text import sanitize
 
     try:
-        return run(arguments)
+        code = run(arguments)
+        sys.stdout.flush()
+        return code
     except UserError as error:
-        sys.stderr.write(f"laguna-tui: {error}\n")
+        sys.stderr.write(f"laguna-tui: {sanitize(str(error))}\n")
         return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader went away (`| head`): nothing to say, and the interpreter must not say it either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _forget_output() -> None:
+    """What is still held back for the standard streams goes nowhere, and not into an error at the very end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+            continue
+        os.dup2(nowhere, stream.fileno())
+
+
+def command_parser() -> Parser:
+    """The parser of the whole command line: every command is in it."""
+    parser = Parser(
         prog="laguna-tui",
         description="A terminal coding assistant with the model inside it. Without a command: the TUI.",
     )
     parser.add_argument("--version", action="version", version=f"laguna-tui {__version__}")
     _session_options(parser)
     parser.set_defaults(run=_tui)
-    commands = parser.add_subparsers(title="commands", metavar="")
+    base: argparse.ArgumentParser = parser
+    commands = base.add_subparsers(title="commands", metavar="COMMAND")
     ask = commands.add_parser(
         "ask",
         help="answer one question and exit",
@@ -121,7 +159,12 @@ def _session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -
     add("--seed", int, "N", "the same seed gives the same sampled answer")
     add("--max-tokens", int, "N", "end every generation after so many tokens")
     add("--speculation", str, "MODE", "fast (default), strict (on the CPU: byte for byte the plain answer) or off")
-    add("--drafter", str, "FILE", "a GGUF that drafts for the model, or none (default: the catalogue's, if it has one)")
+    add(
+        "--drafter",
+        str,
+        "NAME|FILE",
+        "a drafter of the catalogue, a GGUF that drafts, or none (default: the recommended drafter that is here)",
+    )
     add("--draft-length", int, "N", "draft N tokens every round (default: as many as pay at the moment)")
     add("--adapter", str, "FILE", "a LoRA for the drafter, such as one trained on this repository")
     add(
@@ -171,10 +214,9 @@ def _tui(arguments: argparse.Namespace) -> int:
 
 def _tui_here(arguments: argparse.Namespace) -> int:
     from laguna_tui.compose import run_tui
-    from laguna_tui.folder import chosen_folder
     from laguna_tui.settings import load_settings
 
-    folder = chosen_folder(arguments.folder)
+    folder = folder_of(arguments.folder)
     return run_tui(load_settings().merged(_chosen(arguments)), folder, named=arguments.folder is not None)
 
 

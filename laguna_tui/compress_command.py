@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.errors import UserError
+from laguna_tui.output import Line
 from laguna_tui.text import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from laguna_engine.compress.result import Compression, Dropped, Kept, Part
+    from laguna_engine.compress.scorer import Scorer
 
 _KEEP = 0.3
 _EPILOG = "A line stands wherever something is missing; it says how the model can read it with its read tool."
@@ -36,7 +38,10 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     size.add_argument("--keep", type=float, default=_KEEP, metavar="X", help=f"share to keep (default: {_KEEP})")
     size.add_argument("--tokens", type=int, metavar="N", help="tokens to keep instead of a share")
     parser.add_argument(
-        "--scorer", metavar="NAME|FILE", help="a model that ranks too, or none (default: one that is here)"
+        "--scorer",
+        metavar="NAME|FILE",
+        help="a model that ranks too, or none (default: one that is here)",
+        default=argparse.SUPPRESS,
     )
     parser.add_argument("--model", metavar="NAME|FILE", help="whose tokens are counted", default=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="one JSON object with text, spans, reasons and scores")
@@ -71,23 +76,32 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shortened(arguments: argparse.Namespace) -> "Compression":
-    from laguna_engine.errors import EngineError
-    from laguna_tui.context.shorten import open_scorer, shorten
-    from laguna_tui.settings import load_settings
+    from laguna_engine.errors import EngineError, ModelFileError
+    from laguna_engine.native.verdicts import verdicts
+    from laguna_tui.context.shorten import open_scorer
+    from laguna_tui.local import VERDICTS
+    from laguna_tui.settings import load_settings, state_dir
 
-    changes = {"scorer": arguments.scorer, "model": getattr(arguments, "model", None)}
+    verdicts.keep_in(state_dir() / VERDICTS)
+    changes = {"scorer": arguments.scorer, "model": arguments.model}
     settings = load_settings().merged(changes)
-    files = list(_files(arguments.paths))
     with ExitStack() as stack:
         try:
             measure = _counter(settings.model, stack)
             scorer = open_scorer(settings)
             if scorer is not None:
                 stack.enter_context(scorer)
+            with Line("reading") as reading:
+                files = list(_files(arguments.paths, reading.show))
             tokens = arguments.tokens
             if tokens is None:
-                tokens = int(arguments.keep * sum(measure(text) for _, text in files))
-            return shorten(files, arguments.query, tokens, measure, scorer)
+                tokens = int(arguments.keep * _counted(files, measure))
+            try:
+                return _told(files, arguments.query, tokens, measure, scorer)
+            except ModelFileError as error:
+                # Weights that give no numbers show only now.
+                sys.stderr.write(sanitize_line(f"ranked by words alone: {error}") + "\n")
+                return _told(files, arguments.query, tokens, measure, None)
         except EngineError as error:
             raise UserError(sanitize_line(str(error))) from error
 
@@ -105,26 +119,61 @@ def _counter(model: str, stack: ExitStack) -> Callable[[str], int]:
     return Counter(lambda text: len(opened.vocab.tokenize(text, special=False)))
 
 
-def _files(paths: list[Path]) -> Iterator[tuple[str, str]]:
-    """Path and text of every text file named, each once; folders give what git does not ignore."""
-    from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, walk
+def _told(
+    files: list[tuple[str, str]],
+    query: str,
+    tokens: int,
+    measure: Callable[[str], int],
+    scorer: "Scorer | None",
+) -> "Compression":
+    """The files shortened, with a line that says how far that is."""
+    from laguna_tui.context.shorten import PARSING, SCORING, shorten
 
+    with Line("parsing") as parsing, Line(f"scoring {len(files)} files") as scoring:
+        lines = {PARSING: parsing, SCORING: scoring}
+        return shorten(files, query, tokens, measure, scorer, progress=lambda phase, share: lines[phase].show(share, 1))
+
+
+def _counted(files: list[tuple[str, str]], measure: Callable[[str], int]) -> int:
+    total = 0
+    with Line("counting tokens") as line:
+        for number, (_, text) in enumerate(files):
+            line.show(number, len(files))
+            total += measure(text)
+    return total
+
+
+def _files(paths: list[Path], progress: Callable[[int, int], None]) -> Iterator[tuple[str, str]]:
+    """Path and text of every text file named, each once; folders give what git does not ignore."""
     seen: set[str] = set()
     for path in paths:
         place = path.expanduser()
-        if place.is_dir():
-            inside = (place / entry.path for entry in walk(place).entries if entry.size <= SEARCH_LIMIT_BYTES)
-            found = [(file, _read(file, named=False)) for file in inside]
-        else:
-            found = [(place, _read(place, named=True))]
-        for file, text in found:
-            if text is not None and file.as_posix() not in seen:
+        for file, text in _inside(place, progress) if place.is_dir() else [(place, _read(place))]:
+            if file.as_posix() not in seen:
                 seen.add(file.as_posix())
                 yield file.as_posix(), text
 
 
-def _read(file: Path, *, named: bool) -> str | None:
-    """A file's text; None for one of a folder that is no text or cannot be read."""
+def _inside(folder: Path, progress: Callable[[int, int], None]) -> Iterator[tuple[Path, str]]:
+    """The text files of a folder, without those that cannot be read."""
+    from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
+    from laguna_tui.repo.text_files import decode, is_binary
+    from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+    workspace = Workspace(folder)
+    entries = workspace.files().entries
+    for number, entry in enumerate(entries):
+        progress(number, len(entries))
+        try:
+            data = workspace.read(entry.path, SEARCH_LIMIT_BYTES)
+        except WorkspaceError:
+            continue
+        if not is_binary(data):
+            yield folder / entry.path, decode(data).text
+
+
+def _read(file: Path) -> str:
+    """The text of a file that the user named, which may be a pipe."""
     from laguna_tui.repo.text_files import decode, is_binary
     from laguna_tui.repo.workspace import READ_LIMIT_BYTES
 
@@ -132,16 +181,12 @@ def _read(file: Path, *, named: bool) -> str | None:
         with file.open("rb") as stream:
             data = stream.read(READ_LIMIT_BYTES + 1)
     except OSError as error:
-        if not named:
-            return None
         raise UserError(f"{sanitize_line(str(file))}: {error.strerror or error}; give a file or a folder") from error
-    large = len(data) > READ_LIMIT_BYTES
-    if not large and not is_binary(data):
-        return decode(data).text
-    if not named:
-        return None
-    why = f"more than {READ_LIMIT_BYTES:,} bytes; give a part of it" if large else "a binary file; give text"
-    raise UserError(f"{sanitize_line(str(file))}: {why}")
+    if len(data) > READ_LIMIT_BYTES:
+        raise UserError(f"{sanitize_line(str(file))}: more than {READ_LIMIT_BYTES:,} bytes; give a part of it")
+    if is_binary(data):
+        raise UserError(f"{sanitize_line(str(file))}: a binary file; give text")
+    return decode(data).text
 
 
 def _report(result: "Compression") -> Iterator[str]:

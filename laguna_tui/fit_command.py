@@ -48,8 +48,13 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("wanted", nargs="?", metavar="MODEL", help="a model of the catalogue, or a GGUF file")
-    parser.add_argument("--context", type=int, metavar="N", help="tokens of context that it must have")
-    parser.add_argument("--kv", metavar="TYPE", help="type that the KV cache must have: f16, q8_0 or q4_0")
+    # A sub-command's own default would overwrite what stood before the command's name.
+    parser.add_argument(
+        "--context", type=int, metavar="N", help="tokens of context that it must have", default=argparse.SUPPRESS
+    )
+    parser.add_argument(
+        "--kv", metavar="TYPE", help="type that the KV cache must have: f16, q8_0 or q4_0", default=argparse.SUPPRESS
+    )
     parser.add_argument("--first", choices=FIRSTS, default=FIRSTS[0], help="what counts most (default: balanced)")
     parser.add_argument("--machine", metavar="SPEC", help="another machine than this one, see below")
     parser.add_argument("--json", dest="as_json", action="store_true", help="one JSON object")

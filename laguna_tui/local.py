@@ -39,9 +39,14 @@ if TYPE_CHECKING:
 
 # Where is kept which plans failed, in the state folder.
 NOTES = "plans.json"
+# Where is kept what child processes found out about the library and about model files, in the state folder.
+VERDICTS = "native.json"
 TOO_LATE = "Strict speculation must be chosen before anything is computed. Start again with --speculation strict."
 
-TRUSTED = "{folder} is trusted: from the next chat on its AGENTS.md counts. To undo that: laguna-tui trust --revoke"
+TRUSTED = (
+    "{folder} is trusted with what its AGENTS.md says now: it counts from the next chat on."
+    " To undo that: laguna-tui trust --revoke"
+)
 TRUSTED_BEFORE = "{folder} was trusted already; its AGENTS.md is read when a chat begins. Begin one: /new"
 NO_INSTRUCTIONS = "{folder} is trusted, but has no AGENTS.md yet: one that you write is read when a chat begins."
 GONE = "{folder} was deleted, so there is nothing to ask about. Make it again, or start in another folder."
@@ -106,7 +111,7 @@ class LocalSession:
         workspace = Workspace(self.folder)
         around = Surroundings(workspace, self.settings, self.state, self.wait_s)
         around.codebase.withheld = self._withheld
-        edits = Edits(self.edits, self._approver)
+        edits = Edits(self.edits, self._approver, state=self.state)
         toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools, edits=edits)
         attacher = around.attacher(engine, self.entry.tools)
         family = family_of(self.entry, engine.info)
@@ -260,20 +265,21 @@ class LocalSession:
         self._open_parts().agent.change(places)
 
     def trust(self) -> str:
-        """Let the folder's AGENTS.md instruct the model; a sentence about what is trusted now. Any thread.
+        """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it. Any thread.
 
         Raises:
             UserError: the folder cannot be trusted, or nothing is kept on this machine.
         """
-        from laguna_tui.context.instructions import found
+        from laguna_tui.context.instructions import agree, found
         from laguna_tui.context.trust import Trust
 
         trust = Trust(self.state)
         before = trust.covers(self.folder)
-        root = trust.grant(self.folder)
-        if not found(self.folder):
-            return NO_INSTRUCTIONS.format(folder=root)
-        return (TRUSTED_BEFORE if before else TRUSTED).format(folder=root)
+        agreed = agree(self.folder, trust)
+        if not found(self.folder) and not agreed.lines:
+            return NO_INSTRUCTIONS.format(folder=agreed.folder)
+        words = TRUSTED_BEFORE if before and not agreed.lines else TRUSTED
+        return "\n".join([words.format(folder=agreed.folder), *agreed.lines])
 
     @property
     def _withheld(self) -> str:
@@ -336,7 +342,11 @@ class LocalSession:
     def _open_engine(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "tuple[Engine, How]":
         """As planned for the memory that is free now."""
         from laguna_engine.engine import Engine
+        from laguna_engine.native.verdicts import verdicts
         from laguna_tui.unplanned import unplanned
+
+        if self.state is not None:
+            verdicts.keep_in(self.state / VERDICTS)
 
         def opened(options: "EngineOptions") -> Engine:
             if self.state is not None:

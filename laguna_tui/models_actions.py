@@ -19,7 +19,9 @@ from laguna_tui.models.faults import DownloadError
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
 from laguna_tui.models.words import size
-from laguna_tui.output import say
+from laguna_tui.network import Network, OfflineError
+from laguna_tui.output import Line, say
+from laguna_tui.settings import load_settings
 from laguna_tui.text import sanitize
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
@@ -42,8 +44,10 @@ def show_info(arguments: argparse.Namespace) -> int:
     """Everything known about one model, and what its file says against it."""
     catalogue = load_catalogue()
     entry = _entry(arguments.names[0], catalogue)
-    status = Store().status(entry)
-    friends = [one.name for kind in (Kind.DRAFTER, Kind.SCORER) for one in companions(entry, catalogue, kind)]
+    store = Store()
+    status = store.status(entry)
+    kinds = (Kind.DRAFTER, Kind.SCORER)
+    friends = [(one, store.status(one)) for kind in kinds for one in companions(entry, catalogue, kind)]
     row = report.full_record(entry, status, friends, doubts(entry, status.path) if status.path else ())
     if arguments.json:
         report.show_json(row)
@@ -58,12 +62,13 @@ def download(arguments: argparse.Namespace) -> int:
     asked = [_entry(name, catalogue) for name in arguments.names]
     wanted = asked if arguments.only else with_drafters(asked, catalogue, store)
     view = report.View(quiet=arguments.quiet, machine=arguments.json)
-    work = Download(wanted, view.show, store=store, hub=Hub(offline=arguments.offline))
+    settings = load_settings().merged({"offline": arguments.offline})
+    work = Download(wanted, view.show, store=store, hub=Hub(network=Network(offline=settings.offline)))
     view.begin(wanted)
     try:
         with _pausing(work):
             outcome = work.run()
-    except DownloadError as error:
+    except (DownloadError, OfflineError) as error:
         view.clear()
         return _failed(error, arguments, [entry for entry in wanted if entry not in asked])
     view.clear()
@@ -124,7 +129,7 @@ ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
 }
 
 
-def _failed(error: DownloadError, arguments: argparse.Namespace, besides: Sequence[ModelEntry]) -> int:
+def _failed(error: UserError, arguments: argparse.Namespace, besides: Sequence[ModelEntry]) -> int:
     """Tell why. besides: drafters that were part of it though nobody asked for them by name."""
     without = any(entry.source and str(error).startswith(entry.source.repository) for entry in besides)
     sentence = f"{error}{' (to leave the drafter out, add --only)' if without else ''}"
@@ -135,7 +140,15 @@ def _failed(error: DownloadError, arguments: argparse.Namespace, besides: Sequen
 
 
 def _verified(entry: ModelEntry, store: Store) -> dict[str, object]:
-    files = [{"path": str(one.path), "problem": one.problem} for one in store.verify(entry)]
+    total, done = store.status(entry).bytes_have, 0
+    with Line(f"checking {entry.name}") as line:
+
+        def step(count: int) -> None:
+            nonlocal done
+            done += count
+            line.show(done, total)
+
+        files = [{"path": str(one.path), "problem": one.problem} for one in store.verify(entry, step)]
     path = store.path(entry)
     if path is not None:
         files += [{"path": str(path), "problem": doubt} for doubt in doubts(entry, path)]

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from laguna_tui.arguments import add_commands, add_offline
 from laguna_tui.models import convert_command
 
 _EPILOG = """\
@@ -17,12 +18,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="list, download, check and remove models",
         description="The models that laguna-tui knows, and those that are on this machine.",
     )
-    actions = models.add_subparsers(title="what to do", metavar="", dest="action", required=True)
+    actions = add_commands(models, "what to do", "action")
     _add(actions, "list", "all models, and what is here of them")
     _add(actions, "info", "everything known about a model", names=1)
     download = _add(actions, "download", "get models; goes on where it stopped", names="+")
     download.add_argument("--only", action="store_true", help="without the drafter that goes with a model")
-    download.add_argument("--offline", action="store_true", help="open no socket; only what is on this machine counts")
+    add_offline(download, "open no connection; only what is on this machine counts")
     download.add_argument("--quiet", action="store_true", help="no progress on stderr")
     _add(actions, "verify", "read downloaded models again and compare them (default: all)", names="*")
     _add(actions, "remove", "delete a downloaded model", names=1)

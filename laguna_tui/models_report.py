@@ -8,7 +8,7 @@ from dataclasses import asdict
 from shutil import get_terminal_size
 from typing import Any
 
-from laguna_tui.models.entry import ModelEntry
+from laguna_tui.models.entry import Kind, ModelEntry
 from laguna_tui.models.progress import DownloadProgress
 from laguna_tui.models.store import State, StoredModel, again
 from laguna_tui.models.words import described, size
@@ -93,17 +93,27 @@ def record(entry: ModelEntry, status: StoredModel) -> dict[str, Any]:
 
 
 def full_record(
-    entry: ModelEntry, status: StoredModel, friends: Sequence[str], against: Sequence[str]
+    entry: ModelEntry,
+    status: StoredModel,
+    friends: Sequence[tuple[ModelEntry, StoredModel]],
+    against: Sequence[str],
 ) -> dict[str, Any]:
-    """Everything known of a model. friends: what goes with it. against: what its file says that it should not."""
+    """Everything known of a model. friends: what goes with it, the recommended of each kind first. against: what its
+    file says that it should not.
+    """
+    drafters = [(each, found) for each, found in friends if each.kind is Kind.DRAFTER]
     return {
         **record(entry, status),
         "summary": entry.summary,
         "sampling": dict(entry.sampling),
-        "thinking": entry.thinking,
+        "thinking": entry.thinking if entry.kind is Kind.TARGET else None,
         "facts": dict(entry.facts),
         "defects": list(entry.defects),
-        "companions": list(friends),
+        "companions": [each.name for each, _ in friends],
+        "drafters": [
+            {"name": each.name, "summary": each.summary, "state": found.state, "recommended": number == 0}
+            for number, (each, found) in enumerate(drafters)
+        ],
         "doubts": list(against),
         "parts": [{"name": file.name, "bytes_have": file.have, "bytes_total": file.total} for file in status.files],
     }
@@ -131,11 +141,23 @@ def record_lines(row: dict[str, Any]) -> Iterator[str]:
     for key, value in row.items():
         if key in _SENTENCES:
             yield from (f"  {key}: {sentence}" for sentence in value)
+        elif key == "drafters":
+            yield from map(_drafter_line, value)
+            if len(value) > 1:
+                yield "  to draft with another one than the recommended: --drafter NAME"
         elif key not in ("title", "summary", "parts") and value not in (None, "", [], {}):
             yield f"  {key.replace('_', ' ')}: {_shown(key, value)}"
 
 
+def _drafter_line(row: dict[str, Any]) -> str:
+    here = "here" if row["state"] in (State.COMPLETE, State.BUNDLED) else "not here"
+    recommended = "recommended, " if row["recommended"] else ""
+    return f"  drafter: {row['name']} ({recommended}{here}): {row['summary']}"
+
+
 def _shown(key: str, value: Any) -> str:
+    if key == "thinking":
+        return "on, and what was thought stays in the conversation" if value else "off"
     if isinstance(value, dict):
         return ", ".join(f"{name} = {one}" for name, one in value.items())
     if isinstance(value, list):

@@ -48,10 +48,10 @@ class Line:
         if self._shows:
             sys.stderr.write("\x1b[K")
 
-    def show(self, done: int, total: int) -> None:
-        """So much of the whole is done."""
+    def show(self, done: float, total: float) -> None:
+        """So much of the whole is done. Any thread."""
         now = time.monotonic()
-        if self._shows and now >= self._next:
+        if self._shows and now >= self._next and total > 0:
             self._next = now + _REDRAW_S
             sys.stderr.write(sanitize(f"{self._doing}: {done / total:.0%}") + "\r")
             sys.stderr.flush()

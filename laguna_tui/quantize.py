@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from laguna_engine.gguf.quantize import Plan
 
 
+_CHUNK = 4 << 20
+
+
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `quantize-drafter` to the command line."""
     parser = commands.add_parser(
@@ -88,12 +91,16 @@ def _quantize(source: Path, target: Path, kind: str) -> None:
 
 def _provenance(source: Path) -> dict[str, str]:
     """Metadata that says where a quantized file comes from."""
-    with source.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest, total, done = hashlib.sha256(), source.stat().st_size, 0
+    with source.open("rb") as file, Line(f"reading {source.name}") as line:
+        while data := file.read(_CHUNK):
+            digest.update(data)
+            done += len(data)
+            line.show(done, total)
     return {
         "laguna_tui.quantized.by": f"laguna-tui {__version__}",
         "laguna_tui.quantized.from": source.name,
-        "laguna_tui.quantized.from_sha256": digest,
+        "laguna_tui.quantized.from_sha256": digest.hexdigest(),
     }
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.arguments import folder_of, working_folder
 from laguna_tui.errors import UserError
 from laguna_tui.output import Line
 from laguna_tui.text import sanitize_line
@@ -71,7 +72,7 @@ def _index(arguments: argparse.Namespace) -> int:
         assert update is not None, "who waits for the lock gets an update"
         counts = _counts(index)
         if arguments.json:
-            names = ("files", "read", "dropped", "refused", "complete", "full", "left_out", "seconds")
+            names = ("files", "read", "dropped", "refused", "complete", "full", "disk_full", "left_out", "seconds")
             _print_json({**{name: getattr(update, name) for name in names}, **counts, "notes": index.notes})
             return 0
         words = f"{update.files:,} files, {counts['symbols']:,} definitions, {counts['units']:,} units"
@@ -166,9 +167,10 @@ def _opened(
 
     from laguna_tui.folder import project_folder
     from laguna_tui.repo.index import Index
+    from laguna_tui.repo.store import explained, index_path
 
     try:
-        with Index.open(project_folder(getattr(arguments, "folder", None))) as index:
+        with Index.open(project_folder(arguments.folder)) as index:
             if rebuild:
                 index.rebuild()
             with Line("reading the folder's code") as line:
@@ -177,9 +179,7 @@ def _opened(
                 sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
             yield index, update
     except sqlite3.Error as error:
-        raise UserError(
-            f"the index cannot be used ({sanitize_line(str(error))}); run: laguna-tui index --rebuild"
-        ) from error
+        raise UserError(sanitize_line(explained(error, index_path(folder_of(arguments.folder))))) from error
 
 
 def _counts(index: "Index") -> dict[str, int]:
@@ -192,7 +192,7 @@ def _counts(index: "Index") -> dict[str, int]:
 
 def _inside(root: Path, path: str) -> str:
     """A path of the command line, relative to the folder."""
-    for place in (Path.cwd() / path, root / path):
+    for place in (working_folder() / path, root / path):
         if place.exists() and place.resolve().is_relative_to(root):
             inside = place.resolve().relative_to(root).as_posix()
             return "" if inside == "." else inside

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import platformdirs
 
+from laguna_engine.small_file import read_small_file
 from laguna_tui.errors import UserError
 
 APP = "laguna-tui"
@@ -20,6 +21,8 @@ EDITS = ("ask", "allow", "never")
 NO_DRAFTER = "none"
 # Below this not even the system prompt and one tool result fit.
 MIN_CONTEXT = 1024
+# A file with every setting has a kilobyte; what is larger is none of ours.
+_LIMIT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +81,12 @@ def load_settings(path: Path | None = None) -> Settings:
     """
     source = path or config_path()
     try:
-        table = tomllib.loads(source.read_text(encoding="utf-8"))
+        table = tomllib.loads(read_small_file(source, _LIMIT_BYTES).decode())
     except FileNotFoundError:
         return Settings()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise UserError(f"{source}: cannot be read ({error.strerror}); correct the file or move it away") from error
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{source}: {error}; correct the file or move it away") from error
     known = {field.name for field in fields(Settings)}
     unknown = sorted(set(table) - known)

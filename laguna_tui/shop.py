@@ -10,6 +10,7 @@ from laguna_tui.models.entry import ModelEntry
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.progress import DownloadProgress
 from laguna_tui.models.store import State, Store
+from laguna_tui.network import Network
 from laguna_tui.settings import Settings
 from laguna_tui.tui.models.shop import Offer
 
@@ -27,7 +28,7 @@ class Shop:
     def __init__(self, settings: Settings, store: Store | None = None, endpoint: str | None = None) -> None:
         """endpoint: of another hub than the one that HF_ENDPOINT names."""
         self._settings, self._store = settings, store or Store()
-        self._hub = Hub(endpoint, offline=settings.offline)
+        self._hub = Hub(endpoint, network=Network(offline=settings.offline))
 
     def look(self, name: str = "") -> Offer:
         """What there is to say about a model; without a name, about the one to recommend."""
@@ -48,7 +49,7 @@ class Shop:
             size=sum(size or 0 for size in sizes) or None,
             have=sum(status.bytes_have for status in found),
             ready=all(status.state in _WHOLE for status in found),
-            offline=self._hub.offline,
+            offline=self._hub.network.offline,
         )
         try:
             model = known(entry.name, catalogue, replace(self._settings, model=entry.name, drafter=None))

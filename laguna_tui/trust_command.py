@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.arguments import working_folder
 from laguna_tui.errors import UserError
 from laguna_tui.output import say
 from laguna_tui.text import sanitize_line
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from laguna_tui.context.trust import Trust
 
 _EPILOG = """\
-A trusted folder's AGENTS.md files are given to the model as your instructions. Trust covers a whole repository, and the
-folders below, up to where another repository begins. Nothing in a folder can make it trusted.
+A trusted folder's AGENTS.md files are given to the model as your instructions: those from the repository's top down to
+the folder, as they are now. One that changes, or that was not there, is not given before you trust the folder again,
+which shows the difference. Trust ends where another repository begins. Nothing in a folder can make it trusted.
 """
 _NONE = "no folder is trusted; trust the current one with: laguna-tui trust"
 
@@ -29,7 +31,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="default: the current folder")
+    parser.add_argument("named", nargs="?", type=Path, metavar="FOLDER", help="default: the current folder")
     wish = parser.add_mutually_exclusive_group()
     wish.add_argument("--revoke", action="store_true", help="trust it no more")
     wish.add_argument("--list", action="store_true", help="the folders that are trusted")
@@ -53,21 +55,29 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _done(trust: "Trust", arguments: argparse.Namespace) -> Iterator[str]:
-    from laguna_tui.folder import chosen_folder
+    from laguna_tui.context.instructions import agree
 
-    folder = (arguments.folder or (Path() if arguments.list else chosen_folder(None))).expanduser()
+    named = arguments.named or arguments.folder
     if arguments.list:
-        if arguments.folder is not None:
+        if named is not None:
             raise UserError("--list takes no folder; it lists all that are trusted")
-        yield from map(_listed, trust.folders()) if trust.folders() else (_NONE,)
-    elif arguments.revoke:
+        yield from (_listed(trust, folder) for folder in trust.folders()) if trust.folders() else (_NONE,)
+        return
+    folder = (named or working_folder()).expanduser()
+    if arguments.revoke:
         revoked = trust.revoke(folder)
         yield f"{revoked} is trusted no more" if revoked else f"{folder} was not trusted; nothing changed"
     elif not folder.is_dir():
         raise UserError(f"{sanitize_line(str(folder))}: not a folder; give the folder of a project")
     else:
-        yield f"{trust.grant(folder)} is trusted; its AGENTS.md is read from the next conversation on"
+        agreed = agree(folder, trust)
+        yield f"{agreed.folder} is trusted; its AGENTS.md is read from the next conversation on"
+        yield from agreed.lines
 
 
-def _listed(folder: Path) -> str:
-    return str(folder) if folder.is_dir() else f"{folder} (not there any more)"
+def _listed(trust: "Trust", folder: Path) -> str:
+    if not folder.is_dir():
+        return f"{folder} (not there any more)"
+    trusted = trust.of(folder)
+    outdated = trusted is not None and trusted.digests is None
+    return f"{folder} (by an earlier version; trust it again)" if outdated else str(folder)

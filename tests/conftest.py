@@ -1,12 +1,38 @@
 """Property tests try the same examples on every run, so that CI tells of the change and not of the day.
 
 `make fuzz` looks further, with other examples each time; what it finds becomes an `@example`.
+
+With LAGUNA_TUI_DEAD_BUFFERS=1 in the environment the tests run as on a processor on which weights in an order of its
+own (repacked, AMX) crash llama.cpp: `LAGUNA_TUI_DEAD_BUFFERS=1 make test`.
 """
 
 import os
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 settings.load_profile("fuzz" if os.environ.get("LAGUNA_TUI_FUZZ") else "fixed")
+
+
+@pytest.fixture(autouse=True)
+def verdicts_stay_in_this_run() -> Iterator[None]:
+    """What child processes found out in one test is not kept in the user's folder by the next."""
+    yield
+    module = sys.modules.get("laguna_engine.native.verdicts")
+    if module is not None:
+        module.verdicts._path = None
+
+
+if os.environ.get("LAGUNA_TUI_DEAD_BUFFERS"):
+    from laguna_engine.ggml import extra_buffers
+    from laguna_engine.ggml.device import Backend
+    from laguna_engine.native.verdicts import verdicts
+
+    _backend = Backend.cpu()
+    for _kind in _backend.extra_buffer_types():
+        verdicts.put(extra_buffers.subject(extra_buffers.name_of(_kind)), "it dies of SIGSEGV")
+    _backend.close()

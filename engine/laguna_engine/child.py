@@ -73,6 +73,14 @@ class Output:
         """It ran and ended with 0."""
         return self.code == 0
 
+    @property
+    def signal(self) -> str:
+        """The name of the signal that killed it (SIGSEGV); empty if none did."""
+        if self.code is None or self.code >= 0:
+            return ""
+        number = -self.code
+        return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
 
 MISSING = Output(None)
 """There is no such program."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from laguna_engine.cache.checkpoints import Checkpoints
-from laguna_engine.errors import ContextError
+from laguna_engine.errors import ContextError, ModelFileError
 from laguna_engine.events import LoadProgress
 from laguna_engine.fit.memory import window_size
 from laguna_engine.fit.shape import ModelShape
@@ -12,6 +12,7 @@ from laguna_engine.gguf.context_length import header_warnings, safe_context
 from laguna_engine.gguf.header import Header
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
+from laguna_engine.llama.selfcheck import gives_numbers
 from laguna_engine.native.kernels import use_fixed_kernels
 from laguna_engine.native.library import device_descriptions
 from laguna_engine.options import EngineInfo, EngineOptions, Speculation
@@ -55,8 +56,11 @@ class Opening:
         assembly = self._assembly = Assembly(model, self._options)
         assembly.check()
         capacity, warnings = _usable_context(model.header, self._options.n_ctx)
+        warnings = [*model.warnings, *warnings]
         self._tell("context", 0.0)
         context = self._context = assembly.context(_context_options(self._options, capacity))
+        if not gives_numbers(context, model.vocab.size):
+            raise ModelFileError(f"{self._options.model}: its weights give no numbers; download it again")
         checkpoints = _checkpoints(model, self._options, warnings)
         target = Target(model, context, capacity, paired=strict, checkpoints=checkpoints)
         speculator = assembly.speculator(target)

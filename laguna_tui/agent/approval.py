@@ -8,7 +8,10 @@ from laguna_tui.repo.proposal import Proposal
 
 
 class EditMode(Enum):
-    """Which edits are made: those that the user agrees to, all, or none."""
+    """Which edits are made: those that the user agrees to, all, or none.
+
+    With ALLOW the user is still asked about what other programs obey or run (`repo/protected.py`).
+    """
 
     ASK = "ask"
     ALLOW = "allow"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.arguments import add_commands
 from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize
 
@@ -40,7 +41,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="measure what speculative decoding brings here",
         description="Measure what speculative decoding brings on this machine. Prints a Markdown table.",
     )
-    kinds = bench.add_subparsers(title="what to measure", metavar="", dest="kind", required=True)
+    kinds = add_commands(bench, "what to measure", "kind")
     for name, (summary, description) in _KINDS.items():
         parser = kinds.add_parser(
             name,
@@ -59,7 +60,7 @@ def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> No
         parser.add_argument(flag, type=kind, metavar=meta, help=text, default=argparse.SUPPRESS)
 
     add("--model", str, "NAME|FILE", "a model of the catalogue, or a GGUF file (default: nano)")
-    add("--drafter", str, "FILE", "a GGUF that drafts for the model, or none (default: the catalogue's, if any)")
+    add("--drafter", str, "NAME|FILE", "a drafter of the catalogue, a GGUF, or none (default: the recommended one)")
     add("--threads", int, "N", "CPU threads, 0 for one per core")
     add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0")
     add("--context", int, "N", "context size in tokens (default: 4096)")

@@ -20,12 +20,17 @@ _MEMORY_WAIT_S = 0.5
 
 
 class Access:
-    """Opens the index when it is needed; nothing is opened before."""
+    """Opens the index when it is needed; nothing is opened before.
+
+    Attributes:
+        path: the index's file.
+    """
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self._root = root
         self._folder = folder
-        self._readers = Readers(index_path(root, folder))
+        self.path = index_path(root, folder)
+        self._readers = Readers(self.path)
         self._writing: Index | None = None
         self._memory: Index | None = None
         self._alone = Lock()

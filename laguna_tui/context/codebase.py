@@ -22,12 +22,11 @@ from laguna_tui.repo.paths import is_binary_name
 from laguna_tui.repo.rank import Found, Source
 from laguna_tui.repo.rank import search as ranked
 from laguna_tui.repo.spellings import NO_PLACES, NO_SYMBOLS, Places, Symbols, places, symbols
-from laguna_tui.repo.store import IndexFault
+from laguna_tui.repo.store import UNUSABLE, IndexFault, explained
 from laguna_tui.repo.update import Update
 
 # What an index can meet that is not the asker's fault: another program's lock, a full disk, damage.
 _FAULTS = (sqlite3.Error, IndexFault, OSError, UserError, ValueError, zlib.error)
-UNUSABLE = "the index cannot be used ({reason}); run: laguna-tui index --rebuild"
 # A question makes the thread look at the folder again when the last look is so long ago, and a look may take so small a
 # share of one core: a folder in which a look takes long is looked at more rarely.
 _FRESH_S = 5.0
@@ -210,7 +209,7 @@ class Codebase:
             try:
                 self._look()
             except _FAULTS as error:
-                self._notes = (UNUSABLE.format(reason=error),)
+                self._notes = (self._explained(error),)
             except RuntimeError:
                 # Processes take no work any more once the program ends, which it may before it was told to close.
                 if not self._closed and threading.main_thread().is_alive():
@@ -246,6 +245,14 @@ class Codebase:
         if update is not None and (update.read or update.dropped):
             self._spell()
             self.changes += 1
+
+    def _explained(self, error: Exception) -> str:
+        """Why the look came to nothing, and what to do."""
+        if isinstance(error, UserError):
+            return str(error)
+        if isinstance(error, sqlite3.Error):
+            return explained(error, self._access.path)
+        return UNUSABLE.format(error=error)
 
     def _spell(self) -> None:
         self._spellings = self._answer(lambda source: symbols(source.connection), self._spellings)

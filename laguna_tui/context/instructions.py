@@ -1,22 +1,27 @@
 """AGENTS.md: what the people of a folder want its assistants to know, as the first thing a conversation is given.
 
 Every AGENTS.md from the repository's top down to the folder counts, the nearest last, because it may overrule the
-others. It speaks to the model with the user's voice, so it is read only where the user trusts the folder: of an
-untrusted one nothing is opened, only its name is looked for. It cannot lead out of the repository by a link.
+others. It speaks to the model with the user's voice, so it is used only where the user trusts the folder and only with
+the words that the user trusted: of an untrusted folder nothing is opened, only the name is looked for. It cannot lead
+out of the repository by a link.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_tui.context import frame
 from laguna_tui.context.attachment import Attachment, Gathered
 from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.frame import framed
-from laguna_tui.context.sources import Source, read_source
+from laguna_tui.context.sources import Source, source_of
 from laguna_tui.context.tokens import Counter, largest
-from laguna_tui.context.trust import Trust, project_root
+from laguna_tui.context.trust import Trust, Trusted, project_root
 from laguna_tui.repo.names import shown
+from laguna_tui.repo.replacing import Change
+from laguna_tui.repo.text_files import decode
+from laguna_tui.repo.unified import unified_diff
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 NAME = "AGENTS.md"
@@ -28,10 +33,35 @@ _WHOSE = "the user's instructions for this folder"
 _CUT = "… lines {first}-{last} left out"
 
 UNTRUSTED = f"{NAME} is here, but this folder is not trusted, so it was not read; to use it: /trust or laguna-tui trust"
+OUTDATED = (
+    f"{NAME} is here, but this folder was trusted by an earlier version, which did not keep what it said, so it was not"
+    " used; to see it and trust it again: /trust or laguna-tui trust"
+)
+CHANGED = (
+    "{paths} changed since this folder was trusted, so it was not used; to see the difference and trust it again:"
+    " /trust or laguna-tui trust"
+)
 TOO_LONG = "{path}: {why}; shorten it"
 TOO_LARGE = "only the first {limit:,} of {size:,} bytes of {path} are read; shorten it"
 NO_ROOM = "{path} does not fit in the context, so it is not used"
 UNREADABLE = "{path} is not used: {reason}"
+
+
+# More of a difference is read in an editor.
+_SHOWN_LINES = 200
+_NEW = "{path}: {lines} lines, trusted for the first time"
+_REMOVED = "{path}: no longer there"
+_DIFFERENCE = "{path}: changed since it was trusted"
+_UNKNOWN = "{path}: changed, and what it said before is no longer kept; it has {lines} lines now"
+_MORE = "… {count} more lines; read them in the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What came of trusting a folder. folder: what is trusted now. lines: what is new about it, for the user, raw."""
+
+    folder: Path
+    lines: tuple[str, ...]
 
 
 def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: int) -> Gathered:
@@ -46,44 +76,111 @@ def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: 
     here = found(folder)
     if not here:
         return Gathered()
-    if not trust.covers(folder):
+    trusted = trust.of(folder)
+    if trusted is None:
         return Gathered((), (*trust.notes, UNTRUSTED))
-    return _read(root, real, here, Counter(count), int(room * _SHARE))
+    if trusted.digests is None:
+        return Gathered((), (*trust.notes, OUTDATED))
+    return _Reading(root, real, trusted, Counter(count), int(room * _SHARE)).gathered(here)
 
 
 def found(folder: Path) -> list[Path]:
     """The folders that have such a file, from the given one up to the top of its project."""
     root, real = project_root(folder), Path(os.path.realpath(folder))
-    places = [place for place in (real, *real.parents) if place.is_relative_to(root)]
-    return [place for place in places if os.path.lexists(place / NAME)]
+    return [place for place in _places(root, real) if os.path.lexists(place / NAME)]
 
 
-def _read(root: Path, folder: Path, places: list[Path], count: Counter, room: int) -> Gathered:
-    """The files in these places, nearest first: the nearest has the first claim on the room."""
+def agree(folder: Path, trust: Trust) -> Agreed:
+    """Trust a folder with what its AGENTS.md files say now: those that a session about this folder is given.
+
+    Raises:
+        UserError: the folder cannot be trusted, or nothing is kept on this machine.
+    """
+    root, real = project_root(folder), Path(os.path.realpath(folder))
     workspace = Workspace(root)
-    found: list[Attachment] = []
-    notes: list[str] = []
-    for place in places:
-        path = os.path.relpath(place / NAME, folder)
+    texts: dict[str, bytes | None] = {}
+    for place in reversed(_places(root, real)):
+        inside = (place / NAME).relative_to(root).as_posix()
         try:
-            inside = workspace.locate((place / NAME).relative_to(root).as_posix())
-            source = read_source(workspace, inside, LIMIT_BYTES)
-        except WorkspaceError as error:
-            notes.append(UNREADABLE.format(path=shown(path), reason=error))
-            continue
+            texts[inside] = workspace.read_beginning(workspace.locate(inside), LIMIT_BYTES)[0]
+        except WorkspaceError:
+            # Not used, and a session says why.
+            texts[inside] = None
+    before = trust.of(folder)
+    lines = [line for inside, data in texts.items() for line in _news(root / inside, inside, data, before, trust)]
+    return Agreed(trust.grant(folder, texts), tuple(lines))
+
+
+def _places(root: Path, folder: Path) -> list[Path]:
+    """The folders whose file counts, the nearest first."""
+    return [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
+
+
+def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, trust: Trust) -> Iterator[str]:
+    """What is new about a file that is trusted now."""
+    digest = before.digest(file) if before is not None else None
+    path = shown(inside)
+    if data is None:
+        if digest is not None:
+            yield _REMOVED.format(path=path)
+        return
+    lines = decode(data).lines()
+    if before is None or digest is None:
+        yield _NEW.format(path=path, lines=f"{len(lines):,}")
+    elif not before.accepts(file, data):
+        kept = trust.text(digest)
+        if kept is None:
+            yield _UNKNOWN.format(path=path, lines=f"{len(lines):,}")
+            return
+        yield _DIFFERENCE.format(path=path)
+        old, new = decode(kept).text, decode(data).text
+        diff = unified_diff(old, [Change(0, len(old), new)])
+        yield from diff[:_SHOWN_LINES]
+        if len(diff) > _SHOWN_LINES:
+            yield _MORE.format(count=f"{len(diff) - _SHOWN_LINES:,}")
+
+
+class _Reading:
+    """Reads the files of one trusted folder."""
+
+    def __init__(self, root: Path, folder: Path, trusted: Trusted, count: Counter, room: int) -> None:
+        self._workspace = Workspace(root)
+        self._root, self._folder, self._trusted, self._count, self._room = root, folder, trusted, count, room
+        self._found: list[Attachment] = []
+        self._notes: list[str] = []
+        self._changed: list[str] = []
+
+    def gathered(self, places: list[Path]) -> Gathered:
+        """The files in these places, nearest first: the nearest has the first claim on the room."""
+        for place in places:
+            path = os.path.relpath(place / NAME, self._folder)
+            try:
+                self._read(place / NAME, path)
+            except WorkspaceError as error:
+                self._notes.append(UNREADABLE.format(path=shown(path), reason=error))
+        if self._changed:
+            self._notes.append(CHANGED.format(paths=" and ".join(map(shown, self._changed))))
+        return Gathered(tuple(reversed(self._found)), tuple(self._notes))
+
+    def _read(self, file: Path, path: str) -> None:
+        inside = self._workspace.locate(file.relative_to(self._root).as_posix())
+        data, size = self._workspace.read_beginning(inside, LIMIT_BYTES)
+        if not self._trusted.accepts(file, data):
+            self._changed.append(path)
+            return
+        source = source_of(inside, data, size)
         if not source.text.strip():
-            continue
+            return
         if not source.complete:
-            notes.append(TOO_LARGE.format(path=shown(path), limit=LIMIT_BYTES, size=source.size))
-        attachment = _fitted(path, source, count, room)
+            self._notes.append(TOO_LARGE.format(path=shown(path), limit=LIMIT_BYTES, size=source.size))
+        attachment = _fitted(path, source, self._count, self._room)
         if attachment is None:
-            notes.append(NO_ROOM.format(path=shown(path)))
-            continue
+            self._notes.append(NO_ROOM.format(path=shown(path)))
+            return
         if attachment.place is Place.SHORTENED:
-            notes.append(TOO_LONG.format(path=shown(path), why=attachment.why))
-        room -= count(attachment.text)
-        found.append(attachment)
-    return Gathered(tuple(reversed(found)), tuple(notes))
+            self._notes.append(TOO_LONG.format(path=shown(path), why=attachment.why))
+        self._room -= self._count(attachment.text)
+        self._found.append(attachment)
 
 
 def _fitted(path: str, source: Source, count: Counter, room: int) -> Attachment | None:

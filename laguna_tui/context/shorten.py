@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 NO_SCORER = "none"
 """What the setting `scorer` says to rank by words alone."""
 
+PARSING, SCORING = "parsing", "scoring"
+"""What takes time, as `progress` is told."""
+Progress = Callable[[str, float], None]
+
 _SCORES = 20_000
 # A file that is cut up takes about eight bytes for each of its characters.
 _REMEMBERED_CHARS = 8 * 1024 * 1024
@@ -40,15 +44,20 @@ def shorten(
     scorer: "Scorer | None" = None,
     should_stop: Callable[[], bool] = lambda: False,
     protected: Collection[str] = (),
+    progress: Progress = lambda phase, share: None,
 ) -> Compression:
     """What to keep of the files (path, text), in their order, within `budget` tokens to answer `query`.
 
     Args:
         measure: the tokens of a text. scorer: an open one, or None to rank by words alone.
         should_stop: asked now and then; scoring ends when it says so. protected: paths to keep whole.
+        progress: is given what is being done (PARSING, then SCORING if there is a scorer) and which share of it is.
     """
-    documents = [_document(path, text, path in protected) for path, text in files]
-    ranks = None if scorer is None else _remembering(scorer, should_stop)
+    documents = []
+    for number, (path, text) in enumerate(files):
+        progress(PARSING, number / len(files))
+        documents.append(_document(path, text, path in protected))
+    ranks = None if scorer is None else _remembering(scorer, should_stop, lambda share: progress(SCORING, share))
     return compress(documents, query, budget, measure, ranks, should_stop)
 
 
@@ -124,14 +133,14 @@ class _Scores:
 _SCORED = _Scores()
 
 
-def _remembering(scorer: "Scorer", should_stop: Callable[[], bool]) -> SpanScorer:
+def _remembering(scorer: "Scorer", should_stop: Callable[[], bool], progress: Callable[[float], None]) -> SpanScorer:
     """A scorer that is asked only for what it has not been asked yet."""
 
     def scores(texts: Sequence[str], query: str) -> Sequence[Scores]:
         known = _SCORED.known(scorer, query)
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            known.update(zip(new, scorer.score(new, query, should_stop), strict=True))
+            known.update(zip(new, scorer.score(new, query, should_stop, progress), strict=True))
         return [known[text] for text in texts]
 
     return scores

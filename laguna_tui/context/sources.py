@@ -79,7 +79,15 @@ def read_source(workspace: Workspace, path: str, limit: int) -> Source:
     Raises:
         WorkspaceError: it cannot be read, or is no text; the message is a sentence.
     """
-    data, size = workspace.read_beginning(path, limit)
+    return source_of(path, *workspace.read_beginning(path, limit))
+
+
+def source_of(path: str, data: bytes, size: int) -> Source:
+    """The text of a file's first bytes, without a torn line at the end; `size` is how many it has in all.
+
+    Raises:
+        WorkspaceError: it is no text; the message is a sentence.
+    """
     if is_binary(data):
         raise UnreadableError(f"{shown(path)} is a binary file; try another file")
     if len(data) >= size:

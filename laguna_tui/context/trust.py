@@ -1,27 +1,37 @@
-"""Which folders the user trusts: whose AGENTS.md may speak to the model.
+"""Which folders the user trusts, and with which words: whose AGENTS.md may speak to the model.
 
 Kept in one private file in the user's state folder, never in the folder that is asked about; a folder cannot trust
 itself. Trust is for a project: the repository that a folder lies in, else the folder itself. It covers everything below
 it, but ends where another repository begins, so that a clone put into a trusted folder is asked about again. Paths are
 compared with every link resolved. A file that is damaged, or that others can write, counts as if it named no folder.
+
+A project is trusted with what its files said then, by their hashes: whatever a pull brings, or another project at that
+path says, is asked about again. The texts are kept beside the list, so that the difference can be shown.
 """
 
+import hashlib
 import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from laguna_engine.small_file import read_small_file
 from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize_line
 
 FILE = "trusted.json"
 """The file's name in the state folder."""
-_VERSION = 1
+TEXTS = "trusted"
+"""The folder in the state folder with the texts that were trusted, each named by its hash."""
+_VERSION = 2
+# Kept folders only, not what their files said.
+_VERSION_WITHOUT_HASHES = 1
 # Thousands of folders take less; what is larger is no list of ours.
 _LIMIT_BYTES = 1024 * 1024
 # Another process changes the list in a few milliseconds.
@@ -32,6 +42,31 @@ DAMAGED = "no folder is trusted, because {path} {reason}; trust folders again, a
 TOO_WIDE = "{folder} holds everything of yours, so it cannot be trusted as a whole; trust one project's folder"
 NOT_KEPT = "the trusted folders cannot be kept in {path} ({reason}); make that place writable"
 THROUGH_ANOTHER = "{folder} is trusted because {other} is; run: laguna-tui trust {other} --revoke"
+
+_Digests = dict[str, str]
+_Folders = dict[str, _Digests | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A folder that was trusted.
+
+    Attributes:
+        folder: without links in its path.
+        digests: the hash of each file that was trusted, by its path below the folder; None when an earlier version
+            trusted it, which kept none: nothing is accepted then.
+    """
+
+    folder: Path
+    digests: Mapping[str, str] | None
+
+    def digest(self, file: Path) -> str | None:
+        """The hash that a file had when it was trusted; None when it was not."""
+        return (self.digests or {}).get(file.relative_to(self.folder).as_posix())
+
+    def accepts(self, file: Path, data: bytes) -> bool:
+        """Whether a file was trusted with exactly these bytes."""
+        return self.digest(file) == digest_of(data)
 
 
 class Trust:
@@ -54,11 +89,22 @@ class Trust:
         return tuple(Path(folder) for folder in sorted(self._read()[0]))
 
     def covers(self, folder: Path) -> bool:
-        """Whether a folder is trusted, itself or with one around it."""
-        return self._through(folder, self._read()[0]) is not None
+        """Whether a folder is trusted, itself or with one around it, with what some files said."""
+        trusted = self.of(folder)
+        return trusted is not None and trusted.digests is not None
 
-    def grant(self, folder: Path) -> Path:
-        """Trust a folder's project; returns what is trusted now.
+    def of(self, folder: Path) -> Trusted | None:
+        """What was trusted that covers a folder."""
+        listed = self._read()[0]
+        place = self._through(folder, listed)
+        return None if place is None else Trusted(place, listed[str(place)])
+
+    def grant(self, folder: Path, texts: Mapping[str, bytes | None] | None = None) -> Path:
+        """Trust a folder's project with what these files say; returns what is trusted now.
+
+        Args:
+            texts: bytes by the file's path below the project's top folder; None for a file that is not there. What
+                was trusted of other files stays trusted.
 
         Raises:
             UserError: it is too wide, or the list cannot be kept.
@@ -66,8 +112,25 @@ class Trust:
         root = project_root(folder)
         if _too_wide(root):
             raise UserError(TOO_WIDE.format(folder=root))
-        self._change(lambda trusted: trusted | {str(root)})
+        given = texts or {}
+
+        def granted(listed: _Folders) -> _Folders:
+            stay = {path: digest for path, digest in (listed.get(str(root)) or {}).items() if path not in given}
+            now = {path: self._keep(data) for path, data in given.items() if data is not None}
+            return {**listed, str(root): {**stay, **now}}
+
+        self._change(granted)
         return root
+
+    def text(self, digest: str) -> bytes | None:
+        """What was trusted under a hash; None when it is no longer kept."""
+        if self._path is None:
+            return None
+        try:
+            data = read_small_file(self._path.parent / TEXTS / digest, _LIMIT_BYTES)
+        except (OSError, ValueError):
+            return None
+        return data if digest_of(data) == digest else None
 
     def revoke(self, folder: Path) -> Path | None:
         """Trust a folder's project no more; returns what was trusted, None when it was not.
@@ -78,15 +141,15 @@ class Trust:
         # As it was written, for a folder that is gone or a link to elsewhere by now.
         named = {str(project_root(folder)), str(folder.absolute())}
         trusted = self._read()[0]
-        if not named & trusted:
+        if not named & trusted.keys():
             other = self._through(folder, trusted)
             if other is not None:
                 raise UserError(sanitize_line(THROUGH_ANOTHER.format(folder=folder, other=other)))
             return None
-        self._change(lambda current: current - named)
-        return Path(min(named & trusted))
+        self._change(lambda current: {place: kept for place, kept in current.items() if place not in named})
+        return Path(min(named & trusted.keys()))
 
-    def _through(self, folder: Path, trusted: frozenset[str]) -> Path | None:
+    def _through(self, folder: Path, trusted: _Folders) -> Path | None:
         """The trusted folder that covers a folder."""
         real = Path(os.path.realpath(folder))
         for place in (real, *real.parents):
@@ -96,21 +159,39 @@ class Trust:
                 return None
         return None
 
-    def _read(self) -> tuple[frozenset[str], str]:
+    def _read(self) -> tuple[_Folders, str]:
         """The list, and a sentence about the file if it cannot be believed."""
         if self._path is None:
-            return frozenset(), ""
+            return {}, ""
         try:
             return _listed(self._path), ""
         except FileNotFoundError:
-            return frozenset(), ""
+            return {}, ""
         except OSError as error:
             reason = f"cannot be read ({error.strerror})"
         except ValueError as error:
             reason = str(error)
-        return frozenset(), DAMAGED.format(path=self._path, reason=reason)
+        return {}, DAMAGED.format(path=self._path, reason=reason)
 
-    def _change(self, change: Callable[[frozenset[str]], frozenset[str]]) -> None:
+    def _keep(self, data: bytes) -> str:
+        """Keep a text that is trusted now, readable by the user alone; its hash."""
+        assert self._path is not None, "a list that is kept nowhere is not changed"
+        digest = digest_of(data)
+        texts = self._path.parent / TEXTS
+        texts.mkdir(exist_ok=True, mode=0o700)
+        _replace(texts / digest, data)
+        return digest
+
+    def _forget_texts(self, listed: _Folders) -> None:
+        """Delete the texts that nothing is trusted with any more."""
+        assert self._path is not None, "a list that is kept nowhere is not changed"
+        used = {digest for digests in listed.values() for digest in (digests or {}).values()}
+        for path in (self._path.parent / TEXTS).glob("*"):
+            if path.name not in used:
+                with suppress(OSError):
+                    path.unlink()
+
+    def _change(self, change: Callable[[_Folders], _Folders]) -> None:
         """Write the list anew, alone among all processes; a damaged file is moved aside first."""
         if self._path is None:
             raise UserError(NOT_KEPT.format(path="memory", reason="this session keeps no state"))
@@ -120,7 +201,9 @@ class Trust:
                 trusted, damage = self._read()
                 if damage:
                     self._path.replace(self._path.with_suffix(".damaged"))
-                _write(self._path, change(trusted))
+                changed = change(trusted)
+                _write(self._path, changed)
+                self._forget_texts(changed)
         except Timeout as error:
             reason = "another laguna-tui is writing it"
             raise UserError(NOT_KEPT.format(path=self._path, reason=reason)) from error
@@ -154,33 +237,50 @@ def _too_wide(place: Path) -> bool:
     return place == place.parent
 
 
-def _listed(path: Path) -> frozenset[str]:
+def digest_of(data: bytes) -> str:
+    """What tells these bytes from all others."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _listed(path: Path) -> _Folders:
     """The folders in the file; ValueError says why it cannot be believed."""
-    with path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        if status.st_mode & _OTHERS_WRITE or status.st_uid not in (os.getuid(), 0):
-            raise ValueError("can be written by others")
-        data = file.read(_LIMIT_BYTES + 1)
-    if len(data) > _LIMIT_BYTES:
-        raise ValueError("is too large")
+    status = path.stat()
+    if status.st_mode & _OTHERS_WRITE or status.st_uid not in (os.getuid(), 0):
+        raise ValueError("can be written by others")
     try:
-        table = json.loads(data)
+        table = json.loads(read_small_file(path, _LIMIT_BYTES))
     except (ValueError, RecursionError) as error:
         raise ValueError("is damaged") from error
-    folders = table.get("folders") if isinstance(table, dict) and table.get("version") == _VERSION else None
-    if not isinstance(folders, list) or not all(isinstance(each, str) and each.startswith("/") for each in folders):
+    folders = table.get("folders") if isinstance(table, dict) else None
+    if isinstance(folders, list) and table.get("version") == _VERSION_WITHOUT_HASHES:
+        folders = dict.fromkeys(map(str, folders))
+    elif (
+        not isinstance(folders, dict)
+        or table.get("version") != _VERSION
+        or not all(map(_are_digests, folders.values()))
+    ):
         raise ValueError("is no list of folders")
-    return frozenset(folders)
+    if not all(folder.startswith("/") for folder in folders):
+        raise ValueError("is no list of folders")
+    return folders
 
 
-def _write(path: Path, folders: frozenset[str]) -> None:
-    """Replace the file in one step: whoever reads it sees the old list or the new one."""
-    text = json.dumps({"version": _VERSION, "folders": sorted(folders)}, indent=1)
+def _are_digests(value: object) -> bool:
+    return value is None or (isinstance(value, dict) and all(isinstance(digest, str) for digest in value.values()))
+
+
+def _write(path: Path, folders: _Folders) -> None:
+    text = json.dumps({"version": _VERSION, "folders": folders}, indent=1, sort_keys=True)
+    _replace(path, f"{text}\n".encode("ascii"))
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Replace a file in one step: whoever reads it sees the old bytes or the new ones."""
     # mkstemp creates the file with mode 0600.
     descriptor, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text + "\n")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from laguna_tui.doctor.finding import Finding, ok
 from laguna_tui.doctor.machine import Machine
+from laguna_tui.network import offline_variable
 
 _TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
-_TRUE = ("1", "ON", "YES", "TRUE")
 
 
 def check_hub(machine: Machine) -> Iterator[Finding]:
@@ -17,6 +17,6 @@ def check_hub(machine: Machine) -> Iterator[Finding]:
     yield ok("hub token", f"{held} is set" if held else "HF_TOKEN is not set; public models need none")
     # Addresses may hold a name and a password, so only the variables' names are told.
     changed = [name for name in ("HF_ENDPOINT", *_PROXIES) if environment.get(name)]
-    offline = environment.get("HF_HUB_OFFLINE", "").upper() in _TRUE
-    said = [*(["offline, because HF_HUB_OFFLINE is set"] if offline else []), *(f"{name} is set" for name in changed)]
+    offline = offline_variable(environment)
+    said = [*([f"offline, because {offline} is set"] if offline else []), *(f"{name} is set" for name in changed)]
     yield ok("network", "; ".join(said) or "nothing set; no connection was tried", "")

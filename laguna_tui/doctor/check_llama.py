@@ -1,12 +1,15 @@
 """Can the llama.cpp that is installed use what this machine has?"""
 
+import shlex
 from collections.abc import Iterator
 
+from laguna_engine.child import outside_python
+from laguna_engine.native.selftest import BINDING_VERSION
 from laguna_tui.doctor.finding import Finding, fail, ok, warn
 from laguna_tui.doctor.graphics import Graphics, named
 from laguna_tui.doctor.library import Loaded
 
-CHECK = "llama.cpp"
+CHECK, KERNELS = "llama.cpp", "kernels"
 SETUP = "run: laguna-tui setup gpu"
 ROLLBACK = "laguna-tui setup gpu --rollback"
 
@@ -29,17 +32,38 @@ _SYSTEM_PACKAGES = {
     "libgomp.so.1": "GCC's OpenMP runtime (libgomp1, libgomp)",
 }
 
+_WITHOUT = {
+    "AMX": ("-DGGML_NATIVE=off", "-DGGML_AVX512=on", "-DGGML_AVX512_VNNI=on"),
+    "CPU_REPACK": ("-DGGML_CPU_REPACK=off",),
+}
+"""How llama.cpp is built without an order of weights. With AMX a processor has the other two as well."""
 
-def check_llama(loaded: Loaded, graphics: Graphics) -> Iterator[Finding]:
-    """Whether it loads, what it computes on, and which libraries it lacks."""
+_GPU_OPTIONS = {"CUDA": "CUDA", "ROCm": "HIP", "Vulkan": "VULKAN"}
+
+
+def check_llama(loaded: Loaded, graphics: Graphics, python: str) -> Iterator[Finding]:
+    """Whether it loads, what it computes on, which of its kernels crash, and which libraries it lacks."""
     if loaded.error:
         yield fail(CHECK, loaded.error, _revive(loaded))
     else:
         yield _use(loaded, graphics)
+    if loaded.faults:
+        yield _kernels(loaded, python)
     if loaded.missing:
         yield fail("GPU libraries", f"missing: {', '.join(loaded.missing)}", provide(loaded.missing))
     elif loaded.built and not loaded.error:
         yield ok("GPU libraries", f"all that the {' and '.join(loaded.built)} build needs are there")
+
+
+def _kernels(loaded: Loaded, python: str) -> Finding:
+    told = "; ".join(f"{name}: {what}" for name, what in loaded.faults.items())
+    found = f"this build's own order of quantized weights does not work here ({told}), so they compute more slowly"
+    gpus = [f"-DGGML_{_GPU_OPTIONS[kind]}=on" for kind in loaded.built if kind in _GPU_OPTIONS]
+    faulty = [option for name, options in _WITHOUT.items() if name in loaded.faults for option in options]
+    options = shlex.quote(" ".join([*faulty, *gpus]))
+    again = ("-m", "pip", "install", "--no-deps", "--force-reinstall", "--no-cache-dir", "--no-binary")
+    command = shlex.join([*outside_python(python), *again, "llama-cpp-python", f"llama-cpp-python=={BINDING_VERSION}"])
+    return warn(KERNELS, found, f"build it without that: CMAKE_ARGS={options} {command}")
 
 
 def provide(missing: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from laguna_tui.doctor.machine import Machine
 
 _TRIAL = ("bwrap", "--ro-bind", "/", "/", "--unshare-all", "--", "true")
 _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
-_UNNEEDED = "nothing needs it yet: the tools of this version only read"
+_UNNEEDED = "nothing needs it yet: the tools of this version run no programs"
 
 
 def check_tools(machine: Machine) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ def examine(machine: Machine) -> list[Finding]:
     return [
         *check_machine(machine, library, around),
         *check_graphics(cards, around),
-        *check_llama(library, cards),
+        *check_llama(library, cards, machine.python),
         *check_storage(machine),
         *check_tools(machine),
         *check_terminal(machine, around),

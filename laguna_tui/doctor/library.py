@@ -2,8 +2,8 @@
 
 import json
 import re
-import signal
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from laguna_engine.child import Output, python_command
@@ -37,13 +37,15 @@ class Loaded:
     """What loading it in another process showed.
 
     built: the kinds of GPU it was built for, by the libraries that it came with. backends, devices, features: what it
-    says itself, empty when it does not load. error: why it does not. missing: libraries that it needs and nobody has.
+    says itself, empty when it does not load. faults: ways of its own to keep weights for this processor that do not
+    work, and what happens. error: why it does not load. missing: libraries that it needs and nobody has.
     """
 
     built: tuple[str, ...] = ()
     backends: tuple[str, ...] = ()
     devices: tuple[Device, ...] = ()
     features: str = ""
+    faults: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
     missing: tuple[str, ...] = ()
 
@@ -69,19 +71,17 @@ def loaded(machine: Machine) -> Loaded:
     if "error" in told:
         return Loaded(built, error=str(told["error"]), missing=missing)
     devices = tuple(Device(device["name"], device["kind"]) for device in told["devices"])
-    return Loaded(built, tuple(told["backends"]), devices, told["features"], missing=missing)
+    faults = told.get("faults", {})
+    return Loaded(built, tuple(told["backends"]), devices, told["features"], faults, missing=missing)
 
 
 def how_it_died(answer: Output) -> str:
     """A sentence about a process that ended without an answer."""
     if answer.timed_out:
         return "it did not answer in time; the graphics driver may hang"
-    if answer.code is not None and answer.code < 0:
-        number = -answer.code
-        if number == signal.SIGILL:
-            return "it uses instructions that this processor does not have"
-        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-        return f"it died of {name}"
+    if answer.signal:
+        missing = answer.signal == "SIGILL"
+        return "it uses instructions that this processor does not have" if missing else f"it died of {answer.signal}"
     last = [line for line in answer.errors.splitlines() if line.strip()][-1:]
     return last[0].strip() if last else "it ended without a word"
 

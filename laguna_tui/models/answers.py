@@ -6,6 +6,7 @@ from laguna_tui.models.faults import DownloadError, Unsteady
 
 _TRY_AGAIN = {408: "it took too long", 425: "it was too early", 429: "it asks for fewer requests"}
 _SERVER_ERROR = 500
+_DAY_S = 86400
 LONGEST_WAIT_S = 300.0
 """What a server may ask for and be waited for; beyond that the user should know, and come back."""
 
@@ -23,7 +24,7 @@ def refusal(status: int, headers: Mapping[str, str], repository: str, *, by_hub:
         wait = _seconds(headers.get("retry-after"))
         if wait is not None and wait > LONGEST_WAIT_S:
             return DownloadError(
-                f"{repository}: {who} asks to be left alone for {wait / 60:.0f} minutes; what has arrived is kept, "
+                f"{repository}: {who} asks to be left alone for {_in_words(wait)}; what has arrived is kept, "
                 "come back then"
             )
         return Unsteady(f"{who} answered {status}: {_TRY_AGAIN.get(status, 'it has trouble')}", wait)
@@ -48,6 +49,10 @@ def _why(status: int, headers: Mapping[str, str], repository: str) -> str:
     if status == 403:
         return "your token may not read it; ask its owner, or use a token that may"
     return f"the hub answered {status}; try again later, and report it if it stays so"
+
+
+def _in_words(wait_s: float) -> str:
+    return "days" if wait_s > _DAY_S else f"{wait_s / 60:.0f} minutes"
 
 
 def _seconds(value: str | None) -> float | None:

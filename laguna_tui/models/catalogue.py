@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from laguna_engine.small_file import read_small_file
 from laguna_tui.errors import UserError
 from laguna_tui.models.entry import MAIN, Kind, ModelEntry, Source, ToolSet, companions
 from laguna_tui.models.places import user_catalogue
@@ -25,6 +26,8 @@ SAMPLING_KEYS = tuple(SAMPLING)
 # What a GGUF that no entry matches is run like, at a context that any machine can hold.
 FALLBACK = "xs-2.1"
 FALLBACK_CONTEXT = 8192
+# A hundred times what ships.
+_LIMIT_BYTES = 1 << 20
 
 
 def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[str, ModelEntry]:
@@ -39,7 +42,7 @@ def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[st
     """
     shipped = path or data_root() / "models.toml"
     own = own or (user_catalogue() if path is None else None)
-    changes = _read(own, "correct the file or move it away") if own is not None and own.is_file() else {}
+    changes = _read(own, "correct the file or move it away", missing={}) if own is not None else {}
     tables = _read(shipped, "reinstall laguna-tui")
     merged = {**tables, **{name: _merged(tables.get(name, {}), change) for name, change in changes.items()}}
     found, wrong = {}, []
@@ -120,11 +123,15 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
     )
 
 
-def _read(path: Path, remedy: str) -> dict[str, Any]:
+def _read(path: Path, remedy: str, missing: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The file's tables; `missing` when there is no file, if that may be."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UserError(f"{path}: cannot be read as a model catalogue ({error}); {remedy}") from error
+        document = tomllib.loads(read_small_file(path, _LIMIT_BYTES).decode())
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, FileNotFoundError) and missing is not None:
+            return missing
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise UserError(f"{path}: cannot be read as a model catalogue ({reason}); {remedy}") from error
     models = document.pop("models", {})
     if document or not isinstance(models, dict):
         raise UserError(f"{path}: holds something else than [models.NAME] tables; {remedy}")

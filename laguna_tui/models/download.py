@@ -64,8 +64,8 @@ class Download:
         entries: Sequence[ModelEntry],
         progress: Callable[[DownloadProgress], None] = lambda progress: None,
         *,
+        hub: Hub,
         store: Store | None = None,
-        hub: Hub | None = None,
         patience: Patience | None = None,
         converter: Converter | None = None,
         cache: Path | None = None,
@@ -82,7 +82,7 @@ class Download:
             free: bytes left on the disk of a folder. checkpoint: bytes that a kill may cost.
         """
         self._entries = tuple(entries)
-        self._store, self._hub = store or Store(), hub or Hub()
+        self._store, self._hub = store or Store(), hub
         self._patience, self._converter = patience or Patience(), converter
         self._cache, self._free, self._checkpoint = cache, free, checkpoint
         self._brake = Brake()
@@ -94,6 +94,7 @@ class Download:
 
         Raises:
             DownloadError: it cannot go on; the message says what to do. What has arrived is kept.
+            OfflineError: something is not here, and nothing may be fetched.
             UserError: an entry has nothing to download.
         """
         try:
@@ -139,15 +140,15 @@ class Download:
         source = entry.source
         if source is None:
             raise UserError(f"{entry.title} cannot be downloaded; pass the path of its GGUF: --model FILE.gguf")
-        self._teller.say(Phase.METADATA, file=source.repository, always=True)
         listing = pinned(source, self._listing(entry, source))
         self._store.remember_listing(entry, listing)
         return [_Item(source.repository, listing.commit, remote, source) for remote in listing.files]
 
     def _listing(self, entry: ModelEntry, source: Source) -> Listing:
-        if self._hub.offline:
+        if self._hub.network.offline:
             known = self._store.listing(entry) or hubcache.listing(self._cache_folder(), source)
             return known or self._hub.listing(source)
+        self._teller.say(Phase.METADATA, file=source.repository, always=True)
         return persistently(
             lambda: self._brake.call(lambda: self._hub.listing(source)),
             replace(self._patience, tries=min(self._patience.tries, _METADATA_TRIES)),

@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from laguna_engine.small_file import read_small_file
+
 # What is learned takes a few kilobytes; a larger file is not ours.
 LIMIT_BYTES = 1 << 20
 _HASH_LETTERS = 16
@@ -26,9 +28,7 @@ def economy_path(folder: Path, name: str, parts: Iterable[str]) -> Path:
 def load_economy(path: Path) -> dict[str, object] | None:
     """What was learned, or None when nothing usable is there."""
     try:
-        if path.stat().st_size > LIMIT_BYTES:
-            return None
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_small_file(path, LIMIT_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -11,10 +11,6 @@ class DownloadError(UserError):
     """A download cannot go on; what has arrived is kept, and the message says what to do."""
 
 
-class OfflineError(DownloadError):
-    """Something must be fetched, and the user said that nothing may be."""
-
-
 class DiskFullError(DownloadError):
     """The disk has no room for what still has to come."""
 

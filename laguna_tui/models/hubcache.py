@@ -8,9 +8,13 @@ empties that cache, the model is gone from here as well, and says so.
 from collections.abc import Iterator
 from pathlib import Path
 
+from laguna_engine.small_file import read_small_file
 from laguna_tui.models.digest import Fingerprint
 from laguna_tui.models.entry import Source
 from laguna_tui.models.record import Listing, Remote
+
+# A commit's hash and a line break, generously.
+_COMMIT_BYTES = 1024
 
 
 def default_cache() -> Path:
@@ -53,7 +57,8 @@ def _snapshots(cache: Path, source: Source) -> Iterator[Path]:
 def _commit(cache: Path, source: Source) -> str:
     """The commit that the revision was, when it was last looked up for the cache."""
     try:
-        found = (_folder(cache, source) / "refs" / source.revision).read_text(encoding="ascii").strip()
+        path = _folder(cache, source) / "refs" / source.revision
+        found = read_small_file(path, _COMMIT_BYTES).decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return source.revision
     return found if found.isalnum() else source.revision

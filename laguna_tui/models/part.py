@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from laguna_engine.small_file import read_small_file
 from laguna_tui.models.digest import CHUNK, SHA256, Digest, Fingerprint
 from laguna_tui.models.record import Remote
 
 CHECKPOINT_BYTES = 32 << 20
 CHECKPOINT_S = 5.0
+# A day of checkpoints has a hundredth.
+_JOURNAL_LIMIT_BYTES = 64 << 20
 """What a kill may cost at most: so many bytes, or so many seconds of them, whichever is less."""
 
 
@@ -194,7 +197,7 @@ def bytes_on_the_way(base: Path) -> int:
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     """The journal's lines, up to the first that is no line of a journal: a crash may have torn the last one."""
     try:
-        text = path.read_text(encoding="ascii")
+        text = read_small_file(path, _JOURNAL_LIMIT_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError):
         return
     for line in text.splitlines():

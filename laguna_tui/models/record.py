@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from laguna_engine.small_file import read_small_file
 from laguna_tui.models.digest import Fingerprint
 
 _LIMIT_BYTES = 1 << 20
@@ -73,9 +74,7 @@ def write_json(path: Path, value: object) -> None:
 def read_json(path: Path) -> dict[str, Any] | None:
     """What was written, or None when nothing usable is there."""
     try:
-        if path.stat().st_size > _LIMIT_BYTES:
-            return None
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_small_file(path, _LIMIT_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -12,14 +12,15 @@ from laguna_tui.models.brake import Brake
 from laguna_tui.models.digest import Fingerprint
 from laguna_tui.models.entry import Source
 from laguna_tui.models.faults import DownloadError, Unsteady
-from laguna_tui.models.hub import Hub, trouble
+from laguna_tui.models.hub import Hub, broken
 from laguna_tui.models.part import Part
 from laguna_tui.models.record import Remote
 from laguna_tui.models.stream import Ended, Opened, Stream
 
 _T = TypeVar("_T")
 _POLL_S = 0.1
-_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
+"""Of 18 digits at most: no file is larger, and Python refuses to read numbers of thousands."""
 _OK, _PARTIAL, _NOT_SATISFIABLE = 200, 206, 416
 
 
@@ -129,7 +130,7 @@ class Transfer:
 
     def _begin(self, item: Opened | bytes | Ended) -> None:
         if not isinstance(item, Opened):
-            raise _broken(item)
+            raise broken(item)
         if item.status == _NOT_SATISFIABLE and self._part.have:
             self._restart()
             raise Unsteady("the server would not go on where it stopped")
@@ -168,7 +169,7 @@ class Transfer:
 
     def _take(self, item: Opened | bytes | Ended) -> None:
         if not isinstance(item, bytes):
-            raise _broken(item)
+            raise broken(item)
         if self._part.have + len(item) > self._remote.size:
             self._restart()
             raise Unsteady("the server sent more than the file has")
@@ -179,8 +180,3 @@ class Transfer:
     def _restart(self) -> None:
         self._arrived(-self._part.have)
         self._part.restart()
-
-
-def _broken(item: Opened | bytes | Ended) -> Unsteady:
-    error = item.error if isinstance(item, Ended) else None
-    return Unsteady(trouble(error) if error is not None else "the connection was cut")

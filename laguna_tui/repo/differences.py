@@ -13,9 +13,10 @@ from laguna_tui.repo.grammars import fingerprints, language_name
 from laguna_tui.repo.languages import language_of
 from laguna_tui.repo.parsing import Task
 from laguna_tui.repo.paths import is_aside, is_test
+from laguna_tui.repo.store import max_pages
 
 # What is written at a stroke does not fit any more when so much of the room is used.
-_FULL_SHARE = 0.99
+_FULL_SHARE = 0.95
 
 
 def differences(connection: sqlite3.Connection, listing: Listing) -> tuple[list[Task], list[str]]:
@@ -50,14 +51,16 @@ def _unlikely(path: str) -> int:
 
 def that_fit(connection: sqlite3.Connection, tasks: list[Task], gone: Sequence[str]) -> tuple[list[Task], int]:
     """The tasks without new files while the index is full and nothing leaves it, and how many those are."""
-    used, free, most = (
-        connection.execute(f"pragma {name}").fetchone()[0]
-        for name in ("page_count", "freelist_count", "max_page_count")
-    )
-    if gone or used - free < most * _FULL_SHARE:
+    if gone or not is_at_limit(connection):
         return tasks, 0
     kept = [task for task in tasks if _is_known(connection, task.path)]
     return kept, len(tasks) - len(kept)
+
+
+def is_at_limit(connection: sqlite3.Connection) -> bool:
+    """Whether the index has as good as all the pages that it may have."""
+    used, free = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
+    return bool(used - free >= max_pages() * _FULL_SHARE)
 
 
 def _is_known(connection: sqlite3.Connection, path: str) -> bool:

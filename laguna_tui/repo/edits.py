@@ -1,7 +1,8 @@
 """Edits of one file: a change is proposed, shown to whoever decides, and applied to exactly what it was proposed for.
 
 Deals in paths and texts from a model, which are hostile: what the workspace refuses to read is not changed either.
-Only files that exist are changed; nothing is created, renamed or removed.
+Only files that exist are changed; nothing is created, renamed or removed. What is never changed, and what only when a
+person agrees, is in `protected`.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,12 +10,13 @@ from difflib import get_close_matches
 
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.proposal import Proposal
+from laguna_tui.repo.protected import asks_because, belongs_to_git
 from laguna_tui.repo.python_code import can_be_checked, fault
 from laguna_tui.repo.replacing import Change, additions, changed, changes, indented, line_number, with_line_feeds
 from laguna_tui.repo.text_files import TextFile, decode, is_binary
 from laguna_tui.repo.unified import LINE_CHARS, unified_diff
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
-from laguna_tui.repo.writing import digest, replace_file
+from laguna_tui.repo.writing import Unfinished, digest, replace_file
 
 __all__ = ["EditError", "Proposal", "apply", "propose"]
 
@@ -24,6 +26,7 @@ MAX_PLACES = 1_000
 _NAMED = 3
 
 _FAULTY = "After this edit the file is no longer valid Python: {fault}."
+_ASKED = "You are asked in any case, because {because}."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 
 
@@ -53,6 +56,8 @@ def propose(
     """
     _check(old, new)
     inside = _found(workspace, path, should_stop)
+    if belongs_to_git(workspace.root, inside):
+        raise EditError(f"{shown(inside)} belongs to git itself; edit another file")
     data = workspace.read(inside)
     if is_binary(data):
         raise EditError(f"{shown(inside)} is a binary file; only text can be edited")
@@ -67,16 +72,35 @@ def propose(
     if any(len(line) > LINE_CHARS for line in diff):
         warnings.append(_LONG)
     encoded = _encoded(inside, file, after)
-    return Proposal(inside, file.text, after, len(made), diff, " ".join(warnings), workspace.root, data, encoded)
+    because = asks_because(workspace.root, inside)
+    if because:
+        warnings.insert(0, _ASKED.format(because=because))
+    return Proposal(
+        path=inside,
+        before=file.text,
+        after=after,
+        places=len(made),
+        diff=diff,
+        warning=" ".join(warnings),
+        root=workspace.root,
+        old=data,
+        new=encoded,
+        identity=workspace.identity,
+        asks_because=because,
+    )
 
 
-def apply(proposal: Proposal) -> None:
+def apply(proposal: Proposal, unfinished: Unfinished | None = None) -> None:
     """Make the change, if the file still is what it was proposed for.
+
+    Args:
+        unfinished: notes of what is being written; None keeps none.
 
     Raises:
         WorkspaceError: it is not, or cannot be written; the file is as it was.
     """
-    replace_file(Workspace(proposal.root), proposal.path, digest(proposal.old), proposal.new)
+    workspace = Workspace(proposal.root, proposal.identity)
+    replace_file(workspace, proposal.path, digest(proposal.old), proposal.new, unfinished)
 
 
 def _check(old: str, new: str) -> None:

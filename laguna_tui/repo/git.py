@@ -2,10 +2,12 @@
 
 A repository's own `.git/config` can name programs for git to start (fsmonitor, hooks, pager, filters, transports;
 precedents: CVE-2025-59536, CVE-2026-21852). Each is switched off here, and no answer is better than a risky one:
-every function returns None when git is missing, slow or unwilling.
+every function returns None when git is missing, slow or unwilling. A pipe or a device where git reads a file would be
+waited for, so git is not asked about such a repository, and given up where it waits without doing anything.
 """
 
 import os
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_engine.child import find_program
+from laguna_engine.small_file import read_small_file
 
 # A status that takes longer than this is not worth waiting for before the first answer.
 GIT_TIMEOUT_S = 5.0
@@ -20,6 +23,8 @@ GIT_TIMEOUT_S = 5.0
 LIST_TIMEOUT_S = 60.0
 # How soon a stop by the user is noticed.
 _POLL_S = 0.05
+# A process that has neither computed nor come back from the disk for so long waits for a pipe that nobody writes to.
+_STALLED_S = 2.0
 
 _GUARDS = {
     "core.fsmonitor": "false",
@@ -43,6 +48,25 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _DETACHED = "(detached)"
+# What git reads of a repository before it lists anything, in its folder and in that of the repository that a worktree
+# belongs to.
+_READ_BY_GIT = (
+    "HEAD",
+    "config",
+    "config.worktree",
+    "commondir",
+    "index",
+    "packed-refs",
+    "shallow",
+    "info/exclude",
+    "info/attributes",
+    "info/grafts",
+    "info/sparse-checkout",
+    "objects/info/alternates",
+)
+_READ_IN_THE_FOLDER = (".gitignore", ".gitattributes", ".gitmodules")
+# A `.git` file, HEAD and commondir are a path each.
+_POINTER_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +79,57 @@ class GitState:
 
 def is_repository(folder: Path) -> bool:
     """Whether the folder or one above it holds a `.git` (a folder, or a file in a worktree)."""
-    return any((place / ".git").exists() for place in (folder, *folder.parents))
+    return top_of(folder) is not None
+
+
+def top_of(folder: Path) -> Path | None:
+    """The nearest folder, from this one up, that holds a `.git`."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+
+
+def git_folders(top: Path) -> tuple[Path, ...]:
+    """Where git keeps what belongs to a folder that holds a `.git`: that folder, or what a `.git` file leads to.
+
+    For a worktree both its own and that of its repository. Links are resolved. Empty when `.git` is damaged.
+    """
+    own = top / ".git"
+    if not own.is_dir():
+        leads_to = _pointer(own, "gitdir:")
+        if not leads_to:
+            return ()
+        own = top / leads_to
+    common = own / _pointer(own / "commondir")
+    return tuple(dict.fromkeys(Path(os.path.realpath(each)) for each in (own, common)))
+
+
+def _pointer(path: Path, before: str = "") -> str:
+    """The path that a file of git's consists of, behind some word; empty when there is none."""
+    try:
+        text = os.fsdecode(read_small_file(path, _POINTER_BYTES)).strip()
+    except (OSError, ValueError):
+        return ""
+    return text.removeprefix(before).strip() if text.startswith(before) else ""
+
+
+def _would_wait(folder: Path) -> bool:
+    """Whether a pipe, a socket or a device lies where git reads a file."""
+    top = top_of(folder)
+    if top is None:
+        return False
+    places = git_folders(top)
+    branches = filter(None, (_pointer(place / "HEAD", "ref:") for place in places))
+    names = (*_READ_BY_GIT, *branches)
+    read = [*(top / name for name in _READ_IN_THE_FOLDER), *(place / name for place in places for name in names)]
+    return any(map(_is_odd, read))
+
+
+def _is_odd(path: Path) -> bool:
+    """Whether something is there that is neither a file nor a folder."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def list_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
@@ -82,6 +156,18 @@ def state(folder: Path) -> GitState | None:
     return GitState(branch, sum(not record.startswith("#") for record in records))
 
 
+def hooks_folders(top: Path) -> tuple[Path, ...] | None:
+    """Where git runs hooks from besides its own folder, links resolved; None when it does not say."""
+    if find_program("git") is None:
+        return ()
+    listed = _git(top, ("config", "--list", "-z"))
+    if listed is None:
+        return None
+    pairs = (os.fsdecode(line).partition("\n") for line in listed.split(b"\0"))
+    named = (value for key, _, value in pairs if key.lower() == "core.hookspath" and value not in ("", os.devnull))
+    return tuple(Path(os.path.realpath(top / Path(value).expanduser())) for value in named)
+
+
 def _without_filters(folder: Path) -> dict[str, str]:
     """Settings that empty every configured filter: a status would run them on files that look changed."""
     names = _git(folder, ("config", "--list", "--name-only", "-z")) or b""
@@ -102,7 +188,7 @@ def _git(
 ) -> bytes | None:
     """What git prints, or None when it is missing, fails, takes too long or was stopped."""
     program = find_program("git")
-    if program is None:
+    if program is None or _would_wait(folder):
         return None
     try:
         process = subprocess.Popen(
@@ -124,13 +210,30 @@ def _git(
 
 
 def _printed(process: subprocess.Popen[bytes], deadline: float, should_stop: Callable[[], bool]) -> bytes | None:
-    """All that a process prints until it ends; None when there is no time for that."""
+    """All that a process prints until it ends; None when there is no time for that, or it does nothing."""
+    worked, since = _work(process), time.monotonic()
     while time.monotonic() < deadline and not should_stop():
         try:
             return process.communicate(timeout=_POLL_S)[0]
         except subprocess.TimeoutExpired:
-            continue
+            now = _work(process)
+            if now != worked:
+                worked, since = now, time.monotonic()
+            elif time.monotonic() - since > _STALLED_S:
+                return None
     return None
+
+
+def _work(process: subprocess.Popen[bytes]) -> object:
+    """What grows while a process computes, or reads from a disk however slow: both make the system switch to it."""
+    import psutil  # takes longer to import than git takes for most folders
+
+    try:
+        seen = psutil.Process(process.pid)
+        return seen.num_ctx_switches(), seen.cpu_times()[:2]
+    except psutil.Error:
+        # It has ended, or does not let itself be looked at: only the deadline counts then.
+        return time.monotonic()
 
 
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:

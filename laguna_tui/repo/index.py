@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -132,8 +133,13 @@ class Index:
         self, progress: Progress, should_stop: Callable[[], bool], workers: int | None, listing: Listing | None
     ) -> Update:
         done = update(self.connection, self.root, progress, should_stop, workers, listing)
-        if not done.full:
-            self._count_changes(done.read + done.dropped)
+        if not done.left_out:
+            try:
+                self._count_changes(done.read + done.dropped)
+            except sqlite3.OperationalError as error:
+                if self.path is None or not store.is_full(error, self.path):
+                    raise
+                done = replace(done, disk_full=str(self.path.parent))
         if self.path is not None:
             store.prune(self.path)
         return done
@@ -167,7 +173,7 @@ class Index:
         try:
             return action()
         except sqlite3.OperationalError as error:
-            raise UserError(f"the index {self.path} cannot be written ({error}); free some disk space") from error
+            raise UserError(store.explained(error, self.path)) from error
         except (sqlite3.DatabaseError, ValueError, zlib.error) as error:
             # The tables may be whole and what lies in them not: packed words, packed graphs.
             self.notes.append(BEGUN_AGAIN.format(reason=str(error)))

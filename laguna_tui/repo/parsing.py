@@ -1,6 +1,6 @@
 """From a file on the disk to what the index keeps of it. Runs in worker processes; deals in tuples that travel cheaply.
 
-Reads regular files only, never through a link in the last part of the path, and never more than the limit.
+Reads regular files only, never through a link in any part of the path below the folder, and never more than the limit.
 """
 
 import json
@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from laguna_tui.repo.beneath import Beneath
 from laguna_tui.repo.identifiers import words
 from laguna_tui.repo.structure import Symbol, Syntax, Unit
 from laguna_tui.repo.syntax import analyse
@@ -55,20 +56,24 @@ class Parsed(NamedTuple):
 
 
 def parse_file(root: Path, task: Task) -> Parsed | None:
-    """One file, read and analysed."""
+    """One file, read and analysed; None when it is gone, behind a link or not a regular one."""
+    with Beneath(root) as tree:
+        try:
+            handle = tree.open(task.path)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return _unread(tree, task.path)
     try:
-        handle = os.open(f"{root}/{task.path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return _unread(root, task.path)
-    with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             return None
         if status.st_size > READ_LIMIT_BYTES:
             return Parsed(task.path, status.st_size, status.st_mtime_ns, None)
-        data = file.read(READ_LIMIT_BYTES + 1)[:READ_LIMIT_BYTES]
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(READ_LIMIT_BYTES)
+    finally:
+        os.close(handle)
     digest = blake2b(data, digest_size=_DIGEST_BYTES).digest()
     found = Parsed(task.path, status.st_size, status.st_mtime_ns, digest)
     if digest == task.digest:
@@ -82,10 +87,10 @@ def unpack(packed: bytes) -> list[list[str]]:
     return unpacked
 
 
-def _unread(root: Path, path: str) -> Parsed | None:
+def _unread(tree: Beneath, path: str) -> Parsed | None:
     """A file that may not be read: known by name, so that it is not tried again until it changes."""
     try:
-        status = os.lstat(f"{root}/{path}")
+        status = tree.lstat(path)
     except OSError:
         return None
     return Parsed(path, status.st_size, status.st_mtime_ns, None) if stat.S_ISREG(status.st_mode) else None

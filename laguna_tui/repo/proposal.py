@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from laguna_tui.repo.beneath import Identity
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -15,7 +17,9 @@ class Proposal:
         places: how often the old text is replaced.
         diff: the lines of a unified diff without file names and newlines: each begins with `@@`, a blank, `-` or `+`.
         warning: a sentence for the user who is asked, such as that the file would no longer parse; mostly empty.
-        root: the folder. old, new: the file's bytes, before and after.
+        root: the folder, and `identity` what tells it from one that takes its place.
+        old, new: the file's bytes, before and after.
+        asks_because: why a person has to agree whatever is allowed, as a clause; mostly empty (`protected`).
     """
 
     path: str
@@ -27,6 +31,8 @@ class Proposal:
     root: Path = field(repr=False)
     old: bytes = field(repr=False)
     new: bytes = field(repr=False)
+    identity: Identity = field(repr=False)
+    asks_because: str = ""
 
     @property
     def counted(self) -> str:

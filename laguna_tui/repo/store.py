@@ -5,6 +5,7 @@ folder once more. Where no file can be written, the index lives in memory and sa
 """
 
 import os
+import shutil
 import sqlite3
 from hashlib import blake2b
 from pathlib import Path
@@ -57,8 +58,51 @@ create virtual table search using fts5(title, path, body, content='', tokenize='
 """
 
 
+# Where less is free, a disk that refuses to write is full, whatever it calls that (quotas, copy on write).
+_NO_ROOM_BYTES = 1024 * 1024
+# Extended result codes keep the plain one in their lowest byte.
+_PLAIN_CODE = 0xFF
+
+DISK_FULL = "the disk is full, so the index {path} cannot be written; free some disk space"
+IN_USE = "another program is using the index {path} ({error}); try again when it has ended"
+NOT_WRITTEN = "the index {path} cannot be written ({error}); make its folder writable, or set {variable} to another one"
+UNUSABLE = "the index cannot be used ({error}); run: laguna-tui index --rebuild"
+_REFUSED_CODES = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+
+
 class IndexFault(Exception):
     """The file cannot be used; the message says why."""
+
+
+def is_full(error: sqlite3.Error, path: Path | None) -> bool:
+    """Whether there is no room for the index: on the disk, or below its own size limit."""
+    code = getattr(error, "sqlite_errorcode", 0) & _PLAIN_CODE
+    if code == sqlite3.SQLITE_IOERR and path is not None:
+        return shutil.disk_usage(path.parent).free < _NO_ROOM_BYTES
+    return code == sqlite3.SQLITE_FULL
+
+
+def explained(error: sqlite3.Error, path: Path | None) -> str:
+    """Why the index cannot be used now, and what to do, as a sentence."""
+    code = getattr(error, "sqlite_errorcode", 0) & _PLAIN_CODE
+    if is_full(error, path):
+        sentence = DISK_FULL
+    elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        sentence = IN_USE
+    else:
+        sentence = NOT_WRITTEN if code in _REFUSED_CODES else UNUSABLE
+    return sentence.format(path=path or "in memory", error=error, variable=FOLDER_VARIABLE)
+
+
+def path_of(connection: sqlite3.Connection) -> Path | None:
+    """The file of an open index; None for one in memory."""
+    path = connection.execute("pragma database_list").fetchone()[2]
+    return Path(path) if path else None
+
+
+def max_pages() -> int:
+    """How many pages an index may have."""
+    return MAX_BYTES // _PAGE_BYTES
 
 
 def index_folder() -> Path:
@@ -149,7 +193,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
     connection.execute(f"pragma page_size = {_PAGE_BYTES}")
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = normal")
-    connection.execute(f"pragma max_page_count = {MAX_BYTES // _PAGE_BYTES}")
+    connection.execute(f"pragma max_page_count = {max_pages()}")
     _tune(connection)
     if _marks(connection) == (_APPLICATION_ID, VERSION):
         return

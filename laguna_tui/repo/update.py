@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from laguna_tui.repo.differences import differences, note_grammars, that_fit
+from laguna_tui.repo.differences import differences, is_at_limit, note_grammars, that_fit
 from laguna_tui.repo.files import Listing, walk
 from laguna_tui.repo.parsing import Parsed
 from laguna_tui.repo.pool import Outcome, parse_all
+from laguna_tui.repo.store import is_full, path_of
 from laguna_tui.repo.writer import Writer
 
 Progress = Callable[[int, int], None]
@@ -24,7 +25,6 @@ _TICK_NS = 2_000_000_000
 # Deleting rows leaves room that new ones fill; only a file that is mostly room is worth writing anew.
 _VACUUM_SHARE = 0.5
 _VACUUM_PAGES = 2_000
-_FULL = "database or disk is full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class Update:
     Attributes:
         files: in the folder; read: parsed anew; dropped: gone from the folder; refused: that ended their parser.
         complete: False when the user stopped it, or there were more files than are looked at.
-        left_out: files that are not in the index because it reached its size limit.
+        left_out: files that are not in the index because it reached its size limit, or the disk is full.
+        disk_full: the folder on a disk that was full, empty if none was; with room there, the next update goes on.
     """
 
     files: int
@@ -44,16 +45,24 @@ class Update:
     seconds: float
     complete: bool = True
     left_out: int = 0
+    disk_full: str = ""
 
     @property
     def full(self) -> bool:
         """Whether the index reached its size limit."""
-        return self.left_out > 0
+        return self.left_out > 0 and not self.disk_full
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about it, as sentences."""
         notes = []
+        if self.disk_full:
+            what = f"{self.left_out:,} of {self.files:,} files are not in the index yet"
+            what = what if self.left_out else "the index is not ranked anew"
+            notes.append(
+                f"the disk is full: {what}; free some space for {self.disk_full}, and it is completed with the next"
+                " look at the folder"
+            )
         if self.full:
             notes.append(
                 f"the index is full: {self.left_out:,} of {self.files:,} files are not in it; index a smaller folder"
@@ -79,6 +88,7 @@ def update(
     tasks, gone = differences(connection, listing)
     tasks, left_out = that_fit(connection, tasks, gone)
     done = read = refused = 0
+    disk_full = ""
     writer = Writer(connection)
     try:
         if not should_stop():
@@ -88,15 +98,19 @@ def update(
             read += _store(connection, writer, outcomes)
             done = done_now
             progress(min(done, len(tasks)), len(tasks))
+        if listing.complete and not should_stop() and not left_out:
+            note_grammars(connection)
+        _tidy(connection, read + len(gone))
     except sqlite3.OperationalError as error:
-        if _FULL not in str(error):
+        path = path_of(connection)
+        if not is_full(error, path):
             raise
         left_out += len(tasks) - done
+        if path is not None and not is_at_limit(connection):
+            disk_full = str(path.parent)
     complete = listing.complete and not should_stop()
-    if complete and not left_out:
-        note_grammars(connection)
-    _tidy(connection, read + len(gone))
-    return Update(len(listing.entries), read, len(gone), refused, time.monotonic() - began, complete, left_out)
+    seconds = time.monotonic() - began
+    return Update(len(listing.entries), read, len(gone), refused, seconds, complete, left_out, disk_full)
 
 
 def _gathered(outcomes: Iterator[Outcome]) -> Iterator[tuple[int, list[Outcome]]]:

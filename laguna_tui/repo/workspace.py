@@ -2,27 +2,26 @@
 
 Deals in relative paths from a model, which are hostile: `..`, absolute paths, links that lead out, `/proc`, NUL,
 pipes and devices all end in an `OutsideError` or `UnreadableError` whose message is the tool's answer.
-A file is opened part by part from the folder's own descriptor and never through a link, so that nothing swapped
-in between the check and the opening can lead elsewhere.
+A file is opened part by part from the folder's own descriptor and never through a link (`beneath`), so that nothing
+swapped in between the check and the opening can lead elsewhere; that holds for the folder itself too.
 """
 
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from laguna_tui.repo.beneath import Beneath, Identity, SwappedError
 from laguna_tui.repo.files import Entry, Listing, walk
 from laguna_tui.repo.names import meant, shown
+from laguna_tui.repo.protected import is_git_name
 
 # More than this is no source file; reading it would take seconds and memory.
 READ_LIMIT_BYTES = 32 * 1024 * 1024
 
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Non-blocking, because opening a pipe would otherwise wait for a writer for ever.
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_GIT_FOLDER = ".git"
+_SWAPPED = "the folder was replaced by another one since laguna-tui was started; tell the user to start it again there"
 
 
 class WorkspaceError(Exception):
@@ -38,10 +37,18 @@ class UnreadableError(WorkspaceError):
 
 
 class Workspace:
-    """One folder, opened for looking only."""
+    """One folder, opened for looking only.
 
-    def __init__(self, root: Path) -> None:
+    Attributes:
+        root: the folder, without links in its path.
+        identity: what tells it from another folder that takes its place; such a one is not read and not written.
+    """
+
+    def __init__(self, root: Path, identity: Identity | None = None) -> None:
         """Take a folder as the workspace.
+
+        Args:
+            identity: what the folder has to be; None takes the one that is there.
 
         Raises:
             UnreadableError: there is no such folder.
@@ -49,6 +56,7 @@ class Workspace:
         self.root = Path(os.path.realpath(root))
         if not self.root.is_dir():
             raise UnreadableError(f"{root} is not a folder; start in the folder with the code")
+        self.identity = identity or Identity.of(self.root.stat())
 
     @property
     def name(self) -> str:
@@ -85,7 +93,7 @@ class Workspace:
         if not real.is_relative_to(self.root):
             raise OutsideError(f"{shown(path)} is a link out of the folder; only files inside it can be read")
         inside = real.relative_to(self.root).as_posix()
-        if any(part.lower() == _GIT_FOLDER for part in (*given.parts, *inside.split("/"))):
+        if any(map(is_git_name, (*given.parts, *inside.split("/")))):
             raise OutsideError(f"{shown(path)} belongs to git itself; only the working files can be read")
         return "" if inside == "." else inside
 
@@ -107,7 +115,8 @@ class Workspace:
             UnreadableError: nothing is there.
         """
         try:
-            return stat.S_ISDIR(os.lstat(self.root / inside).st_mode)
+            with Beneath(self.root) as tree:
+                return stat.S_ISDIR(tree.lstat(inside).st_mode)
         except (OSError, ValueError) as error:
             raise _missing(inside) from error
 
@@ -144,47 +153,37 @@ class Workspace:
     @contextmanager
     def _opened(self, inside: str) -> Iterator[int]:
         """A descriptor of a located file, reached from the root without following any link."""
-        with self.holding(inside) as (folder, name):
+        with Beneath(self.root, self.identity) as tree:
             try:
-                file = os.open(name or ".", _FILE_FLAGS, dir_fd=folder)
+                file = tree.open(inside)
             except (OSError, ValueError) as error:
                 raise _unreadable(inside, error) from error
-            try:
-                yield file
-            except OSError as error:
-                raise _unreadable(inside, error) from error
-            finally:
-                os.close(file)
+        try:
+            yield file
+        except OSError as error:
+            raise _unreadable(inside, error) from error
+        finally:
+            os.close(file)
 
     @contextmanager
     def holding(self, inside: str) -> Iterator[tuple[int, str]]:
         """A descriptor of the folder that a located file is in, reached without following any link, and its name.
 
         Raises:
+            OutsideError: the workspace was replaced by another folder.
             UnreadableError: there is no such folder.
         """
-        *folders, name = inside.split("/")
-        held: list[int] = []
-        try:
-            held.append(os.open(self.root, _FOLDER_FLAGS))
-            for folder in folders:
-                held.append(os.open(folder, _FOLDER_FLAGS, dir_fd=held[-1]))
-        except (OSError, ValueError) as error:
-            _close(held)
-            raise _unreadable(inside, error) from error
-        try:
-            yield held[-1], name
-        finally:
-            _close(held)
+        with Beneath(self.root, self.identity) as tree:
+            try:
+                held = tree.holding(inside)
+            except (OSError, ValueError) as error:
+                raise _unreadable(inside, error) from error
+            yield held
 
 
-def _close(descriptors: list[int]) -> None:
-    for descriptor in reversed(descriptors):
-        with suppress(OSError):
-            os.close(descriptor)
-
-
-def _unreadable(inside: str, error: OSError | ValueError) -> UnreadableError:
+def _unreadable(inside: str, error: OSError | ValueError) -> WorkspaceError:
+    if isinstance(error, SwappedError):
+        return OutsideError(_SWAPPED)
     if isinstance(error, FileNotFoundError):
         return _missing(inside)
     reason = getattr(error, "strerror", None) or str(error)

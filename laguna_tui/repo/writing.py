@@ -1,24 +1,31 @@
 """A file's bytes replaced at a stroke: who reads it finds the old ones or the new ones, and never a part of them.
 
 The new bytes are written beside the file, brought to the disk and renamed over it. A link elsewhere to the same file
-(a hard link) keeps the old bytes.
+(a hard link) keeps the old bytes. Where the new bytes lie until then is noted in the user's state folder, so that what
+a kill leaves behind is removed by the next session.
 """
 
+import fcntl
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from pathlib import Path
 
+from laguna_engine.small_file import read_small_file
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.workspace import UnreadableError, Workspace, WorkspaceError
 
 _FILE_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-# Names that begin like this are what a crash in the middle of a change leaves behind.
 _NEW_NAME = ".laguna-tui-{}.tmp"
+_IS_NEW_NAME = re.compile(r"\.laguna-tui-[0-9a-f]{16}\.tmp")
+# A note has one path.
+_NOTE_BYTES = 16 * 1024
 
 
 class ChangedError(WorkspaceError):
@@ -29,16 +36,69 @@ class NotWrittenError(WorkspaceError):
     """The file cannot be changed; it is as it was."""
 
 
+class Unfinished:
+    """Notes of the new files that are being written, one file each, locked by the process that writes.
+
+    Only a file that a note names is removed, and only when nobody holds the note: its writer has died then.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Take the folder of the notes; None keeps none."""
+        self._folder = folder
+
+    @contextmanager
+    def noted(self, path: Path) -> Iterator[None]:
+        """Keep a note of a new file while it is there. A disk that refuses the note is no reason not to edit."""
+        note, held = None, -1
+        with suppress(OSError):
+            if self._folder is not None:
+                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                note = self._folder / path.name
+                held = os.open(note, _NEW_FLAGS, 0o600)
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.write(held, os.fsencode(path))
+        try:
+            yield
+        finally:
+            if held >= 0 and note is not None:
+                with suppress(OSError):
+                    note.unlink()
+                os.close(held)
+
+    def sweep(self) -> None:
+        """Remove the new files that killed processes left, and their notes."""
+        for note in self._folder.glob(_NEW_NAME.format("*")) if self._folder is not None else ():
+            with suppress(OSError, ValueError):
+                self._sweep(note)
+
+    def _sweep(self, note: Path) -> None:
+        held = os.open(note, _FILE_FLAGS)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its writer lives
+            path = Path(os.fsdecode(read_small_file(note, _NOTE_BYTES, follow=False)))
+            if path.is_absolute() and path.name == note.name and _IS_NEW_NAME.fullmatch(path.name):
+                with suppress(FileNotFoundError):
+                    status = path.lstat()
+                    if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                        path.unlink()
+            note.unlink()
+        finally:
+            os.close(held)
+
+
 def digest(data: bytes) -> bytes:
     """What tells these bytes from all others."""
     return blake2b(data).digest()
 
 
-def replace_file(workspace: Workspace, inside: str, before: bytes, data: bytes) -> None:
+def replace_file(
+    workspace: Workspace, inside: str, before: bytes, data: bytes, unfinished: Unfinished | None = None
+) -> None:
     """Give a located file these bytes; its mode stays, and its owner where that is permitted.
 
     Args:
         before: the digest of the bytes that it has to have now.
+        unfinished: notes of what is being written; None keeps none.
 
     Raises:
         ChangedError: it has other ones, or is gone.
@@ -47,7 +107,9 @@ def replace_file(workspace: Workspace, inside: str, before: bytes, data: bytes) 
     try:
         with workspace.holding(inside) as (folder, name):
             status = _checked(folder, name, inside, before)
-            with _written(folder, data, status) as new:
+            new = _NEW_NAME.format(secrets.token_hex(8))
+            noted = (unfinished or Unfinished()).noted((workspace.root / inside).with_name(new))
+            with noted, _written(folder, new, data, status):
                 if _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) != _identity(status):
                     raise _changed(inside)
                 os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -77,9 +139,8 @@ def _checked(folder: int, name: str, inside: str, before: bytes) -> os.stat_resu
 
 
 @contextmanager
-def _written(folder: int, data: bytes, like: os.stat_result) -> Iterator[str]:
-    """The name of a new file in the folder with these bytes; it is gone afterwards, unless it was renamed."""
-    name = _NEW_NAME.format(secrets.token_hex(8))
+def _written(folder: int, name: str, data: bytes, like: os.stat_result) -> Iterator[None]:
+    """A new file in the folder with these bytes; it is gone afterwards, unless it was renamed."""
     descriptor = os.open(name, _NEW_FLAGS, 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -89,7 +150,7 @@ def _written(folder: int, data: bytes, like: os.stat_result) -> Iterator[str]:
             os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
             file.flush()
             os.fsync(descriptor)
-        yield name
+        yield
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from laguna_tui.arguments import add_commands, add_offline
 from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize, sanitize_line
 
@@ -33,7 +34,7 @@ exit codes: 0 done, or nothing to do; 1 failed or declined, and everything is as
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `setup gpu` to the command line."""
     setup = commands.add_parser("setup", help="make use of this machine's graphics card")
-    what = setup.add_subparsers(title="what to set up", metavar="", required=True)
+    what = add_commands(setup, "what to set up", "what")
     parser = what.add_parser(
         "gpu",
         help="install the llama.cpp that can use the graphics card",
@@ -42,6 +43,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--yes", action="store_true", help="do not ask first")
+    add_offline(parser, "open no connection; only --rollback and --source work then")
     parser.add_argument("--index-url", metavar="URL", help="where the indexes lie (default: llama-cpp-python's own)")
     parser.add_argument("--tag", metavar="TAG", help="take this build, whatever the driver says: cu125, vulkan, …")
     instead = parser.add_mutually_exclusive_group()
@@ -72,7 +74,8 @@ def _source(cards: "Graphics", machine: "Machine") -> int:
 def _exchange(arguments: argparse.Namespace, machine: "Machine") -> int:
     from filelock import FileLock, Timeout
 
-    from laguna_tui.settings import state_dir
+    from laguna_tui.network import Network
+    from laguna_tui.settings import load_settings, state_dir
     from laguna_tui.setup_gpu.environment import Environment
     from laguna_tui.setup_gpu.exchange import Exchange
     from laguna_tui.setup_gpu.faults import SetupFailed
@@ -83,7 +86,8 @@ def _exchange(arguments: argparse.Namespace, machine: "Machine") -> int:
     environment = Environment.of()
     environment.check()
     kept = Kept(state_dir(), environment.prefix)
-    exchange = Exchange(environment, kept, Pip(environment, kept.work), try_nano, _say, _show)
+    network = Network(offline=load_settings().merged({"offline": arguments.offline}).offline)
+    exchange = Exchange(environment, kept, Pip(environment, kept.work, network), try_nano, _say, _show)
     try:
         kept.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(kept.folder / "lock", timeout=0), _gentle_end():
@@ -119,8 +123,11 @@ def _gentle_end() -> Iterator[None]:
 def _set_up(arguments: argparse.Namespace, exchange: "Exchange", machine: "Machine") -> int:
     from laguna_tui.doctor.graphics import graphics
     from laguna_tui.doctor.library import loaded
+    from laguna_tui.setup_gpu.pip import NEED
     from laguna_tui.setup_gpu.tags import INDEX
 
+    # Said before the card is looked for and the question is asked, not after.
+    exchange.pip.network.require(NEED)
     if arguments.tag is None and (gpus := loaded(machine).gpus):
         names = ", ".join(gpu.name for gpu in gpus)
         _say(f"llama.cpp computes on {names} already; to take another build, name it with --tag.")

@@ -7,11 +7,14 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from laguna_engine.small_file import read_small_file
 from laguna_tui.errors import UserError
 from laguna_tui.setup_gpu.faults import SetupFailed
 from laguna_tui.setup_gpu.wheels import installed, pack
 
 _MARK_LETTERS = 16
+# A record has less than a kilobyte.
+_LIMIT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ def _write(path: Path, record: Record) -> None:
 
 def _read(path: Path) -> Record | None:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = json.loads(read_small_file(path, _LIMIT_BYTES))
         return Record(str(told["wheel"]), str(told["tag"]), str(told["sha256"]), tuple(map(str, told["packages"])))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -13,11 +13,14 @@ from pathlib import Path
 
 from laguna_engine.child import Output, outside_python, run
 from laguna_engine.native.selftest import BINDING_VERSION
+from laguna_tui.network import Network
 from laguna_tui.setup_gpu.environment import Environment
 from laguna_tui.setup_gpu.faults import NotOffered, SetupFailed
 from laguna_tui.setup_gpu.tags import Tag
 from laguna_tui.setup_gpu.wheels import PACKAGE, Wheel
 
+NEED = "the build for the graphics card must be fetched"
+"""What needs a connection, for the sentence of `OfflineError`."""
 REQUIREMENT = f"{PACKAGE}=={BINDING_VERSION}"
 
 _FETCH_LIMIT_S = 4 * 3600.0
@@ -39,10 +42,11 @@ _QUIET = ("--disable-pip-version-check", "--no-input")
 class Pip:
     """The pip of an environment."""
 
-    def __init__(self, environment: Environment, work: Path) -> None:
-        """`work` is a folder for what it writes on the way; it must have room."""
+    def __init__(self, environment: Environment, work: Path, network: Network) -> None:
+        """`work` is a folder for what it writes on the way; it must have room. network: says whether it may fetch."""
         self.environment = environment
         self.work = work
+        self.network = network
 
     @property
     def wheels(self) -> Path:
@@ -63,7 +67,11 @@ class Pip:
         return self._call("install", "--no-deps", "--no-index", "--force-reinstall", "-r", str(self._pinned))
 
     def fetch(self, base: str, tag: Tag, waiting: Callable[[], None]) -> None:
-        """NotOffered when the index has no such wheel; SetupFailed for anything else that goes wrong."""
+        """NotOffered when the index has no such wheel; SetupFailed for anything else that goes wrong.
+
+        OfflineError when nothing may be fetched.
+        """
+        self.network.require(NEED)
         answer = self._run(self.fetch_command(base, tag), _FETCH_LIMIT_S, self._undistracted, waiting)
         said = answer.text + answer.errors
         # pip says that there is no such version also when it could not ask.
@@ -72,7 +80,8 @@ class Pip:
         _expect(answer, f"{REQUIREMENT} could not be fetched", "look at the connection and run this again")
 
     def fetch_runtime(self, packages: Sequence[str], waiting: Callable[[], None]) -> None:
-        """SetupFailed when they cannot be had."""
+        """SetupFailed when they cannot be had, OfflineError when nothing may be fetched."""
+        self.network.require(NEED)
         answer = self._run(self.runtime_command(packages), _FETCH_LIMIT_S, os.environ, waiting)
         todo = "install the CUDA runtime with your system's packages, then run this again"
         _expect(answer, f"{' and '.join(packages)} could not be fetched", todo)

@@ -8,9 +8,13 @@ import json
 import os
 from pathlib import Path
 
+from laguna_engine.small_file import read_small_file
+
 # Enough to find last month's question; small enough to read at every start.
 MAX_ENTRIES = 1000
 FILE = "history.jsonl"
+# As many entries as are kept, each a pasted file.
+_LIMIT_BYTES = 64 << 20
 
 
 class History:
@@ -58,7 +62,7 @@ class History:
 
 def _read(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_small_file(path, _LIMIT_BYTES).decode().splitlines()
     except (OSError, UnicodeDecodeError):
         return []
     entries: list[str] = []

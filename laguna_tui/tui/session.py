@@ -160,7 +160,7 @@ class ChatSession(Protocol):
         ...
 
     def trust(self) -> str:
-        """Let the folder's AGENTS.md instruct the model; a sentence about what is trusted now. Any thread.
+        """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it. Any thread.
 
         UserError says why the folder cannot be trusted.
         """

@@ -72,3 +72,27 @@ def test_a_drafter_for_another_model_is_refused_before_anything_is_written(tmp_p
     assert main(command) == 2
     assert "choose the drafter that was made for this model" in capsys.readouterr().err
     assert not (tmp_path / "small.gguf").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "chosen", "thinks"),
+    [
+        ("Laguna-XS-2.1-Q4_K_M.gguf", None, True),
+        ("Laguna-XS-2.1-Q4_K_M.gguf", False, False),
+        ("my-laguna-nano.gguf", None, False),
+        ("my-laguna-nano.gguf", True, True),
+    ],
+)
+def test_drafters_are_compared_on_answers_as_a_session_gives_them(tmp_path, monkeypatch, file, chosen, thinks):
+    seen = []
+    monkeypatch.setattr(acceptance, "ANSWER_TOKENS", 4)
+    monkeypatch.setattr(acceptance, "QUESTIONS", ("who?",))
+    monkeypatch.setattr(
+        acceptance,
+        "_prompts",
+        lambda engine, thinking, _of=acceptance._prompts: seen.append(thinking) or _of(engine, thinking=thinking),
+    )
+    model = tiny.laguna(tiny.Shape(n_ctx=8192)).write(tmp_path / file)
+    variant = drafters.Variant(block=4, own_embedding=False, own_head=False)
+    measure(model, drafters.make(variant).write(tmp_path / "drafter.gguf"), Settings(threads=1, thinking=chosen))
+    assert seen == [thinks]

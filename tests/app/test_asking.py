@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -14,10 +15,11 @@ import pytest
 
 from laguna_tui.agent.approval import Decision
 from laguna_tui.asking import TerminalApprover, terminal_approver
+from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.proposal import Proposal
 
 DIFF = ("@@ -1 +1 @@", "-def total(items):", "+def amount\x1b]0;x\x07(items):")
-PROPOSAL = Proposal("cart.py", "", "", 1, DIFF, "It no longer parses.", Path("/shop"), b"", b"")
+PROPOSAL = Proposal("cart.py", "", "", 1, DIFF, "It no longer parses.", Path("/shop"), b"", b"", Identity(0, 0))
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_anything_else_is_asked_again(terminal):
 
 def test_what_was_typed_before_the_question_is_no_answer(terminal):
     os.write(terminal[0], b"y\n")
-    time.sleep(0.05)
+    assert select.select([terminal[1]], [], [], 30)[0]
     assert asked(terminal, b"n\n")[0] is Decision.NO
 
 

@@ -5,6 +5,7 @@ import pytest
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue, match_entry, resolve
 from laguna_tui.models.store import Store
+from tests.app.odd_files import odd
 
 
 def test_the_shipped_catalogue_loads_and_its_bundled_file_is_there():
@@ -88,3 +89,18 @@ def test_a_wrong_entry_names_itself_and_the_key(tmp_path, change, part):
     with pytest.raises(UserError, match=r"\[models.mine\]") as error:
         load_catalogue(file)
     assert part in str(error.value)
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_a_users_catalogue_that_is_no_small_file_is_refused_at_once(tmp_path, make):
+    make(tmp_path / "models.toml")
+    with pytest.raises(UserError, match=r"models\.toml: cannot be read as a model catalogue \(.*\); correct the file"):
+        load_catalogue(own=tmp_path / "models.toml")
+
+
+def test_a_user_without_a_catalogue_has_the_one_that_ships(tmp_path):
+    (tmp_path / "dangling").symlink_to("nowhere")
+    shipped = load_catalogue(own=tmp_path / "models.toml")
+    assert shipped == load_catalogue(own=tmp_path / "dangling")
+    assert "nano" in shipped

@@ -1,6 +1,7 @@
 """The command line as a user meets it: a real process, real exit codes, plain sentences."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -53,6 +54,58 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, part):
 def test_flags_may_stand_before_or_after_the_command():
     for arguments in (("--kv", "q9", "ask", "x"), ("ask", "x", "--kv", "q9")):
         assert b"kv = 'q9'" in cli(*arguments).stderr
+
+
+def shell(line: str) -> subprocess.CompletedProcess[bytes]:
+    program = f'"{sys.executable}" -m laguna_tui'
+    command = ["bash", "-c", line.replace("laguna-tui", program)]
+    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("line", ["ask hi", "index", "search x", "map", "map --folder .", "trust"])
+def test_a_working_folder_that_was_deleted_is_one_sentence(tmp_path, line):
+    run = shell(f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && laguna-tui {line}")
+    said = b"laguna-tui: the current folder was deleted; go to another one and run it again\n"
+    assert (run.returncode, run.stdout) == (2, b"")
+    # The shell may complain, too.
+    assert run.stderr.endswith(said)
+    assert b"Traceback" not in run.stderr
+
+
+def test_another_folder_can_be_named_from_one_that_was_deleted(tmp_path):
+    (tmp_path / "code").mkdir()
+    run = shell(
+        f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone"
+        f" && XDG_CACHE_HOME={tmp_path}/cache laguna-tui index --folder {tmp_path}/code"
+    )
+    assert run.returncode == 0
+
+
+@pytest.mark.parametrize("line", ["models list", "models list --json", "fit nano"])
+def test_a_full_disk_behind_the_output_is_one_sentence(line):
+    run = shell(f"laguna-tui {line} > /dev/full")
+    assert run.returncode == 1
+    assert run.stderr == b"laguna-tui: No space left on device: make room where it writes, and run it again\n"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_reader_that_is_not_there_any_more_ends_it_quietly(stream):
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = ["models", *(["list"] if stream == "stdout" else ["info", "nope"])]
+    other = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writing}
+    run = subprocess.run([sys.executable, "-m", "laguna_tui", *arguments], **other, timeout=120, check=False)
+    os.close(writing)
+    assert run.returncode == 141
+    assert not run.stdout
+    assert not run.stderr
+
+
+@pytest.mark.parametrize(("line", "code"), [("models list >&-", 0), ("models info nope 2>&-", 2), ("ask '' <&-", 2)])
+def test_streams_that_are_closed_are_no_traceback(line, code):
+    run = shell(f"laguna-tui {line}")
+    assert run.returncode == code
+    assert b"Traceback" not in run.stderr
 
 
 @pytest.mark.parametrize(

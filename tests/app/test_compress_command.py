@@ -1,10 +1,14 @@
 """`compress` as a user meets it: the text on stdout, the account on stderr, JSON, and what is refused."""
 
 import json
+import shutil
 
+import numpy as np
 import pytest
+import scorers
 
 from laguna_tui.cli import main
+from tests.app.repo.conftest import git, write
 
 CODE = "".join(f"def make_{n}(value):\n    return other_{n}(value) * {n}\n\n\n" for n in range(40))
 
@@ -55,6 +59,19 @@ def test_folders_give_their_text_files(code, capsys):
     assert out.endswith(CODE)
 
 
+def test_a_folder_that_is_named_by_a_link_is_read_and_what_links_in_it_lead_to_is_not(code, capsys):
+    (code / "named").symlink_to("sub")
+    git(code / "sub", "init")
+    write(code / "sub", {"lib/keys.py": "def inside(): pass\n"})
+    git(code / "sub", "add", "-A")
+    shutil.rmtree(code / "sub/lib")
+    write(code / "elsewhere", {"keys.py": "def outside(): pass\n"})
+    (code / "sub/lib").symlink_to(code / "elsewhere")
+    _, out, _ = run(capsys, "named", "--query", "last", "--keep", "1")
+    assert "def last()" in out
+    assert "outside" not in out
+
+
 def test_nothing_that_a_terminal_would_obey_is_printed(code, capsys):
     (code / "a.py").write_text("\x1b[31mred = 1\n")
     _, out, err = run(capsys, "a.py", "--query", "red", "--keep", "1")
@@ -76,3 +93,15 @@ def test_what_cannot_be_done_is_said(code, capsys, arguments, words):
     status, out, err = run(capsys, *arguments, "--query", "x")
     assert (status, out) == (2, "")
     assert words in err
+
+
+def test_a_scorer_whose_weights_give_no_numbers_is_left_out_with_a_warning(code, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(code / "state"))
+    file = scorers.make(scorers.Variant())
+    file.tensors["blk.1.attn_v.weight"][:] = np.nan
+    path = file.write(code / "nan.gguf")
+    status = main(["compress", "a.py", "--query", "what does make_7 do?", "--keep", "0.2", "--scorer", str(path)])
+    captured = capsys.readouterr()
+    assert status == 0
+    assert f"ranked by words alone: {path}: its weights give no numbers; download it again\n" in captured.err
+    assert "def make_7(value):\n    return other_7(value) * 7\n" in captured.out

@@ -3,6 +3,7 @@
 import pytest
 
 from laguna_tui.models.economy import LIMIT_BYTES, economy_path, load_economy, save_economy
+from tests.app.odd_files import odd
 
 
 def test_what_was_saved_is_loaded_and_nothing_else_lies_about(tmp_path):
@@ -41,3 +42,10 @@ def test_a_value_that_is_no_json_leaves_the_old_file_whole(tmp_path):
         save_economy(path, {"plain_s": object()})
     assert load_economy(path) == {"plain_s": 0.01}
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_what_is_no_small_file_is_as_good_as_none(tmp_path, make):
+    make(tmp_path / "economy.json")
+    assert load_economy(tmp_path / "economy.json") is None

@@ -66,7 +66,7 @@ def test_a_current_folder_that_was_deleted_is_said_as_such(tmp_path, command):
     leave = f"import os\nos.mkdir({gone!r}); os.chdir({gone!r}); os.rmdir({gone!r})"
     run = cli(*command, before=leave)
     assert run.returncode == 2
-    words = "the current folder was deleted; go to another one, or name the code's with --folder DIR"
+    words = "the current folder was deleted; go to another one and run it again"
     assert run.stderr == f"laguna-tui: {words}\n"
 
 
@@ -93,8 +93,8 @@ def test_trusting_always_answers_what_came_of_it(home, tmp_path):
     project, state = home / "project", tmp_path / "state"
     assert "is trusted, but has no AGENTS.md yet" in session(project, state).trust()
     (project / "AGENTS.md").write_text("Be kind.\n")
+    assert "counts from the next chat on" in session(project, state).trust()
     assert "was trusted already" in session(project, state).trust()
-    assert "from the next chat on" in session(project, tmp_path / "other").trust()
 
 
 def test_a_folder_that_was_deleted_while_it_was_asked_about_is_said_as_such(home, tmp_path):

@@ -17,7 +17,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from laguna_tui.cli import _parser
+from laguna_tui.cli import command_parser
 
 NANO = Path(__file__).parents[2] / "assets" / "nano" / "laguna-nano.gguf"
 PACKAGES = (
@@ -155,7 +155,7 @@ def check(folder, marks, log):
 
 
 def test_every_command_is_walked():
-    assert sorted(leaves(_parser())) == sorted(COMMANDS)
+    assert sorted(leaves(command_parser())) == sorted(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

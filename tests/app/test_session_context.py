@@ -154,11 +154,8 @@ def test_a_block_that_is_taken_back_in_stands_as_it_stood(opened):
 
 def test_mentions_are_completed_from_the_folder(opened):
     opened.complete("look at @ca", 11)
-    for _ in range(100):
-        found = opened.complete("look at @ca", 11)
-        if found:
-            break
-        threading.Event().wait(0.05)
+    assert opened._parts.around.codebase.wait(60)
+    found = opened.complete("look at @ca", 11)
     assert found[0].insert.startswith("@cart.py")
 
 

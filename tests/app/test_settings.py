@@ -5,6 +5,7 @@ import pytest
 from laguna_tui.agent.approval import EditMode
 from laguna_tui.errors import UserError
 from laguna_tui.settings import EDITS, Settings, load_settings
+from tests.app.odd_files import odd
 
 
 def test_without_a_file_the_defaults_hold(tmp_path):
@@ -59,3 +60,18 @@ def test_a_wrong_flag_is_blamed_on_the_command_line():
 
 def test_the_modes_of_edits_are_those_that_there_are():
     assert set(EDITS) == {mode.value for mode in EditMode}
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_what_is_no_small_file_is_refused_at_once(tmp_path, make):
+    make(tmp_path / "config.toml")
+    with pytest.raises(UserError, match=r"config\.toml: cannot be read \(.*\); correct the file or move it away"):
+        load_settings(tmp_path / "config.toml")
+
+
+@pytest.mark.parametrize("text", ["context = " + "9" * 5000, "model = " + "[" * 100_000])
+def test_toml_that_breaks_a_reader_is_a_sentence(tmp_path, text):
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(UserError, match="correct the file or move it away"):
+        load_settings(tmp_path / "config.toml")

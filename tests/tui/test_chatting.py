@@ -274,9 +274,8 @@ async def test_a_resize_wraps_again_and_stays_at_its_place() -> None:
         await pilot.pause()
         before = app.document.at(app.transcript.scroll_offset.y)[0]
         await pilot.resize_terminal(50, 24)
-        await pilot.pause(0.2)
-        assert app.document.at(app.transcript.scroll_offset.y)[0] == before
-        assert all(len(row) <= 46 for row in transcript(app).split("\n"))
+        await until(pilot, lambda: all(len(row) <= 46 for row in transcript(app).split("\n")))
+        await until(pilot, lambda: app.document.at(app.transcript.scroll_offset.y)[0] == before)
 
 
 async def test_a_very_long_chat_costs_what_one_screen_costs() -> None:
@@ -346,8 +345,7 @@ async def test_help_lists_every_key() -> None:
 async def test_the_palette_knows_our_commands() -> None:
     async with running(ScriptedSession(), size=(80, 40)) as (app, pilot):
         await pilot.press("ctrl+p")
-        await pilot.pause(0.3)
-        assert "Export chat" in screen(app)
+        await until(pilot, lambda: "Export chat" in screen(app))
         await pilot.press("escape")
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_tui.events import EditProposed
+from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.proposal import Proposal
 from laguna_tui.tui.border import safe_event
 from laguna_tui.tui.edits.choices import CHOICES, ELSEWHERE, Forms, choice_at, choice_parts
@@ -26,7 +27,7 @@ def rows(lines: tuple[str, ...], width: int = 80, path: str = "a.py") -> list[st
 
 def safe(lines: list[str]) -> tuple[str, ...]:
     """The lines as they come over the border."""
-    raw = Proposal("a.py", "", "", 1, (HEAD, *lines), "", Path("/"), b"", b"")
+    raw = Proposal("a.py", "", "", 1, (HEAD, *lines), "", Path("/"), b"", b"", Identity(0, 0))
     event = safe_event(EditProposed(raw, asks=True))
     assert isinstance(event, EditProposed)
     return event.proposal.diff

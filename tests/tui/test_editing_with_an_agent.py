@@ -88,3 +88,17 @@ async def test_a_turn_that_is_stopped_while_it_asks_leaves_a_whole_conversation(
         assert len(session.agent.said()) >= 2
         await pilot.press(*"again", "enter")
         await until(pilot, lambda: "Renamed." in transcript(app))
+
+
+async def test_what_other_programs_obey_is_asked_about_although_all_edits_are_allowed(
+    session: AgentSession, project: Project
+) -> None:
+    (project.root / "AGENTS.md").symlink_to("shop/cart.py")
+    session.made.mode = EditMode.ALLOW
+    async with running(session) as (app, pilot):
+        await asked(app, pilot)
+        assert "assistants obey it" in app.edit_panel.render().plain
+        assert project.cart.read_text() == CART
+        await pilot.press("y")
+        await ready(app, pilot)
+        assert project.cart.read_text() == CART.replace("total", "amount")

@@ -1,10 +1,12 @@
 """The input history survives the app, stays private and never gets in the way."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from laguna_tui.tui.history import FILE, MAX_ENTRIES, History
+from tests.app.odd_files import odd
 from tests.tui.pilot import ready, running
 from tests.tui.scripted import ScriptedSession
 
@@ -68,3 +70,13 @@ async def test_what_was_typed_and_not_sent_comes_back(tmp_path: Path, leaving: s
         await pilot.press(leaving, leaving)
         await pilot.pause()
     assert History(tmp_path).entries == ["a long\ndraft", "another draft"]
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_what_is_no_history_is_passed_over_and_begun_anew(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / FILE)
+    history = History(tmp_path)
+    assert history.entries == []
+    history.add("a")
+    assert History(tmp_path).entries == ["a"]

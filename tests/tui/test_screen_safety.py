@@ -9,7 +9,7 @@ from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
 from laguna_tui.events import Attached, CallRejected, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.tui import border
-from tests.tui.pilot import ask, ready, running, screen, transcript
+from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, answer, thinking
 
 HOSTILE = "\x1b]52;c;aGFoYQ==\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\x00\x08"
@@ -62,9 +62,8 @@ async def test_a_hostile_chat_is_only_text(size: tuple[int, int]) -> None:
 async def test_notes_over_the_screen_are_only_text() -> None:
     async with running(ScriptedSession()) as (app, pilot):
         app.tell(f"{HOSTILE} {BRACKETS}")
-        await pilot.pause(0.2)
+        await until(pilot, lambda: "[bold]" in screen(app))
         assert_harmless(screen(app))
-        assert "[bold]" in screen(app)
 
 
 async def test_a_hostile_paste_and_history_are_only_text(tmp_path: Path) -> None:

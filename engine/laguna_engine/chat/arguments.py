@@ -5,6 +5,7 @@ number. Only the top level is checked: names, required ones, and the type of eac
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 
 from laguna_engine.chat.messages import ToolSpec
@@ -18,6 +19,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "null": (type(None),),
 }
+_DEEPEST = 64
+"""Lists and objects inside each other: far above what a tool takes, far below what a renderer's recursion survives."""
 _QUOTED = 60  # characters of a wrong value that are quoted back: enough to recognise it
 
 
@@ -81,18 +84,29 @@ def _value(raw: str, types: tuple[str, ...]) -> object:
         if not types:
             return raw
         raise BadArguments(f"must be JSON of type {' or '.join(types)}, not {quoted(raw)}") from None
+    if _too_deep(value):
+        raise BadArguments(f"is nested too deeply; nest at most {_DEEPEST} lists and objects")
     if types and not any(_is_a(value, each) for each in types):
         raise BadArguments(f"must be of type {' or '.join(types)}, not {quoted(raw)}")
     return int(value) if "integer" in types and isinstance(value, float) and value.is_integer() else value
 
 
 def _is_a(value: object, kind: str) -> bool:
-    """JSON schema's types: true is no number, and 3.0 is an integer."""
+    """JSON schema's types: true is no number, and 3.0 is an integer. 1e999 is neither."""
     if isinstance(value, bool):
         return kind == "boolean"
-    if kind == "integer" and isinstance(value, float):
-        return value.is_integer()
+    if isinstance(value, float) and kind in ("integer", "number"):
+        return value.is_integer() if kind == "integer" else math.isfinite(value)
     return isinstance(value, _KINDS.get(kind, (object,)))
+
+
+def _too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        lists = [each for each in level if isinstance(each, list)]
+        objects = [each for each in level if isinstance(each, dict)]
+        level = [inside for each in lists for inside in each] + [inside for each in objects for inside in each.values()]
+    return any(isinstance(each, list | dict) for each in level)
 
 
 def _no_constant(name: str) -> object:

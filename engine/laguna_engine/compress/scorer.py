@@ -170,8 +170,7 @@ class Scorer:
         tokens = self._model.vocab.tokenize(text, special=False)
         if not tokens:
             raise RequestError("there is no query to score texts for; ask something")
-        newline = self._model.vocab.tokenize("\n", special=False)
-        return Query(tuple(tokens[-min(QUERY, self._model.window // _QUERY_SHARE) :]), newline[-1])
+        return Query(tuple(tokens[-min(QUERY, self._model.window // _QUERY_SHARE) :]), self._model.newline)
 
     def _pieces(self, texts: Sequence[str], query: Query) -> list[tuple[int, list[int]]]:
         """(text, tokens) of all pieces; the first one is nothing at all."""

@@ -10,12 +10,13 @@ from laguna_engine.compress.scorer_body import Body
 from laguna_engine.compress.scorer_file import EMBEDDINGS, HEAD, LAST_NORM, ScorerFile
 from laguna_engine.compress.scorer_head import Head
 from laguna_engine.compress.scorer_windows import Window, capacity, sizes
-from laguna_engine.errors import RequestError
+from laguna_engine.errors import ModelFileError, RequestError
 from laguna_engine.ggml.device import Backend, Device
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.store import Store
 from laguna_engine.ggml.types import Type
 from laguna_engine.ggml.weights import Weights
+from laguna_engine.gguf import header
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.options import physical_cores
 from laguna_engine.native.stop import StopFlag
@@ -25,7 +26,8 @@ Looks = NDArray[np.float32]
 
 
 class ScorerModel:
-    """An open scorer. vocab: of its file. layers: how many are run. window: the most rows at once.
+    """An open scorer. vocab: of its file. newline: its token for one. layers: how many are run. window: the most rows
+    at once.
 
     stop: set from any thread, it ends a computation on the CPU at once; `run` raises `Stopped` then.
     """
@@ -40,6 +42,7 @@ class ScorerModel:
         self._head: Head | None = None
         self._bodies: dict[tuple[int, int], Body] = {}
         try:
+            self.newline = self._newline()
             backend.heed(self.stop)
             self._load()
             # What the device cannot do shall show now, not when somebody waits for scores.
@@ -54,9 +57,9 @@ class ScorerModel:
 
         ModelFileError for a file that is no scorer, RequestError for impossible sizes, GraphError if the device cannot.
         """
+        file = scorer_file.describe(header.check(path))
         vocabulary = Model.open(path, vocab_only=True)
         try:
-            file = scorer_file.describe(vocabulary.header)
             if not 0 <= layers <= file.n_layer:
                 raise RequestError(f"{layers} layers cannot be run of {file.n_layer}; choose 1 to {file.n_layer}")
             backend = Backend(device or Device.cpu(), threads or physical_cores())
@@ -89,6 +92,12 @@ class ScorerModel:
         for part in (self._head, self._hidden, self._weights, self._backend, self._vocabulary):
             if part is not None:
                 part.close()
+
+    def _newline(self) -> int:
+        tokens = self.vocab.tokenize("\n", special=False)
+        if not tokens:
+            raise ModelFileError(f"{self.file.file.path}: it has no token for a newline; choose another scorer")
+        return tokens[-1]
 
     def _load(self) -> None:
         file, own = self.file, [EMBEDDINGS, HEAD, LAST_NORM]

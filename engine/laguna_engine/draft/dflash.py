@@ -62,6 +62,7 @@ class DFlash:
         self._rings = _rings(drafter, context)
         self.window = max(ring.reach for ring in self._rings.values())
         self._adapter: str | None = None
+        self._left_out: set[str] = set()
         self._top_k = 0
         self._choose: Choose = _first
         self._last, self._length = 0, 0
@@ -163,8 +164,11 @@ class DFlash:
     def use_adapter(self, name: str | None) -> None:
         """Draft with an adapter, or None for the drafter as it is; RequestError if there is no such.
 
-        Keys and values of committed positions are forgotten if they would have come out differently.
+        One that was left out counts as None. Keys and values of committed positions are forgotten if they would have
+        come out differently.
         """
+        if name in self._left_out:
+            name = None
         if name == self._adapter:
             return
         if name is not None and name not in self._weights.adapters:
@@ -174,6 +178,26 @@ class DFlash:
         self._adapter = name
         if any(adapter.changes_context for adapter in changed):
             self.reset()
+
+    def gives_numbers(self, adapter: str | None = None) -> bool:
+        """Whether what it computes of one position and drafts behind it is finite, as it is or with an adapter.
+
+        Forgets every position. A device that cannot sort logits cannot tell, which counts as yes.
+        """
+        self.use_adapter(adapter)
+        try:
+            self.inject(0, 1)
+            found = self._block(1, top_k=1).run(self.drafter.mask_id, 1)
+        except GraphError:
+            return True
+        finally:
+            self.use_adapter(None)
+            self._memory.clear()
+        return all(np.isfinite(part).all() for part in (found.logits, found.confidence) if part is not None)
+
+    def leave_out(self, adapter: str) -> None:
+        """Draft without this adapter when it is asked for."""
+        self._left_out.add(adapter)
 
     def sample_with(self, top_k: int | None, choose: Choose | None = None) -> bool:
         """Let `choose` draw each token among its `top_k` likeliest; None goes back to the likeliest alone.
@@ -221,11 +245,12 @@ class DFlash:
         name = self._adapter
         return name if name is not None and self._weights.adapters[name].changes_context else None
 
-    def _block(self, count: int) -> Block:
+    def _block(self, count: int, top_k: int | None = None) -> Block:
         rows = count if self.drafter.from_anchor else count + 1
         full = self._rings.get(False)
         keys = 0 if full is None else full.keys(self._length)
-        shape = Shape(min(power_of_two(rows), self.block), keys, self._adapter, self._top_k)
+        sorted_out = self._top_k if top_k is None else top_k
+        shape = Shape(min(power_of_two(rows), self.block), keys, self._adapter, sorted_out)
         return self._graphs.block(shape)
 
     def _as_targets(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:

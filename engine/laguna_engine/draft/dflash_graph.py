@@ -39,6 +39,12 @@ class Memory:
         """Bytes on the device."""
         return self._store.nbytes
 
+    def clear(self) -> None:
+        """Forget every position, and what lay there: what is not a number would show through any mask."""
+        for ring in self.rings.values():
+            ring.clear()
+        self._store.clear()
+
     def close(self) -> None:
         """Free it; harmless when repeated."""
         self._store.close()

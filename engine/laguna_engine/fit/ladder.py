@@ -19,6 +19,7 @@ from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
 from laguna_engine.fit.reasons import cache_name, tokens
 from laguna_engine.fit.shortage import ran_out
+from laguna_engine.small_file import read_small_file
 
 _CUTS = (1 / 24, 1 / 12, 1 / 6, 1 / 3)
 """Shares of what was asked for that the rungs do without: loading takes long, so there are few."""
@@ -28,6 +29,8 @@ _MORE = 1.02
 
 _MOST_NOTES = 64
 _VERSION = 1
+_LIMIT_BYTES = 1 << 20
+"""More than all notes take."""
 
 _Opened = TypeVar("_Opened")
 
@@ -158,7 +161,7 @@ def _free(machine: Machine) -> int:
 def _read(path: Path | None) -> dict[str, dict[str, int]]:
     """What was noted; nothing if there is no file, or none that can be used."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
+        document = json.loads(read_small_file(path, _LIMIT_BYTES)) if path is not None else {}
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(document, dict) or document.get("version") != _VERSION:

@@ -36,6 +36,14 @@ class Operations:
         self._require(same and fits and not weights.transposed, "mul_mat", weights, x)
         return self._binary("mul_mat", weights, x)
 
+    def mul_mat_id(self, experts: Tensor, x: Tensor, ids: Tensor) -> Tensor:
+        """Matrices of experts [k, m, count] times x [k, 1, n], each row with those in ids, I32 [used, n] -> F32
+        [m, used, n]."""
+        same = experts.shape[0] == x.shape[0] and x.shape[1] == 1 and x.shape[2] == ids.shape[1]
+        right = x.type is Type.F32 and ids.type is Type.I32 and experts.shape[3] == x.shape[3] == ids.shape[2] == 1
+        self._require(same and right and not experts.transposed, "mul_mat_id", experts, x, ids)
+        return self._made(lib.ggml_mul_mat_id(self._arena.handle, experts.handle, x.handle, ids.handle))
+
     def add(self, left: Tensor, right: Tensor) -> Tensor:
         """left + right, right repeated to left's shape."""
         return self._elementwise("add", left, right)

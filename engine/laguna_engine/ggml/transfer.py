@@ -51,13 +51,17 @@ def write(tensor: Tensor, values: NDArray[Any], offset: int = 0) -> None:
     _put(tensor, values.ctypes.data, offset, values.nbytes)
 
 
-def write_bytes(tensor: Tensor, data: memoryview) -> None:
-    """Copy a tensor's whole raw content, quantized blocks included; GraphError for another size."""
+def write_bytes(tensor: Tensor, data: memoryview, *, at_once: bool = False) -> None:
+    """Copy a tensor's whole raw content, quantized blocks included; GraphError for another size.
+
+    at_once: in one piece, which memory with an order of its own needs: ggml aborts on parts.
+    """
     if data.nbytes != tensor.nbytes:
         raise GraphError(f"{tensor} takes {tensor.nbytes} bytes, not {data.nbytes}")
     address = np.frombuffer(data, np.uint8).ctypes.data
-    for start in range(0, data.nbytes, _PIECE):
-        _put(tensor, address + start, start, min(_PIECE, data.nbytes - start))
+    piece = data.nbytes if at_once else _PIECE
+    for start in range(0, data.nbytes, piece):
+        _put(tensor, address + start, start, min(piece, data.nbytes - start))
 
 
 def read(tensor: Tensor) -> NDArray[Any]:

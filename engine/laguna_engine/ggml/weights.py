@@ -1,28 +1,24 @@
 """Weights from a checked GGUF file onto a device: mapped, never unpacked, quantized as they are.
 
 On the CPU a matrix goes into the repacking buffer where ggml has faster kernels for its format, as llama.cpp does with
-its own models.
+its own models, and where those kernels work (`extra_buffers`).
 """
 
 import mmap
 from collections.abc import Sequence
 
 from laguna_engine.errors import ModelFileError
-from laguna_engine.ggml import transfer
+from laguna_engine.ggml import extra_buffers, transfer
 from laguna_engine.ggml.arena import Arena
 from laguna_engine.ggml.device import Backend
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.ggml.types import Type
 from laguna_engine.gguf.header import Header
 from laguna_engine.gguf.tensors import TensorInfo
-from laguna_engine.native.library import lib
 from laguna_engine.native.structs import BufferTypeHandle
 
 _PLAIN = (Type.F32, Type.F16, Type.BF16, Type.I32, Type.I64)
 """Formats without an order of their own to be repacked into."""
-
-_TRIAL_TOKENS = 16
-"""A block of drafts: what a repacked matrix will be multiplied with."""
 
 
 class Weights:
@@ -67,11 +63,12 @@ class Weights:
                 plain.append(info)
             else:
                 groups.setdefault(kind.value or 0, (kind, []))[1].append(info)
-        for buffer_type, members in [(backend.buffer_type, plain), *groups.values()]:
-            if members:
-                self._place(header, members, buffer_type)
+        if plain:
+            self._place(header, plain, backend.buffer_type, repacked=False)
+        for buffer_type, members in groups.values():
+            self._place(header, members, buffer_type, repacked=True)
 
-    def _place(self, header: Header, infos: list[TensorInfo], buffer_type: BufferTypeHandle) -> None:
+    def _place(self, header: Header, infos: list[TensorInfo], buffer_type: BufferTypeHandle, *, repacked: bool) -> None:
         arena = Arena(len(infos))
         self._arenas.append(arena)
         tensors = {info.name: arena.new(info.name, Type.from_name(info.format), *info.shape) for info in infos}
@@ -80,7 +77,7 @@ class Weights:
             whole = memoryview(mapped)
             for info in infos:
                 part = whole[info.offset : info.offset + info.size]
-                transfer.write_bytes(tensors[info.name], part)
+                transfer.write_bytes(tensors[info.name], part, at_once=repacked)
                 part.release()
             whole.release()
         self._tensors.update(tensors)
@@ -92,20 +89,6 @@ def _repacking_type(info: TensorInfo, backend: Backend) -> BufferTypeHandle | No
     if kind in _PLAIN or len(info.shape) != 2 or not backend.device.is_cpu:
         return None
     for buffer_type in backend.extra_buffer_types():
-        if _multiplies(kind, info.shape, buffer_type, backend):
+        if extra_buffers.multiplies(kind, info.shape, buffer_type, backend) and extra_buffers.works(buffer_type):
             return buffer_type
     return None
-
-
-def _multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle, backend: Backend) -> bool:
-    """Whether a matrix in such memory can be multiplied; ggml only tells for a tensor that lies there."""
-    arena, trial = Arena(1), Arena(2)
-    try:
-        matrix = arena.new("trial", kind, *shape)
-        arena.allocate(buffer_type)
-        x = trial.new("x", Type.F32, shape[0], _TRIAL_TOKENS)
-        product = lib.ggml_mul_mat(trial.handle, matrix.handle, x.handle)
-        return bool(lib.ggml_backend_dev_supports_op(backend.device.handle, product))
-    finally:
-        trial.close()
-        arena.close()

@@ -141,7 +141,7 @@ def _converted(data: bytes, path: Path, info: TensorInfo, kind: str) -> bytes:
     weights = _floats(data, info.format)
     if not np.isfinite(weights).all():
         raise ModelFileError(f"{path}: {info.name} holds weights that are not numbers; download it again")
-    return data if kind == info.format else _quantized(weights, info.shape[0], Type.from_name(kind))
+    return data if kind == info.format else quantized(weights, info.shape[0], Type.from_name(kind))
 
 
 def _floats(data: bytes, name: str) -> NDArray[np.float32]:
@@ -152,7 +152,8 @@ def _floats(data: bytes, name: str) -> NDArray[np.float32]:
     return np.frombuffer(data, Type.from_name(name).numpy).astype(np.float32)
 
 
-def _quantized(weights: NDArray[np.float32], width: int, kind: Type) -> bytes:
+def quantized(weights: NDArray[np.float32], width: int, kind: Type) -> bytes:
+    """Flat `weights` in rows of `width`, in the blocks of a quantized type."""
     rows = len(weights) // width
     made = ctypes.create_string_buffer(rows * kind.row_bytes(width))
     lib.ggml_quantize_chunk(kind, weights.ctypes.data, made, 0, rows, width, None)

@@ -6,7 +6,7 @@ instead of returning an error.
 
 from collections.abc import Mapping, Sequence
 
-from laguna_engine.gguf import laguna, vocabulary
+from laguna_engine.gguf import generic, laguna, vocabulary
 from laguna_engine.gguf.dimensions import Dimensions
 from laguna_engine.gguf.reader import Damaged, Value
 from laguna_engine.gguf.tensors import TensorInfo
@@ -14,10 +14,8 @@ from laguna_engine.gguf.unsuitable import Unsuitable
 
 LAGUNA = "laguna"
 
-GENERIC_TARGETS = frozenset(
-    "llama qwen2 qwen2moe qwen3 qwen3moe gemma2 gemma3 phi3 granite granitemoe smollm3 starcoder2 olmo2 glm4".split()
-)
-"""Text generation models that need nothing of their own from the engine; they get the general rules only."""
+GENERIC_TARGETS = frozenset(generic.LAYOUTS)
+"""Text generation models that need nothing of their own from the engine."""
 
 NOT_WEIGHTS = frozenset("i8 i16 i32 i64 f64 q8_1 q8_K".split())
 """Formats of indices and intermediate results: no matrix product reads them."""
@@ -36,8 +34,12 @@ def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo
     shapes = {tensor.name: tensor.shape for tensor in tensors}
     size = vocabulary.check(metadata)
     _check_embedding(dimensions, shapes, size)
-    if name == LAGUNA:
-        laguna.check(dimensions, shapes, size)
+    if name != LAGUNA:
+        generic.check(name, dimensions, shapes, size)
+        return
+    if metadata.get("tokenizer.ggml.model") == vocabulary.SENTENCEPIECE:
+        raise Damaged("its tokenizer is not Laguna's")
+    laguna.check(dimensions, shapes, size)
 
 
 def _check_role(name: str, metadata: Mapping[str, Value]) -> None:

@@ -83,6 +83,7 @@ class Dimensions:
                 raise Damaged(f"layer {layer} has {heads} heads for {kv_heads} key-value heads")
         self._check_experts()
         self._check_rope()
+        self._check_window()
         if self._value("attention.causal") not in (None, True) or self.optional("pooling_type", 0):
             raise Damaged("it is set up to embed texts, not to write them")
         if self.optional("nextn_predict_layers", 0) >= self.n_layer:
@@ -97,6 +98,11 @@ class Dimensions:
             raise Damaged(f"it uses {used} of {groups} groups of {self.experts} experts")
 
         self.optional("expert_gating_func", 0, 0, MAX_GATING)
+
+    def _check_window(self) -> None:
+        self.optional("attention.sliding_window", 0)
+        if self.flags("attention.sliding_window_pattern") is None:
+            self.optional("attention.sliding_window_pattern", 0)
 
     def _check_rope(self) -> None:
         scaling = self._value("rope.scaling.type")

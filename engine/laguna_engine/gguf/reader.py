@@ -21,6 +21,9 @@ MAX_STRING_BYTES = 1 << 20
 MAX_TOKEN_BYTES = 1 << 16
 """Longest string inside an array; tokens and merges stay below 1 KB."""
 
+MAX_INSPECTED_BYTES = 1 << 22
+"""Longest array of numbers that is looked into: one for each token takes less."""
+
 SHORT_ARRAY = 1024
 """Longest array kept as values: per-layer settings stop at 512 layers, vocabularies are only counted."""
 
@@ -94,7 +97,11 @@ class Reader:
         return _text(self.take(length, what), what)
 
     def value(self, kind: ValueType, what: str, inspect: Callable[[bytes], None] | None = None) -> Value:
-        """One metadata value of type `kind`; `inspect` sees every text of an array of texts, in order."""
+        """One metadata value of type `kind`.
+
+        inspect: sees every text of an array of texts, in order, and the bytes of an array of numbers unless that is
+        far too long.
+        """
         if kind is ValueType.STRING:
             return self.string(what)
         if kind is ValueType.ARRAY:
@@ -114,9 +121,13 @@ class Reader:
             raise Damaged(f"{what} is an array of arrays")
         if kind is ValueType.STRING:
             return self._strings(length, what, inspect)
+        size = length * struct.calcsize(STRUCT_CODES[kind])
+        if inspect is not None and size <= MAX_INSPECTED_BYTES:
+            self._require(size, what)
+            inspect(self._window[self._at : self._at + size])
         if length <= SHORT_ARRAY:
             return self._scalars(kind, length, what)
-        self._skip(length * struct.calcsize(STRUCT_CODES[kind]), what)
+        self._skip(size, what)
         return LongArray(kind, length)
 
     def _strings(self, length: int, what: str, inspect: Callable[[bytes], None] | None) -> Value:

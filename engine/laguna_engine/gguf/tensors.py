@@ -13,8 +13,9 @@ MAX_TENSORS = 65_536
 MAX_ELEMENTS = 2**63 - 1
 """ggml counts in int64."""
 
-MAX_ALIGNMENT = 1 << 20
-"""A larger one has no use and would let a few bytes claim gigabytes."""
+MIN_ALIGNMENT, MAX_ALIGNMENT = 32, 1 << 20
+"""ggml asserts that mapped tensors lie at multiples of 32 (`TENSOR_ALIGNMENT`). A larger alignment than this has no use
+and would let a few bytes claim gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ class TensorInfo:
 def alignment_of(metadata: Mapping[str, Value]) -> int:
     """The alignment of tensor data, in bytes."""
     value = metadata.get("general.alignment", DEFAULT_ALIGNMENT)
-    if type(value) is not int or not 0 < value <= MAX_ALIGNMENT or value & (value - 1):
-        raise Damaged(f"its alignment {value!r} is not a power of two up to {MAX_ALIGNMENT}")
+    if type(value) is not int or not MIN_ALIGNMENT <= value <= MAX_ALIGNMENT or value & (value - 1):
+        raise Damaged(f"its alignment {value!r} is not a power of two from {MIN_ALIGNMENT} to {MAX_ALIGNMENT}")
     return value
 
 

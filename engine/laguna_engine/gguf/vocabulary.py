@@ -1,10 +1,14 @@
 """The vocabulary inside a header: texts that would make llama.cpp abort are found while they are read.
 
-Token texts must differ (llama.cpp asserts it), merges must be pairs, and every table must be as long as the others.
+Token texts must differ (llama.cpp asserts it), merges must be pairs, every table must be as long as the others, and a
+SentencePiece vocabulary must have a token for every byte (llama.cpp throws where nothing catches it).
 The texts themselves are not kept: 100,352 of them take tens of megabytes in Python.
 """
 
+import re
+import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from laguna_engine.gguf.formats import ValueType
 from laguna_engine.gguf.reader import Damaged, LongArray, Reader, Value
@@ -23,14 +27,48 @@ _SPECIAL_IDS = "bos eos eot eom unknown seperator padding mask fim_pre fim_suf f
 """llama.cpp's own names, its spelling of "separator" included."""
 
 
+SENTENCEPIECE = "llama"
+"""The one of them that cuts what it does not know into bytes."""
+
+_BYTE = re.compile(rb"<0x[0-9A-F]{2}>")
+_BYTES = 256
+_ASCII = 128
+_BYTE_TYPE = 6
+"""`LLAMA_TOKEN_TYPE_BYTE`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens(LongArray):
+    """The token texts, which are not kept. unmade: bytes that no token stands for. bytelike: ids of texts "<0x0A>"."""
+
+    unmade: frozenset[int] = frozenset()
+    bytelike: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTypes(LongArray):
+    """The tokens' types, which are not kept. raw: ids of those that are said to stand for a byte."""
+
+    raw: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, data: bytes) -> "TokenTypes":
+        """From the array's bytes."""
+        types = struct.unpack(f"<{len(data) // 4}i", data)
+        return cls(ValueType.INT32, len(types), frozenset(i for i, kind in enumerate(types) if kind == _BYTE_TYPE))
+
+
 class _TokenTexts:
-    """Sees every token once and knows whether two are the same."""
+    """Sees every token once, and knows whether two are the same and which stand for bytes."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
         self._count = 0
+        self._bytelike: set[int] = set()
 
     def __call__(self, text: bytes) -> None:
+        if _BYTE.fullmatch(text):
+            self._bytelike.add(self._count)
         # What llama.cpp calls an empty token.
         self._seen.add(text or b"[EMPTY_%d]" % self._count)
         self._count += 1
@@ -40,6 +78,14 @@ class _TokenTexts:
     def check(self) -> None:
         if len(self._seen) != self._count:
             raise Damaged(f"{self._count - len(self._seen)} of its tokens have the text of another")
+
+    def summary(self) -> Tokens:
+        """What is kept of them."""
+        # As `llama_vocab::byte_to_token` looks for them.
+        made = (byte for byte in range(_BYTES) if b"<0x%02X>" % byte in self._seen)
+        plain = (byte for byte in range(_ASCII) if bytes([byte]) in self._seen)
+        unmade = frozenset(range(_BYTES)).difference(made, plain)
+        return Tokens(ValueType.STRING, self._count, unmade, frozenset(self._bytelike))
 
 
 def _check_merge(text: bytes) -> None:
@@ -53,8 +99,19 @@ def read(reader: Reader, key: str, kind: ValueType) -> Value:
         texts = _TokenTexts()
         value = reader.value(kind, key, texts)
         texts.check()
-        return value
+        return texts.summary() if _holds(value, str) else value
+    if key == TOKEN_TYPES:
+        numbers: list[bytes] = []
+        value = reader.value(kind, key, numbers.append)
+        return TokenTypes.of(numbers[0]) if numbers and _holds(value, int) else value
     return reader.value(kind, key, _check_merge if key == MERGES else None)
+
+
+def _holds(value: Value, kind: type) -> bool:
+    """Whether it is a list of texts or of int32, as the `kind` says."""
+    if isinstance(value, LongArray):
+        return value.kind is (ValueType.STRING if kind is str else ValueType.INT32)
+    return isinstance(value, tuple) and all(type(entry) is kind for entry in value)
 
 
 def check(metadata: Mapping[str, Value]) -> int:
@@ -67,7 +124,9 @@ def check(metadata: Mapping[str, Value]) -> int:
     size = _texts(metadata, TOKENS)
     if size == 0:
         raise Damaged("its vocabulary is empty")
-    if model == "gpt2":
+    if model == SENTENCEPIECE:
+        _check_bytes(metadata)
+    else:
         _texts(metadata, MERGES)
     for key, kinds in ((TOKEN_TYPES, (ValueType.INT32,)), (SCORES, (ValueType.FLOAT32, ValueType.INT32))):
         _check_table(metadata, key, size, kinds)
@@ -96,6 +155,16 @@ def _check_table(metadata: Mapping[str, Value], key: str, size: int, kinds: tupl
         raise Damaged(f"{key} is not a list")
     if length != size or not right_kind:
         raise Damaged(f"{key} has {length} entries for {size} tokens")
+
+
+def _check_bytes(metadata: Mapping[str, Value]) -> None:
+    """llama.cpp looks for the token of any byte, and reads the number out of any token that is said to be one."""
+    tokens, types = metadata[TOKENS], metadata.get(TOKEN_TYPES)
+    if isinstance(tokens, Tokens) and tokens.unmade:
+        raise Damaged(f"{len(tokens.unmade)} of 256 bytes have no token")
+    stray = types.raw - tokens.bytelike if isinstance(types, TokenTypes) and isinstance(tokens, Tokens) else ()
+    if stray:
+        raise Damaged(f"its token {min(stray)} is said to be a byte and is none")
 
 
 def _check_special_ids(metadata: Mapping[str, Value], size: int) -> None:

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
 from laguna_engine.errors import EngineClosed, ModelFileError
+from laguna_engine.ggml import extra_buffers
 from laguna_engine.ggml.device import Device
 from laguna_engine.gguf import header as gguf_header
+from laguna_engine.gguf.architecture import LAGUNA
+from laguna_engine.llama import trial
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.native.library import lib, log, recent_log
 from laguna_engine.native.structs import BufferOverride, KvOverride, ModelHandle, ModelParams, ProgressCallback
@@ -31,6 +34,8 @@ _LOAD_INTO_MEMORY, _LOAD_MAPPED = 0, 1
 _TAG_INT, _TAG_FLOAT, _TAG_BOOL, _TAG_STR = range(4)
 """`llama_model_kv_override_type`."""
 
+_PLAIN = ("f32", "f16", "bf16")
+
 _OVERRIDE_BYTES = 127
 """Longest key or text of an override: 128 bytes with the end mark."""
 
@@ -41,13 +46,15 @@ class Model:
     """An open model. `header` is what the check of the file found, `vocab` its vocabulary.
 
     n_embd: hidden size. n_layer: blocks. n_ctx_train: tokens it was trained for. n_swa: sliding window, 0 without one.
-    n_params: weights. size_bytes: of all tensors. description: llama.cpp's one-line summary.
+    n_params: weights. size_bytes: of all tensors. description: llama.cpp's one-line summary. warnings: sentences for
+    the user about how it was opened.
     """
 
-    def __init__(self, handle: ModelHandle, header: gguf_header.Header) -> None:
+    def __init__(self, handle: ModelHandle, header: gguf_header.Header, warnings: tuple[str, ...] = ()) -> None:
         self._handle = handle
         self._contexts: WeakSet[Context] = WeakSet()
         self.header = header
+        self.warnings = warnings
         self.vocab = Vocab(lib.llama_model_get_vocab(handle))
         self.n_embd: int = lib.llama_model_n_embd(handle)
         self.n_layer: int = lib.llama_model_n_layer(handle)
@@ -73,23 +80,27 @@ class Model:
         vocab_only: bool = False,
         progress: Callable[[float], bool] | None = None,
         overrides: Mapping[str, OverrideValue] | None = None,
+        tried: bool = False,
     ) -> Self:
         """Check the file and load it.
 
         gpu_layers: layers to offload, -1 for all. check_tensors: look for NaN and infinity in every weight, which
-        reads the whole file. extra_bufts: allow repacked CPU weights (faster, not bit-identical). kept: a regular
-        expression of weights that stay in RAM. split: the share of the layers that each GPU takes. vocab_only: no
-        weights; every number but the vocabulary's is 0.
+        reads the whole file. extra_bufts: allow repacked CPU weights (faster, not bit-identical) where they work on
+        this processor. kept: a regular expression of weights that stay in RAM. split: the share of the layers that
+        each GPU takes. vocab_only: no weights; every number but the vocabulary's is 0.
         progress: called with 0 to 1; returning False cancels, an exception cancels and is raised from here.
-        overrides: metadata to replace. ModelFileError if the file is refused, by the check or by llama.cpp.
+        overrides: metadata to replace. tried: this is the process that a file may crash (`trial`). ModelFileError if
+        the file is refused, by the check or by llama.cpp.
         """
         header = gguf_header.check(path)
         watcher = _Progress(progress)
+        doubt = None if tried or header.architecture == LAGUNA else trial.check(path, watcher.going_on)
         params: ModelParams = lib.llama_model_default_params()
         params.vocab_only = vocab_only
         params.n_gpu_layers = gpu_layers
         params.load_mode = _LOAD_MAPPED if use_mmap else _LOAD_INTO_MEMORY
-        params.check_tensors, params.use_extra_bufts = check_tensors, extra_bufts
+        params.check_tensors = check_tensors
+        params.use_extra_bufts = extra_bufts and may_repack(header)
         placement = _Placement(kept, split)
         params.tensor_buft_overrides, params.tensor_split = placement.overrides, placement.split
         params.progress_callback = watcher.callback
@@ -99,7 +110,7 @@ class Model:
         watcher.raise_stored()
         if not handle:
             raise ModelFileError(_refusal(path, watcher.cancelled))
-        return cls(handle, header)
+        return cls(handle, header, () if doubt is None else (doubt,))
 
     @property
     def handle(self) -> ModelHandle:
@@ -156,10 +167,22 @@ class _Progress:
             self._error, self.cancelled = error, True
         return not self.cancelled
 
+    def going_on(self) -> bool:
+        """Whether loading is still wanted, before it begins; raises what the progress function raised."""
+        wanted = self._on_progress(0.0, None)
+        self.raise_stored()
+        return wanted
+
     def raise_stored(self) -> None:
         """Raise what the progress function raised."""
         if self._error is not None:
             raise self._error
+
+
+def may_repack(header: gguf_header.Header) -> bool:
+    """Whether llama.cpp may keep weights in an order of the processor's own: it takes all kinds of it or none."""
+    quantized = any(info.format not in _PLAIN for info in header.tensors)
+    return not quantized or not extra_buffers.faults()
 
 
 def _refusal(path: Path, cancelled: bool) -> str:

@@ -1,6 +1,7 @@
-"""Do the taps inside the graph say what a callback on every node says? Asked once, when a model is opened.
+"""Do the weights give numbers, and do the taps inside the graph say what a callback on every node says?
 
-The hook is an experimental API of llama.cpp's, and a wrong feature would only show as drafts that never stand.
+Asked once, when a model is opened: weights with NaN or infinity in them would only show as answers without a word. The
+hook is an experimental API of llama.cpp's, and a wrong feature would only show as drafts that never stand.
 """
 
 from contextlib import closing
@@ -8,12 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from laguna_engine.errors import EngineError
+from laguna_engine.errors import ContextError, EngineError
 from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.features import TargetShape
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.options import ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama.readout import LOGITS
 from laguna_engine.llama.sampler import Greedy, SamplerChain
 from laguna_engine.llama.taps import Taps
 
@@ -23,6 +25,20 @@ _SMALL = 256
 
 _TOLERANCE = 1e-3
 """Normalised mean square error: on the same kernels it is 0; with a wrong layer or row it is near 1."""
+
+
+def gives_numbers(context: Context, vocabulary: int) -> bool:
+    """Whether every logit behind a few tokens is finite. `context` must be empty, and is left so."""
+    context.read_out(LOGITS)
+    count = min(_TOKENS, context.n_ubatch, context.n_batch)
+    # At least two: in strict mode no token is computed alone.
+    if context.decode(_spread(vocabulary)[:count], 0) is not DecodeStatus.OK:
+        raise ContextError("the model could not be tried; the computation was stopped")
+    context.synchronize()
+    finite = bool(np.isfinite(context.logits()).all())
+    # Cheaper than `clear`, which overwrites the whole cache.
+    context.remove(0)
+    return finite
 
 
 def hook_is_right(model: Model, options: ContextOptions, context: Context, taps: Taps) -> bool:
@@ -46,13 +62,17 @@ def _tapped(
     context: Context, taps: Taps | CallbackTaps, chain: SamplerChain, vocabulary: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Features and best tokens of a few tokens spread over the vocabulary."""
-    tokens = [vocabulary * (2 * place + 1) // (2 * _TOKENS) for place in range(_TOKENS)]
-    if context.decode(tokens, 0, Outputs.ALL) is not DecodeStatus.OK:
+    if context.decode(_spread(vocabulary), 0, Outputs.ALL) is not DecodeStatus.OK:
         raise EngineError("the taps could not be compared; the computation was stopped")
     context.synchronize()
     best = np.array([context.sample(chain, row) for row in range(_TOKENS)])
     features = taps.features
     return (np.zeros((1, 1)) if features is None else features.read()[:_TOKENS]), best
+
+
+def _spread(vocabulary: int) -> list[int]:
+    """A few tokens spread over the vocabulary."""
+    return [vocabulary * (2 * place + 1) // (2 * _TOKENS) for place in range(_TOKENS)]
 
 
 def _error(found: np.ndarray, expected: np.ndarray) -> float:

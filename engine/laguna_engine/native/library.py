@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from laguna_engine import child
 from laguna_engine.errors import LibraryError
 from laguna_engine.native import cuda_runtime, selftest
 from laguna_engine.native.log import LEVEL_ERROR, LEVEL_WARN, LogRing
@@ -71,9 +72,20 @@ def _open_handles(folder: Path) -> list[ctypes.CDLL]:
     return [ctypes.CDLL(str(path))]
 
 
-def _load_backends(library: Library, package: Path) -> None:
+def library_folders() -> tuple[Path, ...]:
+    """Where the library's files lie: its own folder, and those of plug-ins."""
+    package = _package_folder()
+    return package / "lib", package.parent / "bin", package.parent / "lib"
+
+
+def trial_command(module: str, argument: str) -> tuple[str, ...]:
+    """The command of a child that tries something with the very library that this process uses."""
+    return child.python_command(module, argument, first=(_package_folder().parent,))
+
+
+def _load_backends(library: Library) -> None:
     """Register devices: linked in by stock wheels; plug-ins beside the package in GGML_BACKEND_DL builds."""
-    for folder in (package / "lib", package.parent / "bin", package.parent / "lib"):
+    for folder in library_folders():
         if library.ggml_backend_dev_count():
             return
         if folder.is_dir():
@@ -94,7 +106,7 @@ def _open() -> Library:
     library.ggml_log_set(log.callback, None)
     library.llama_log_set(log.callback, None)
     selftest.check(library)
-    _load_backends(library, package)
+    _load_backends(library)
     library.llama_backend_init()
     return library
 

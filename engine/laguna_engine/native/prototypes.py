@@ -113,6 +113,7 @@ _OPERATIONS: dict[str, Prototype] = {
     "ggml_top_k": (TensorHandle, (GgmlContextHandle, TensorHandle, c_int)),
     "ggml_concat": (TensorHandle, (GgmlContextHandle, TensorHandle, TensorHandle, c_int)),
     "ggml_set_rows": (TensorHandle, (GgmlContextHandle, *(TensorHandle,) * 3)),
+    "ggml_mul_mat_id": (TensorHandle, (GgmlContextHandle, *(TensorHandle,) * 3)),
     "ggml_soft_max_ext": (TensorHandle, (GgmlContextHandle, TensorHandle, OptionalTensor, c_float, c_float)),
     "ggml_flash_attn_ext": (
         TensorHandle,

@@ -39,6 +39,8 @@ _LAST_LAYER_OUTPUTS = 64
 """Rows of the last layer computed at once while a prompt is read for a drafter that taps it: 64 take 77 MB of memory
 for their logits at a vocabulary of 100,000."""
 
+_NO_NUMBERS = "its weights give no numbers; download it again"
+
 _HEADS = ("output.weight", "token_embd.weight")
 """The target's output matrix; models that have none use their embeddings."""
 
@@ -95,7 +97,9 @@ class Assembly:
             tapped_last = self.model.n_layer - 1 in taps.layers
             outputs = taps.outputs if tapped_last else None
             feed = FeatureFeed(self._dflash, target.context.synchronize, taps.features.rows, outputs)
-        return Speculator(target, Drafters(drafters, (suffix, files), suffix, files, self._dflash, feed), arbiter)
+        left_out = frozenset(name for name, _ in self.options.adapters if self._dflash is None)
+        made = Drafters(drafters, (suffix, files), suffix, files, self._dflash, feed, left_out)
+        return Speculator(target, made, arbiter)
 
     def close(self) -> None:
         """Free the drafter; before the target, whose output matrix it may share."""
@@ -139,6 +143,15 @@ class Assembly:
         except GraphError as error:
             self.warnings.append(f"the drafter {path.name} is not used: {error}")
             return False
+        if not self._dflash.gives_numbers():
+            self.warnings.append(f"the drafter {path.name} is not used: {_NO_NUMBERS}")
+            self._dflash.close()
+            self._dflash = None
+            return False
+        for name, file in self.options.adapters:
+            if not self._dflash.gives_numbers(name):
+                self.warnings.append(f"the adapter {file.name} is not used: {_NO_NUMBERS}")
+                self._dflash.leave_out(name)
         self.described = _described(self._drafter)
         return True
 

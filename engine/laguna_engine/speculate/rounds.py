@@ -5,7 +5,7 @@ keeps the draft as far as the picks agree. It always commits at least one token,
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -57,6 +57,7 @@ class Drafters:
 
     by_source: all of them. listeners: those that want to know the transcript. copying: the one that copies from it.
     files: the one that copies from files. reader: the one that reads hidden states, which `feed` supplies it with.
+    left_out: adapters of a reader that was left out, with a warning: to be asked for without an error.
     """
 
     by_source: Mapping[Source, Drafter]
@@ -65,6 +66,7 @@ class Drafters:
     files: FileDrafter | None = None
     reader: DFlash | None = None
     feed: FeatureFeed | None = None
+    left_out: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class Speculator:
             self._drafters.files.add_files(drafting.files)
         if self._drafters.reader is not None:
             self._prepare(self._drafters.reader)
-        elif drafting.adapter is not None:
+        elif drafting.adapter is not None and drafting.adapter not in self._drafters.left_out:
             raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
         return self._feed.begin(keep, len(prompt), remembered) if self._feed else keep
 

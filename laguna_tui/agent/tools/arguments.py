@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping
 
+_LAST_LINE = 10**9
+"""No file that is read has as many lines; Python refuses to read or write numbers of thousands of digits."""
+_DIGITS = 10
+
 
 class ArgumentError(Exception):
     """An argument is missing or wrong; the message is a sentence for the model."""
@@ -41,11 +45,11 @@ def line_number(arguments: Mapping[str, object], name: str) -> int | None:
     value = arguments.get(name)
     if value is None or value == "":
         return None
-    if isinstance(value, str) and value.strip().isdecimal():
+    if isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) <= _DIGITS:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LAST_LINE:
         raise ArgumentError(f"{name} is not a line number; call again with a whole number from 1")
     return value
 

@@ -10,13 +10,21 @@ from pathlib import Path
 from laguna_tui.agent.approval import Approver, Decision, EditMode
 from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.events import EditDone, EditProposed
+from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.edits import EditError, Proposal, apply
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
-from laguna_tui.repo.writing import ChangedError, digest, replace_file
+from laguna_tui.repo.writing import ChangedError, Unfinished, digest, replace_file
+
+UNFINISHED = "edits"
+"""The folder in the state folder that notes which edits are being written."""
 
 NOT_ALLOWED = "edits are not allowed here; say what you would change instead"
 NOBODY_TO_ASK = "nobody can be asked about edits here; tell the user that --edits allow would make them"
+NOT_UNASKED = (
+    "{path} is not edited unasked, because {because}, and nobody can be asked here; tell the user to ask for it in a"
+    " terminal and to agree there"
+)
 DECLINED = "the user declined this edit; ask what to do instead"
 STOPPED = "the turn was stopped before this edit was made"
 
@@ -34,6 +42,7 @@ class _Made:
     """An edit that was made: `left` is the digest of what it left, `kept` the old bytes or the file that has them."""
 
     root: Path
+    identity: Identity
     path: str
     left: bytes
     kept: Path | bytes
@@ -43,17 +52,24 @@ class Edits:
     """What a session's edits go through. mode: which are made; may be set at any time, from any thread."""
 
     def __init__(
-        self, mode: EditMode = EditMode.ASK, approver: Approver | None = None, store: ResultStore | None = None
+        self,
+        mode: EditMode = EditMode.ASK,
+        approver: Approver | None = None,
+        store: ResultStore | None = None,
+        state: Path | None = None,
     ) -> None:
-        """Begin with no edit made.
+        """Begin with no edit made, and remove what the edits of killed sessions left half written.
 
         Args:
             approver: who is asked; without one, mode ASK makes none.
             store: where old bytes are kept; None means the cache folder.
+            state: the user's state folder, where it is noted what is being written; None notes nothing.
         """
         self.mode = mode
         self.approver = approver
         self._store = store or ResultStore()
+        self._unfinished = Unfinished(state / UNFINISHED if state is not None else None)
+        self._unfinished.sweep()
         self._made: list[_Made] = []
         self._news: list[str] = []
 
@@ -74,18 +90,21 @@ class Edits:
         Raises:
             WorkspaceError: it is not made, and why; the file is as it was.
         """
-        approver = self.approver if self.mode is EditMode.ASK else None
+        always = bool(proposal.asks_because)
+        approver = self.approver if always or self.mode is EditMode.ASK else None
+        if always and approver is None:
+            raise EditError(NOT_UNASKED.format(path=shown(proposal.path), because=proposal.asks_because))
         yield EditProposed(proposal, approver is not None)
         # Whoever iterates may have changed the mode meanwhile.
         self.check()
-        if approver is not None and self.mode is EditMode.ASK:
+        if approver is not None and (always or self.mode is EditMode.ASK):
             self._decide(approver(proposal, cancelled))
         if cancelled():
             raise EditError(STOPPED)
         # Kept first: an edit that cannot be taken back is not made.
         kept = self._store.keep_bytes(proposal.old) or proposal.old
-        apply(proposal)
-        self._made.append(_Made(proposal.root, proposal.path, digest(proposal.new), kept))
+        apply(proposal, self._unfinished)
+        self._made.append(_Made(proposal.root, proposal.identity, proposal.path, digest(proposal.new), kept))
         yield EditDone(proposal.path, proposal.places)
 
     def undo(self) -> str:
@@ -99,7 +118,7 @@ class Edits:
         path = shown(last.path)
         try:
             old = last.kept if isinstance(last.kept, bytes) else last.kept.read_bytes()
-            replace_file(Workspace(last.root), last.path, last.left, old)
+            replace_file(Workspace(last.root, last.identity), last.path, last.left, old, self._unfinished)
         except OSError:
             return self._forget(LOST.format(path=path))
         except ChangedError:

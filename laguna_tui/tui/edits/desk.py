@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TYPING_S = 1.0
 MODES = {
     EditMode.ASK: "You are asked before a file is changed.",
-    EditMode.ALLOW: "Files are changed without asking. /edits ask asks again.",
+    EditMode.ALLOW: "Files are changed without asking. /edits ask asks again. What other programs run is asked about.",
     EditMode.NEVER: "No file is changed. /edits ask asks about each edit.",
 }
 

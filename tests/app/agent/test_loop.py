@@ -169,6 +169,16 @@ def test_reasoning_is_told_apart_and_stays_in_the_transcript(chat):
     assert "<think>\nLet me see.\n</think>\nHere.\n</assistant>\n" in talk.text
 
 
+def test_what_was_thought_is_read_again_with_the_next_question(chat):
+    """As the model card of Laguna XS 2.1 asks for; its template would drop nothing either."""
+    first, second = "\nLet me see.\n</think>\nHere.\n</assistant>", "\nAgain.\n</think>\nThere.\n</assistant>"
+    talk = chat(first, second, thinking=True)
+    talk.ask("Where?")
+    talk.ask("And then?")
+    thought, asked, again = (talk.text.index(part) for part in ("<think>\nLet me see.", "And then?", "<think>\nAgain."))
+    assert thought < asked < again
+
+
 MALFORMED = [
     ("\n<tool_call>bash\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>\n</assistant>", "no tool"),
     ("\n<tool_call>search\n</tool_call>\n</assistant>", "needs the argument `pattern`"),
@@ -341,14 +351,18 @@ def test_files_cannot_forge_a_turn(chat, root):
     assert not any(map(talk.vocabulary.is_control, tokens))
 
 
-def test_a_cancel_from_another_thread_ends_a_search(chat, root):
+def test_a_cancel_from_another_thread_ends_a_search(chat, root, monkeypatch):
+    """Nothing else ends it: neither the expression nor the budget would while a test may run."""
+    monkeypatch.setattr("laguna_tui.agent.tools.search.BUDGET_S", 1e6)
     (root / "trap.txt").write_text("a" * 60 + "!\n")
     talk = chat(call("search", pattern="(a+)+$", path="trap.txt"), answer("Two."))
-    timer = threading.Timer(0.3, talk.agent.cancel)
-    timer.start()
-    events = talk.ask("a")
+    events = []
+    for event in talk.agent.run("a"):
+        events.append(event)
+        if isinstance(event, ToolStarted):
+            threading.Thread(target=talk.agent.cancel).start()
     assert events[-1].end is TurnEnd.CANCELLED
-    assert of(ToolFinished, events)[0].seconds < 5
+    assert len(of(ToolFinished, events)) == 1
 
 
 def test_what_was_read_of_a_file_is_there_to_be_copied_from_the_next_request_on(chat, tiny_model):

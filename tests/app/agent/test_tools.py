@@ -1,9 +1,9 @@
 """What the tools of the full set answer, to the byte."""
 
+import itertools
 import os
 import stat
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -115,12 +115,11 @@ def test_search_passes_over_binary_huge_and_odd_files(toolbox, root):
     os.mkfifo(root / "pipe")
     with (root / "huge.log").open("wb") as file:
         file.write(b"check\n")
-        file.truncate(10 * 1024**3)
-    begun = time.monotonic()
+        # So much that reading it all would take longer than any test may.
+        file.truncate(4 * 1024**4)
     found = output(toolbox, "search", pattern="check")
     assert "huge" not in found
     assert "binary" not in found
-    assert time.monotonic() - begun < 2
 
 
 @pytest.mark.parametrize(
@@ -138,9 +137,7 @@ def test_search_passes_over_binary_huge_and_odd_files(toolbox, root):
 def test_an_exploding_expression_ends_with_what_was_found(toolbox, root, monkeypatch, pattern):
     monkeypatch.setattr("laguna_tui.agent.tools.search.BUDGET_S", 0.5)
     (root / "trap.txt").write_text("a" * 60 + "!\n" + "x,y," * 300 + "\n")
-    begun = time.monotonic()
     found = output(toolbox, "search", pattern=pattern, path="trap.txt")
-    assert time.monotonic() - begun < 5
     assert found.startswith("no matches for ")
 
 
@@ -151,13 +148,13 @@ def test_running_out_of_time_is_said(toolbox, root, monkeypatch):
     assert last == "… stopped after 0 s; use a simpler pattern or search in one path"
 
 
-@pytest.mark.timeout(10)
-def test_the_user_can_stop_a_search(toolbox, root):
+def test_the_user_can_stop_a_search(toolbox, root, monkeypatch):
+    """Nothing else ends it: neither the expression nor the budget would while a test may run."""
+    monkeypatch.setattr("laguna_tui.agent.tools.search.BUDGET_S", 1e6)
     (root / "trap.txt").write_text("a" * 60 + "!\n")
-    begun = time.monotonic()
-    stop_soon = lambda: time.monotonic() - begun > 0.3  # noqa: E731
-    toolbox.run("search", {"pattern": "(a+)+$", "path": "trap.txt"}, stop_soon)
-    assert time.monotonic() - begun < 3
+    asked = itertools.count()
+    toolbox.run("search", {"pattern": "(a+)+$", "path": "trap.txt"}, lambda: next(asked) > 8)
+    assert next(asked) > 9
 
 
 def test_find_outlines_a_few_files(toolbox):
@@ -243,6 +240,16 @@ def test_a_result_of_long_lines_keeps_head_and_tail_and_the_whole_on_disk(toolbo
 def test_a_mistake_is_answered_with_what_to_do(toolbox, name, arguments, expected):
     result = toolbox.run(name, arguments)
     assert (result.output, result.ok) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["9" * 45_000, "9" * 4000, 10**4000, 1e308, float("inf"), 10**9 + 1],
+    ids=["unreadable", "text", "number", "float", "infinite", "large"],
+)
+def test_a_line_number_that_no_file_has_is_answered_with_what_to_do(toolbox, start):
+    result = toolbox.run("read", {"path": "README.md", "start": start})
+    assert result.output == "error: start is not a line number; call again with a whole number from 1"
 
 
 def test_binary_and_empty_files_are_said_to_be_so(toolbox, root):

@@ -3,7 +3,9 @@ order."""
 
 import os
 
+import numpy as np
 import pytest
+import scorers
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +13,7 @@ from laguna_engine.compress.scorer import Scorer
 from laguna_tui.context.attach import Attacher, AttachOptions
 from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.context.instructions import UNTRUSTED
+from laguna_tui.context.instructions import UNTRUSTED, agree
 from laguna_tui.context.room import whole
 from laguna_tui.context.trust import Trust
 from laguna_tui.errors import UserError
@@ -285,7 +287,7 @@ def test_a_huge_file_gives_its_lines_but_not_itself(folder, attacher):
 def test_instructions_come_first_and_only_to_begin_with(folder, codebase, tmp_path):
     trust = Trust(tmp_path / "state")
     attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(trust=trust))
-    trust.grant(folder)
+    agree(folder, trust)
     first = attacher.gather("@shop/prices.py", ROOM, first=True)
     assert [each.kind for each in first.attachments] == [BlockKind.INSTRUCTIONS, BlockKind.FILE]
     assert titles(attacher.gather("@shop/prices.py", ROOM)) == ["shop/prices.py"]
@@ -312,7 +314,7 @@ def test_the_same_message_brings_the_same_bytes(folder, codebase):
 
 def test_the_preview_knows_what_is_certain(folder, codebase, tmp_path):
     trust = Trust(tmp_path / "state")
-    trust.grant(folder)
+    agree(folder, trust)
     attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(pack=800, trust=trust))
     message = "where is the money rounded @shop/prices.py @shop/long.py @shop/cart.py:1-3"
     preview = attacher.preview(message, 2500, first=True)
@@ -355,7 +357,7 @@ def test_without_room_nothing_is_attached_and_everything_is_said(attacher):
 @given(room=st.integers(0, 3000), first=st.booleans())
 def test_the_room_is_never_exceeded(folder, codebase, tmp_path, room, first):
     trust = Trust(tmp_path / "state")
-    trust.grant(folder)
+    agree(folder, trust)
     attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(pack=1000, trust=trust))
     message = "where is the money rounded? @shop/ @README.md @ShoppingCart @shop/prices.py:1-4"
     gathered = attacher.gather(message, room, first=first)
@@ -406,6 +408,17 @@ def test_a_scorer_that_cannot_be_had_costs_a_note_not_the_answer(folder, codebas
     gathered = scored(folder, codebase, scorer=missing)
     assert gathered.attachments == scored(folder, codebase).attachments
     assert "the scorer cannot be used (no such file), so words alone decide what is kept" in gathered.notes
+
+
+def test_so_does_a_scorer_whose_weights_give_no_numbers(folder, codebase, tmp_path):
+    file = scorers.make(scorers.Variant())
+    file.tensors["blk.1.attn_v.weight"][:] = np.nan
+    path = file.write(tmp_path / "nan.gguf")
+    with Scorer.open(path, threads=1) as scorer:
+        gathered = scored(folder, codebase, scorer=lambda: scorer)
+    assert gathered.attachments == scored(folder, codebase).attachments
+    reason = f"{path}: its weights give no numbers; download it again"
+    assert f"the scorer cannot be used ({reason}), so words alone decide what is kept" in gathered.notes
 
 
 def test_who_does_not_want_to_wait_any_more_waits_for_no_scorer(folder, codebase, scorer):

@@ -13,6 +13,7 @@ from filelock import FileLock
 
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo import index as index_module
+from laguna_tui.repo import store
 from laguna_tui.repo.store import index_path
 from tests.app.repo.conftest import FILES, write
 
@@ -47,6 +48,48 @@ def test_the_paths_are_known_while_the_index_is_being_made(shop, cache):
         assert list(waiting.paths(LONG_S)) == sorted(FILES)
         assert not waiting.ready
         waiting.close()
+
+
+def test_a_full_disk_is_said_and_the_next_look_with_room_completes_the_index(shop, cache, monkeypatch):
+    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
+    pages, connect = [40], store.connect
+
+    def limited(path):
+        connection = connect(path)
+        connection.execute(f"pragma max_page_count = {pages[0]}")
+        return connection
+
+    monkeypatch.setattr(store, "connect", limited)
+    write(shop, {f"many/m{number}.py": "".join(f"w{number}x{i} = {i}\n" for i in range(300)) for number in range(20)})
+    codebase = Codebase(shop, cache)
+    codebase.start()
+    assert codebase.wait(LONG_S)
+    (note,) = codebase.notes
+    assert note.startswith("the disk is full: ")
+    assert "rebuild" not in note
+    pages[0] = 100_000
+    codebase.refresh()
+    assert codebase.wait(LONG_S)
+    assert codebase.notes == ()
+    assert all(codebase.definitions(f"w{number}x299") for number in range(20))
+    codebase.close()
+
+
+def test_an_index_that_another_program_locks_is_not_told_as_damage_or_a_full_disk(shop, cache, codebase, monkeypatch):
+    monkeypatch.setattr(store, "_BUSY_S", 0.1)
+    write(shop, {"new.py": "def brand_new(): pass\n"})
+    other = sqlite3.connect(index_path(shop, cache), isolation_level=None)
+    other.execute("begin immediate")
+    codebase.refresh()
+    assert codebase.wait(LONG_S)
+    (note,) = codebase.notes
+    assert "another program is using the index" in note
+    assert "rebuild" not in note
+    assert "disk" not in note
+    other.close()
+    codebase.refresh()
+    assert codebase.wait(LONG_S)
+    assert names(codebase.symbols("brand_new")) == ["brand_new"]
 
 
 def test_files_without_text_are_no_paths(shop, codebase):
@@ -166,18 +209,28 @@ def test_no_question_is_too_odd(codebase, question):
 
 
 def test_closing_in_the_middle_of_indexing_ends_the_thread_and_keeps_what_was_read(shop, cache, monkeypatch):
-    write(shop, {f"many/m{number}.py": f"def many_{number}(): pass\n" for number in range(3000)})
+    write(shop, {f"many/m{number}.py": f"def many_{number}(): pass\n" for number in range(60)})
+    begun = threading.Event()
+
+    def held(opened, done, total, _count=Codebase._count):
+        """After the first file that was written, go on only when somebody closes it."""
+        _count(opened, done, total)
+        begun.set()
+        with opened._changed:
+            assert opened._changed.wait_for(lambda: opened._closed, LONG_S)
+
+    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
+    monkeypatch.setattr("laguna_tui.context.codebase._CLOSE_S", LONG_S)
+    monkeypatch.setattr(Codebase, "_count", held)
     opened = Codebase(shop, cache)
     opened.start()
-    deadline = time.monotonic() + LONG_S
-    while opened.progress[0] == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert begun.wait(LONG_S)
     opened.close()
     assert not any(thread.name == "codebase" for thread in threading.enumerate())
     assert not opened.ready
     assert opened.symbols("PriceList") == []
     with sqlite3.connect(index_path(shop, cache)) as connection:
-        assert 0 < connection.execute("select count(*) from files").fetchone()[0] < 3006
+        assert 0 < connection.execute("select count(*) from files").fetchone()[0] < len(FILES) + 60
 
 
 def test_a_program_that_forgets_to_close_it_still_ends(shop, cache):

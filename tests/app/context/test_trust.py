@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.cli import main
-from laguna_tui.context.trust import FILE, Trust, project_root
+from laguna_tui.context.trust import FILE, TEXTS, Trust, project_root
 from laguna_tui.errors import UserError
 from tests.app.repo.conftest import git
 
@@ -106,7 +106,7 @@ def test_a_home_folder_that_is_a_repository_is_no_project(trust, tmp_path, monke
 
 def test_what_was_written_into_the_list_by_hand_cannot_be_too_wide(trust, project, state):
     trust.grant(project)
-    (state / FILE).write_text('{"version": 1, "folders": ["/"]}')
+    (state / FILE).write_text('{"version": 2, "folders": {"/": {}}}')
     assert not trust.covers(project)
 
 
@@ -133,6 +133,24 @@ def test_the_file_is_the_users_alone(trust, project, state):
     assert stat.S_IMODE((state / FILE).stat().st_mode) == 0o600
 
 
+def test_the_texts_are_the_users_alone_and_go_with_the_trust(trust, project, state):
+    trust.grant(project, {"AGENTS.md": b"Use tabs."})
+    (text,) = (state / TEXTS).iterdir()
+    assert stat.S_IMODE(text.stat().st_mode) == 0o600
+    assert stat.S_IMODE((state / TEXTS).stat().st_mode) == 0o700
+    trust.revoke(project)
+    assert list((state / TEXTS).iterdir()) == []
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "zero"])
+def test_a_list_that_is_no_file_trusts_nothing_and_says_so(trust, project, state, make):
+    state.mkdir(parents=True)
+    make(state / FILE)
+    assert not trust.covers(project)
+    assert "not a regular file" in trust.notes[0] or "written by others" in trust.notes[0]
+
+
 def test_any_folder_name_is_kept(trust, tmp_path):
     folder = tmp_path / os.fsdecode(b'odd \xff\n"name')
     folder.mkdir()
@@ -147,14 +165,17 @@ def test_any_folder_name_is_kept(trust, tmp_path):
         b"",
         b"{",
         b"[]",
+        b'{"version": 3, "folders": {}}',
         b'{"version": 2, "folders": []}',
+        b'{"version": 2, "folders": {"/": {"AGENTS.md": 1}}}',
+        b'{"version": 2, "folders": {"relative": {}}}',
         b'{"version": 1, "folders": "/"}',
         b'{"version": 1, "folders": ["relative", 1]}',
         b"\xff\xfe\x00",
         b"[" * 100_000,
         b" " * (1024 * 1024 + 1),
     ],
-    ids=["empty", "torn", "no table", "newer", "no list", "relative", "binary", "nested", "huge"],
+    ids="empty torn table newer list hash relative old-list old-relative binary nested huge".split(),
 )
 def test_a_damaged_file_trusts_nothing_says_so_and_is_moved_aside(trust, project, state, damage):
     trust.grant(project)
@@ -218,10 +239,25 @@ def test_the_command_trusts_lists_and_revokes(state, project, capsys, monkeypatc
     monkeypatch.chdir(project / "src")
     assert run(capsys) == (0, f"{project} is trusted; its AGENTS.md is read from the next conversation on\n", "")
     assert run(capsys, "--list") == (0, f"{project}\n", "")
-    assert json.loads((state / FILE).read_bytes())["folders"] == [str(project)]
+    assert json.loads((state / FILE).read_bytes())["folders"] == {str(project): {}}
     assert run(capsys, "--revoke", project) == (0, f"{project} is trusted no more\n", "")
     assert run(capsys, "--revoke") == (0, f"{project / 'src'} was not trusted; nothing changed\n", "")
     assert run(capsys, "--list")[1].startswith("no folder is trusted")
+
+
+def test_the_command_shows_what_changed_since_the_folder_was_trusted(state, project, capsys):
+    (project / "AGENTS.md").write_text("Use tabs.\n")
+    assert run(capsys, project)[1].splitlines()[1:] == ["AGENTS.md: 1 lines, trusted for the first time"]
+    (project / "AGENTS.md").write_text("Use tabs.\nObey \x1b[2Jme.\n")
+    assert run(capsys, project)[1].splitlines()[1:] == [
+        "AGENTS.md: changed since it was trusted", "@@ -1 +1,2 @@", " Use tabs.", "+Obey \u241b[2Jme.",
+    ]  # fmt: skip
+
+
+def test_the_list_says_which_folders_an_earlier_version_trusted(state, project, capsys):
+    state.mkdir(parents=True)
+    (state / FILE).write_text(json.dumps({"version": 1, "folders": [str(project)]}))
+    assert run(capsys, "--list")[1] == f"{project} (by an earlier version; trust it again)\n"
 
 
 def test_the_list_says_which_folders_are_gone(state, tmp_path, capsys):

@@ -45,10 +45,12 @@ DRIVER = {
 }
 
 
-def answer(devices=(("Some Processor 9000", "cpu"),), backends=("CPU",), features="CPU : AVX2 = 1 | FMA = 1 | "):
+def answer(
+    devices=(("Some Processor 9000", "cpu"),), backends=("CPU",), features="CPU : AVX2 = 1 | FMA = 1 | ", faults=None
+):
     """What a llama.cpp that loads says."""
     told = [{"name": name, "kind": kind} for name, kind in devices]
-    return json.dumps({"backends": backends, "features": features, "devices": told})
+    return json.dumps({"backends": backends, "features": features, "devices": told, "faults": faults or {}})
 
 
 def nvidia(*rows, header=HEADER):

@@ -231,3 +231,23 @@ def test_a_processor_without_avx2_is_a_warning_that_names_the_way_out():
 def test_a_build_without_avx2_on_a_processor_that_has_it_is_mentioned():
     machine = Simulated(loads(answer(features="CPU : SSE3 = 1 | ")))
     assert "built without" in one(machine, "processor").found
+
+
+def test_kernels_that_crash_are_a_warning_with_the_build_that_mends_it():
+    machine = Simulated(loads(answer(faults={"AMX": "it dies of SIGSEGV"})))
+    finding = one(machine, "kernels")
+    assert finding.status is Status.WARN
+    assert "AMX: it dies of SIGSEGV" in finding.found
+    assert "CMAKE_ARGS='-DGGML_NATIVE=off -DGGML_AVX512=on -DGGML_AVX512_VNNI=on' /app/bin/python" in finding.todo
+    assert "--no-binary llama-cpp-python llama-cpp-python==0.3.36" in finding.todo
+    assert one(machine, "llama.cpp").status is Status.OK
+
+
+def test_a_build_for_a_card_is_built_for_it_again():
+    devices = (("RTX 3090", "gpu"), ("Some Processor 9000", "cpu"))
+    machine = Simulated(loads(answer(devices, faults={"CPU_REPACK": "its products are wrong"})), files=CUDA_BUILD)
+    assert "CMAKE_ARGS='-DGGML_CPU_REPACK=off -DGGML_CUDA=on'" in one(machine, "kernels").todo
+
+
+def test_kernels_that_work_are_not_mentioned():
+    assert found(Simulated(), "kernels") == []

@@ -67,6 +67,15 @@ class Body:
 
 
 @dataclass(frozen=True)
+class Endless:
+    """Answer with this status and headers, and a body that goes on until the other side hangs up, or 1 GB was sent."""
+
+    code: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    beginning: bytes = b""
+
+
+@dataclass(frozen=True)
 class Request:
     """What was asked. kind: api, file or storage."""
 
@@ -120,6 +129,8 @@ class LoopbackHub:
         self.faults: dict[str, list[object]] = defaultdict(list)
         self.requests: list[Request] = []
         self.go_on = threading.Event()
+        self.sent = 0
+        """Bytes of endless answers."""
         self._servers = [self._serve(), self._serve()]
         self.url, self.storage = (f"http://127.0.0.1:{server.server_port}" for server in self._servers)
 
@@ -176,11 +187,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(fault.code, fault.body, fault.headers)
         elif isinstance(fault, Body):
             self._answer(200, fault.content, {"Content-Type": "text/html"})
+        elif isinstance(fault, Endless):
+            self._go_on_and_on(fault)
         elif isinstance(fault, Stall) and kind == "api":
-            self.hub.go_on.wait(20)
+            self.hub.go_on.wait(170)
             self.close_connection = True
         else:
             getattr(self, f"_{kind}")(path, fault)
+
+    def _go_on_and_on(self, fault: Endless) -> None:
+        self._head(fault.code, 1_000_000_000, fault.headers)
+        piece = fault.beginning or b" " * 65536
+        try:
+            while self.hub.sent < 1_000_000_000:
+                self.wfile.write(piece)
+                self.hub.sent += len(piece)
+                piece = b" " * 65536
+        except OSError:
+            self.close_connection = True
 
     def _api(self, path: str, fault: object) -> None:
         parts = path.removeprefix("/api/models/").split("/")
@@ -255,7 +279,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(sent)
             self.wfile.flush()
             if isinstance(fault, Stall):
-                self.hub.go_on.wait(20)
+                self.hub.go_on.wait(170)
                 self.wfile.write(body[len(sent) :])
         except OSError:
             self.close_connection = True

@@ -9,6 +9,7 @@ from laguna_tui.models.download import Download
 from laguna_tui.models.entry import ModelEntry
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
+from laguna_tui.network import Network
 from tests.app.hub.sample import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, model
 from tests.app.hub.server import LoopbackHub, Repository
 
@@ -44,7 +45,7 @@ def get(hub: LoopbackHub, store: Store, tmp_path: Path) -> Callable[..., Downloa
     def make(*entries: ModelEntry, **changes: object) -> Download:
         known = {
             "store": store,
-            "hub": Hub(hub.url),
+            "hub": Hub(hub.url, network=Network()),
             "patience": HASTY,
             "cache": tmp_path / "cache",
             "checkpoint": CHECKPOINT,

@@ -176,6 +176,25 @@ def test_the_shipped_catalogue_says_what_goes_with_a_target():
     assert [entry.name for entry in companions(catalogue["xs.2"], catalogue, Kind.SCORER)] == ["qwen3-0.6b"]
 
 
+def test_every_quantization_has_the_licence_of_its_model():
+    licences = {entry.name: entry.license for entry in load_catalogue().values() if entry.kind is Kind.TARGET}
+    assert {name: licence for name, licence in licences.items() if "2.1" in name} == {
+        "xs-2.1": "OpenMDW-1.1",
+        "xs-2.1-mix": "OpenMDW-1.1",
+        "s-2.1": "OpenMDW-1.1",
+    }
+    assert (licences["xs.2"], licences["nano"]) == ("Apache-2.0", "Apache-2.0")
+
+
+@pytest.mark.parametrize("target", ["xs-2.1", "xs-2.1-mix"])
+def test_a_target_has_the_drafter_made_for_int4_as_its_last_choice(target):
+    catalogue = load_catalogue()
+    first, *_, last = companions(catalogue[target], catalogue, Kind.DRAFTER)
+    assert (first.name, last.name) == ("xs-2.1-dflash", "xs-2.1-dflash-int4")
+    assert "OpenMDW-1.1" in last.license
+    assert "is not known; compare both" in last.defects[0]
+
+
 def test_a_drafter_is_no_model_to_talk_to():
     with pytest.raises(UserError, match="is a drafter, not a model to talk to"):
         resolve("xs-2.1-dflash", load_catalogue())

@@ -1,6 +1,5 @@
 """`models convert` as a user meets it: what it says, and that every mistake is one sentence."""
 
-import argparse
 import signal
 from pathlib import Path
 
@@ -9,16 +8,12 @@ import pytest
 
 from laguna_engine.gguf import drafter, header
 from laguna_tui import cli, output
-from laguna_tui.models import convert_command
 from tests.engine import tiny
 
 
-def main(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+def main(*arguments: object) -> int:
     """Run the command as the command line does."""
-    parser = argparse.ArgumentParser()
-    convert_command.add_parser(parser.add_subparsers())
-    monkeypatch.setattr(cli, "_parser", lambda: parser)
-    return cli.main(["convert", *map(str, arguments)])
+    return cli.main(["models", "convert", *map(str, arguments)])
 
 
 def files_in(folder: Path) -> list[str]:
@@ -35,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("options", "told"), [((), "bf16"), (("--type", "q8_0"), "q8_0")])
 def test_it_writes_a_drafter_and_says_what_it_did(folder: Path, tmp_path: Path, monkeypatch, capsys, options, told):
     target = tiny.laguna().write(tmp_path / "target.gguf")
-    assert main(monkeypatch, folder, tmp_path / "out.gguf", "--target", target, *options) == 0
+    assert main(folder, tmp_path / "out.gguf", "--target", target, *options) == 0
     assert drafter.read(tmp_path / "out.gguf").tensors["fc.weight"].format == told
     said = capsys.readouterr().out
     assert "out.gguf: 0." in said
@@ -46,7 +41,7 @@ def test_it_writes_a_drafter_and_says_what_it_did(folder: Path, tmp_path: Path, 
 
 def test_what_is_said_on_the_command_line_goes_into_the_file(folder: Path, tmp_path: Path, monkeypatch):
     options = ("--repository", "someone/a-drafter", "--revision", "e" * 40, "--license", "mit")
-    assert main(monkeypatch, folder, tmp_path / "out.gguf", *options) == 0
+    assert main(folder, tmp_path / "out.gguf", *options) == 0
     metadata = header.read(tmp_path / "out.gguf", lambda _: None).metadata
     assert metadata["laguna_tui.converted.from"] == "someone/a-drafter"
     assert metadata["laguna_tui.converted.revision"] == "e" * 40
@@ -56,7 +51,7 @@ def test_what_is_said_on_the_command_line_goes_into_the_file(folder: Path, tmp_p
 def test_rows_that_are_no_whole_blocks_are_named(tmp_path: Path, monkeypatch, capsys):
     variant = published.Variant(n_layer=1, n_ff=72, reduced=299)
     folder = published.speculator(variant).write(tmp_path / "folder")
-    assert main(monkeypatch, folder, tmp_path / "out.gguf", "--type", "q8_0") == 0
+    assert main(folder, tmp_path / "out.gguf", "--type", "q8_0") == 0
     drafter.read(tmp_path / "out.gguf")
     assert "not quantized, because their rows are no whole blocks of 32: blk.0.ffn_down.weight\n" in (
         capsys.readouterr().out
@@ -66,10 +61,10 @@ def test_rows_that_are_no_whole_blocks_are_named(tmp_path: Path, monkeypatch, ca
 def test_an_existing_file_is_replaced_only_when_forced(folder: Path, tmp_path: Path, monkeypatch, capsys):
     target = tmp_path / "out.gguf"
     target.write_bytes(b"mine")
-    assert main(monkeypatch, folder, target) == 2
+    assert main(folder, target) == 2
     assert "exists already; give another name, or --force" in capsys.readouterr().err
     assert target.read_bytes() == b"mine"
-    assert main(monkeypatch, folder, target, "--force") == 0
+    assert main(folder, target, "--force") == 0
     drafter.read(target)
 
 
@@ -96,7 +91,7 @@ def test_a_mistake_is_one_sentence_and_writes_nothing(
     tiny.laguna(tiny.Shape(n_embd=96)).write(tmp_path / "wide.gguf")
     (tmp_path / "empty").mkdir()
     before = files_in(tmp_path)
-    assert main(monkeypatch, *arguments) == 2
+    assert main(*arguments) == 2
     told = capsys.readouterr()
     assert part in told.err
     assert told.err.count("\n") == 1
@@ -116,7 +111,7 @@ def test_ctrl_c_leaves_nothing_behind(folder: Path, tmp_path: Path, monkeypatch,
     # A run in the background starts with Ctrl-C ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        assert main(monkeypatch, folder, tmp_path / "out.gguf") == 130
+        assert main(folder, tmp_path / "out.gguf") == 130
     finally:
         signal.signal(signal.SIGINT, before)
     assert len(pieces) == 5

@@ -19,6 +19,7 @@ from laguna_tui.models.faults import DownloadError
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.part import bytes_on_the_way, part_of
 from laguna_tui.models.store import State, Store
+from laguna_tui.network import Network
 from tests.app.hub.sample import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, Told, model
 from tests.app.hub.server import Cut, Headers, LoopbackHub, Repository, Stall, sha256
 
@@ -129,7 +130,7 @@ def test_a_pause_does_not_wait_for_a_silent_line_and_keeps_what_arrived(get: Get
     thread, results = on_a_thread(download)
     until(lambda: bytes_on_the_way(store.base(model().source, FILE)) > 100_000)
     download.pause()
-    thread.join(5)
+    thread.join(60)
     assert results == [Outcome.PAUSED]
     status = store.status(model())
     assert (status.state, status.path, status.bytes_have) == (State.PARTIAL, None, 150_000)
@@ -144,7 +145,7 @@ def test_a_pause_does_not_wait_for_a_hub_that_is_silent(get: Get, hub: LoopbackH
     thread, results = on_a_thread(download)
     until(lambda: hub.asked("api"))
     download.pause()
-    thread.join(5)
+    thread.join(60)
     assert results == [Outcome.PAUSED]
 
 
@@ -155,7 +156,7 @@ def test_cancelling_removes_what_arrived_and_only_that(get: Get, hub: LoopbackHu
     thread, results = on_a_thread(download)
     until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
     download.cancel()
-    thread.join(5)
+    thread.join(60)
     assert results == [Outcome.CANCELLED]
     assert store.status(model()).state is State.MISSING
     assert not part_of(store.base(model().source, FILE)).exists()
@@ -198,8 +199,9 @@ from tests.app.hub.sample import CHECKPOINT, model
 from laguna_tui.models.download import Download
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
+from laguna_tui.network import Network
 url, folder = sys.argv[1:]
-hub, store, cache = Hub(url), Store(Path(folder)), Path(folder) / "cache"
+hub, store, cache = Hub(url, network=Network()), Store(Path(folder)), Path(folder) / "cache"
 print(Download([model()], store=store, hub=hub, cache=cache, checkpoint=CHECKPOINT).run())
 """
 
@@ -263,7 +265,7 @@ def test_who_waits_can_be_stopped(get: Get, hub: LoopbackHub, store: Store):
         thread, results = on_a_thread(download)
         until(lambda: [said for said in told if said.phase is Phase.WAITING])
         download.cancel()
-        thread.join(5)
+        thread.join(60)
         assert results == [Outcome.CANCELLED]
         assert bytes_on_the_way(store.base(model().source, FILE)), "it belongs to the other one"
         process.kill()
@@ -309,7 +311,7 @@ def test_wrong_bytes_in_the_hubs_own_cache_are_not_believed(get: Get, hub: Loopb
 
 
 def test_offline_the_hubs_own_cache_is_enough(get: Get, hub: LoopbackHub, store: Store, cached: Path):
-    assert get(cache=cached, hub=Hub(hub.url, offline=True)).run() is Outcome.DONE
+    assert get(cache=cached, hub=Hub(hub.url, network=Network(offline=True))).run() is Outcome.DONE
     assert store.path(model()).read_bytes() == DATA
     assert hub.requests == []
 

@@ -1,6 +1,7 @@
 """Downloads that go badly: nothing half or wrong is ever a model, what is good is kept, and the user is told."""
 
 import errno
+import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,14 +13,16 @@ from hypothesis import strategies as st
 from laguna_tui.errors import UserError
 from laguna_tui.models.brake import Brake
 from laguna_tui.models.download import Download, Outcome
-from laguna_tui.models.faults import DiskFullError, DownloadError, OfflineError, Paused
-from laguna_tui.models.hub import Hub
+from laguna_tui.models.faults import DiskFullError, DownloadError, Paused
+from laguna_tui.models.hub import LISTING_LIMIT_BYTES, Hub
 from laguna_tui.models.part import Part, bytes_on_the_way, part_of
 from laguna_tui.models.store import State, Store
+from laguna_tui.network import Network, OfflineError
 from tests.app.hub.sample import DATA, FILE, HASTY, REPOSITORY, Told, model
 from tests.app.hub.server import (
     Body,
     Cut,
+    Endless,
     Headers,
     IgnoreRange,
     LoopbackHub,
@@ -179,7 +182,7 @@ def test_new_bytes_make_a_slow_network_worth_another_try(get: Get, hub: Loopback
 
 def test_a_hub_that_is_not_there_ends_in_a_sentence(get: Get):
     with pytest.raises(DownloadError, match=r"the hub cannot be reached \(.*refused.*\), 3 times in a row"):
-        get(hub=Hub("http://127.0.0.1:9")).run()
+        get(hub=Hub("http://127.0.0.1:9", network=Network())).run()
 
 
 @pytest.mark.parametrize("body", [b"<html>Please log in</html>", b"[]", b"{}", b'{"id": 1, "siblings": [{"a": 1}]}'])
@@ -278,6 +281,79 @@ def test_a_file_name_that_leads_out_of_the_store_is_refused(get: Get, hub: Loopb
     assert not list(store.folder.parent.rglob("*evil*"))
 
 
+def test_an_answer_about_a_repository_is_read_up_to_a_limit(get: Get, hub: LoopbackHub):
+    hub.faults["api"] = [Endless(beginning=b'{"siblings": [')] * 4
+    with pytest.raises(DownloadError, match=r"is not the hub .*more than 4 MiB"):
+        get().run()
+    # What the system's buffers hold of each answer when the connection is shut comes on top of the limit.
+    assert hub.sent < 3 * (LISTING_LIMIT_BYTES + (16 << 20))
+
+
+def test_an_answer_that_is_no_listing_is_no_reason_to_read_the_rest_of_it(get: Get, hub: LoopbackHub):
+    away = {"Location": f"{hub.url}/api/models/{REPOSITORY}/revision/main"}
+    hub.faults["api"] = [Endless(503), Endless(302, away)]
+    assert get().run() is Outcome.DONE
+    assert hub.sent < 64 << 20
+
+
+def test_redirects_in_a_circle_end(get: Get, hub: LoopbackHub):
+    hub.faults["api"] = [Status(302, {"Location": f"{hub.url}/api/models/{REPOSITORY}/revision/main"})] * 100
+    with pytest.raises(DownloadError, match="sends us around in circles"):
+        get().run()
+
+
+def test_the_token_is_not_sent_on_to_another_server(get: Get, hub: LoopbackHub, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    hub.repositories[REPOSITORY].token = "hf_secret"
+    assert get().run() is Outcome.DONE
+    assert {request.headers.get("authorization") for request in hub.asked("api")} == {"Bearer hf_secret"}
+    assert {request.headers.get("authorization") for request in hub.asked("storage")} == {None}
+
+
+def _said_of_a_file(**changes: object) -> bytes:
+    said = {"rfilename": FILE, "size": len(DATA), "blobId": "ab" * 20, **changes}
+    return json.dumps({"sha": "c0ffee", "siblings": [said]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "part"),
+    [
+        (b"[" * 500_000, "is not the hub"),
+        (b'{"a":' * 500_000, "is not the hub"),
+        (b'{"siblings": [{"rfilename": "x", "size": ' + b"9" * 45_000 + b"}]}", "is not the hub"),
+        (_said_of_a_file(size=10**4000), "did not say how large"),
+        (_said_of_a_file(size=True), "did not say how large"),
+        (_said_of_a_file(size=-1), "did not say how large"),
+        (_said_of_a_file(lfs={"sha256": 7}), "what its bytes come to"),
+        (_said_of_a_file(lfs="x", blobId={}), "what its bytes come to"),
+        (b'{"siblings": [7]}', "is not the hub"),
+        (b"7", "is not the hub"),
+        (b"\xff\xfe\x00", "is not the hub"),
+    ],
+    ids="lists objects digits huge true negative number text entries none bytes".split(),
+)
+def test_a_hostile_answer_about_a_repository_is_a_sentence(get: Get, hub: LoopbackHub, body, part):
+    hub.faults["api"] = [Body(body)] * 4
+    with pytest.raises(DownloadError, match=part):
+        get().run()
+
+
+@pytest.mark.parametrize("given", ["bytes {0}-5/6", "bytes 180000-{0}/300000", "bytes 180000-299999/{0}"])
+def test_a_range_of_thousands_of_digits_is_another_part(get: Get, hub: LoopbackHub, store: Store, given):
+    interrupted(get, hub)
+    hub.faults["storage"] = [Headers({"Content-Range": given.format("9" * 5000)})]
+    told = Told()
+    assert get(progress=told.append).run() is Outcome.DONE
+    assert any("another part of the file" in note for note in told.notes)
+    assert store.path(model()).read_bytes() == DATA
+
+
+def test_a_wait_of_thousands_of_digits_is_a_sentence(get: Get, hub: LoopbackHub):
+    hub.faults["api"] = [Status(429, {"Retry-After": "9" * 5000})]
+    with pytest.raises(DownloadError, match="asks to be left alone for days"):
+        get().run()
+
+
 def test_a_model_without_a_source_says_what_to_do(get: Get):
     with pytest.raises(UserError, match="cannot be downloaded; pass the path of its GGUF"):
         get(replace(model(), source=None)).run()
@@ -285,21 +361,21 @@ def test_a_model_without_a_source_says_what_to_do(get: Get):
 
 def test_offline_what_is_not_here_is_an_error_and_nothing_is_asked(get: Get, hub: LoopbackHub):
     with pytest.raises(OfflineError, match="is not on this machine, and offline is on"):
-        get(hub=Hub(hub.url, offline=True)).run()
+        get(hub=Hub(hub.url, network=Network(offline=True))).run()
     assert hub.requests == []
 
 
 def test_offline_a_half_model_is_not_continued_and_not_lost(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
     with pytest.raises(OfflineError):
-        get(hub=Hub(hub.url, offline=True)).run()
+        get(hub=Hub(hub.url, network=Network(offline=True))).run()
     assert hub.requests == []
     assert bytes_on_the_way(store.base(model().source, FILE)) == 180_000
 
 
 def test_the_environment_can_say_offline(hub: LoopbackHub, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert Hub(hub.url).offline
+    assert Hub(hub.url, network=Network()).network.offline
 
 
 faults = st.sampled_from(
@@ -380,4 +456,4 @@ def test_a_file_found_in_the_hubs_cache_makes_half_a_download_superfluous(
     ],
 )
 def test_the_hub_is_known_by_its_origin(endpoint, url, same):
-    assert Hub(endpoint).is_at(url) is same
+    assert Hub(endpoint, network=Network()).is_at(url) is same

@@ -229,8 +229,17 @@ def test_info_names_licence_companions_and_defects(run: Run):
     text = run("info", "xs.2").stdout
     for part in ("Lucebox/Laguna-XS.2-GGUF", "license: Apache-2.0", "companions: xs.2-dflash", "names no end-of-turn"):
         assert part in text
+    assert "drafter: xs.2-dflash (recommended, not here): Poolside's own drafter" in text
+    assert "drafter: xs.2-dflash-lucebox (not here): " in text
+    assert "to draft with another one than the recommended: --drafter NAME" in text
     record = json.loads(run("info", "small", "--json").stdout)
     assert (record["companions"], record["state"], record["bytes_total"]) == (["small-dflash"], "missing", len(DATA))
+
+
+def test_info_says_what_a_model_does_with_its_thoughts(run: Run):
+    assert "thinking: on, and what was thought stays in the conversation" in run("info", "xs-2.1").stdout
+    assert "thinking: off" in run("info", "nano").stdout
+    assert "thinking" not in run("info", "xs-2.1-dflash").stdout
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from laguna_tui.models.digest import SHA256, Digest
 from laguna_tui.models.part import Part, bytes_on_the_way, journal_of, part_of
 from laguna_tui.models.record import Remote
+from tests.app.odd_files import odd
 
 DATA = bytes(range(256)) * 8
 
@@ -129,3 +130,14 @@ def test_whatever_a_crash_left_only_a_true_beginning_is_kept(tmp_path_factory, c
         assert part_of(base).read_bytes() == DATA[: again.have]
         again.write(DATA[again.have :])
         assert again.fingerprint == remote().etag
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_a_journal_that_is_no_small_file_is_begun_anew(tmp_path, make):
+    make(journal_of(tmp_path / "model.gguf"))
+    assert bytes_on_the_way(tmp_path / "model.gguf") == 0
+    with part(tmp_path) as opened:
+        opened.recover(nothing)
+        opened.write(DATA)
+    assert bytes_on_the_way(tmp_path / "model.gguf") == len(DATA)

@@ -5,12 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from laguna_tui.choices import drafter_of
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue, resolve
 from laguna_tui.models.claim import Claim
 from laguna_tui.models.digest import SHA256, Fingerprint
 from laguna_tui.models.record import Listing, Record, Remote, load_listing, load_record
 from laguna_tui.models.store import State, Store
+from laguna_tui.settings import Settings
+from tests.app.odd_files import odd
 
 DATA = b"GGUF and so on"
 ETAG = Fingerprint(SHA256, hashlib.sha256(DATA).hexdigest())
@@ -169,3 +172,39 @@ def test_what_is_being_downloaded_is_not_removed(store, entry):
         with pytest.raises(UserError, match=r"is being downloaded by another laguna-tui \(process \d+\)"):
             store.remove(entry)
     assert store.path(entry) is not None
+
+
+def test_a_drafter_of_the_catalogue_is_chosen_by_its_name(store, drafter):
+    catalogue = load_catalogue()
+    target, int4 = catalogue["xs-2.1"], catalogue["xs-2.1-dflash-int4"]
+    for each, name in ((drafter, "d-Q8_0.gguf"), (int4, "xs-2.1-dflash-int4.gguf")):
+        store.remember_listing(each, Listing("c0", (Remote(name, len(DATA), ETAG),)))
+        put(store, each, name)
+    by_itself = replace(target, drafter=store.path(drafter))
+    assert drafter_of(Settings(), by_itself, store) == store.path(drafter)
+    assert drafter_of(Settings(drafter="xs-2.1-dflash-int4"), by_itself, store) == store.path(int4)
+    assert drafter_of(Settings(drafter="none"), by_itself, store) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ("xs-2.1-dflash-int4", "not on this machine; run: laguna-tui models download xs-2.1-dflash-int4"),
+        (
+            "xs-2.1-dflsh",
+            r"no such file; give the path of a GGUF, a drafter of the catalogue \(xs-2.1-dflash, .*or none",
+        ),
+        ("xs-2.1", "no such file"),
+    ],
+)
+def test_a_drafter_that_is_not_here_is_a_sentence(store, wanted, sentence):
+    with pytest.raises(UserError, match=f"--drafter {wanted}: {sentence}"):
+        drafter_of(Settings(drafter=wanted), load_catalogue()["xs-2.1"], store)
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_a_record_that_is_no_small_file_is_as_good_as_none(tmp_path, make):
+    make(tmp_path / "record.json")
+    assert load_record(tmp_path / "record.json") is None
+    assert load_listing(tmp_path / "record.json") is None

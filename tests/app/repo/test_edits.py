@@ -4,13 +4,17 @@ import os
 import resource
 import signal
 import stat
+import subprocess
+import sys
 import threading
 
 import pytest
 
+from laguna_tui.agent.tools import Edits
 from laguna_tui.repo.edits import MAX_PLACES, apply, propose
 from laguna_tui.repo.unified import LINE_CHARS
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.writing import Unfinished
 
 
 @pytest.fixture
@@ -256,6 +260,83 @@ def test_a_full_disk_leaves_the_file_as_it_was(workspace):
         signal.signal(signal.SIGXFSZ, handler)
     assert file.read_text() == "total\n" + "x" * 5000
     assert [path.name for path in file.parent.iterdir()] == ["cart.py"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from laguna_tui.repo.edits import apply, propose
+from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.writing import Unfinished
+
+os.replace = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)
+apply(propose(Workspace(Path(sys.argv[1])), "src/cart.py", "total", "amount"), Unfinished(Path(sys.argv[2])))
+"""
+
+
+@pytest.fixture
+def notes(tmp_path):
+    return tmp_path / "state/edits"
+
+
+@pytest.fixture
+def killed(workspace, notes):
+    """The new file that an edit left, whose process was killed in the moment before it would have counted."""
+    (workspace.root / "src/cart.py").write_text("total\n")
+    command = [sys.executable, "-c", KILLED, str(workspace.root), str(notes)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    (left,) = (workspace.root / "src").glob(".laguna-tui-*")
+    return left
+
+
+def test_what_a_killed_edit_left_is_removed_by_the_next_session(workspace, killed, tmp_path):
+    assert killed.read_text() == "amount\n"
+    Edits(state=tmp_path / "state")
+    assert [path.name for path in (workspace.root / "src").iterdir()] == ["cart.py"]
+    assert (workspace.root / "src/cart.py").read_text() == "total\n"
+    assert list((tmp_path / "state/edits").iterdir()) == []
+
+
+def test_what_another_session_is_writing_is_left_alone(workspace, notes, monkeypatch):
+    (workspace.root / "src/cart.py").write_text("total\n")
+    real, swept = os.replace, []
+
+    def replace(*arguments, **options):
+        Unfinished(notes).sweep()
+        swept.append(True)
+        real(*arguments, **options)
+
+    monkeypatch.setattr(os, "replace", replace)
+    apply(propose(workspace, "src/cart.py", "total", "amount"), Unfinished(notes))
+    assert swept
+    assert (workspace.root / "src/cart.py").read_text() == "amount\n"
+    assert list(notes.iterdir()) == []
+
+
+def test_only_what_a_note_names_is_removed(workspace, killed, notes):
+    (note,) = notes.iterdir()
+    other = workspace.root / f"src/.laguna-tui-{'0' * 16}.tmp"
+    other.write_text("somebody's own")
+    note.write_bytes(os.fsencode(workspace.root / "src/cart.py"))
+    Unfinished(notes).sweep()
+    assert killed.exists()
+    assert other.exists()
+    assert (workspace.root / "src/cart.py").exists()
+
+
+def test_a_link_in_the_place_of_what_was_left_is_not_removed(workspace, killed, notes):
+    killed.unlink()
+    killed.symlink_to("cart.py")
+    Unfinished(notes).sweep()
+    assert killed.is_symlink()
+    assert (workspace.root / "src/cart.py").exists()
+
+
+@pytest.mark.timeout(30)
+def test_a_note_that_is_no_file_is_passed_over(notes):
+    notes.mkdir(parents=True)
+    os.mkfifo(notes / f".laguna-tui-{'0' * 16}.tmp")
+    Unfinished(notes).sweep()
 
 
 def test_lines_that_lack_their_indentation_get_it_where_python_needs_it(edit):

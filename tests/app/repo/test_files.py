@@ -1,7 +1,9 @@
 """The walk sees what a developer would call the files of a project, and nothing that could hurt."""
 
 import os
+import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -91,6 +93,39 @@ def test_a_hostile_ignore_file_takes_no_time(project):
     (project / ("a" * 200)).touch()
     (project / "/".join("a" * 60)).mkdir(parents=True)
     assert "notes.log" not in paths(project)
+
+
+def many_ignore_files(project):
+    for number in range(50):
+        (project / f"m{number:02}").mkdir()
+        (project / f"m{number:02}/x1").touch()
+        (project / f"m{number:02}/.gitignore").write_text("".join(f"x{each}\n" for each in range(100)))
+
+
+def test_ignore_files_that_are_too_long_together_are_passed_over(project, monkeypatch):
+    """Each is small enough to be obeyed; together they would take hours to make."""
+    monkeypatch.setattr("laguna_tui.repo.files._IGNORE_PATTERNS", 1_000)
+    many_ignore_files(project)
+    shown = [path for path in paths(project) if path.endswith("/x1")]
+    assert "m05/x1" not in shown
+    assert "m20/x1" in shown
+    assert 40 <= len(shown) < 50
+
+
+def test_patterns_are_not_tried_for_ever(project, monkeypatch):
+    monkeypatch.setattr("laguna_tui.repo.files._IGNORE_TRIES", 2_000)
+    many_ignore_files(project)
+    listing = walk(project)
+    assert not listing.complete
+    assert "m49/.gitignore" not in [entry.path for entry in listing.entries]
+    assert "keep.log" in [entry.path for entry in listing.entries]
+
+
+def test_ignore_files_within_their_budget_leave_the_listing_complete(project):
+    for number in range(50):
+        (project / f"m{number:02}").mkdir()
+        (project / f"m{number:02}/.gitignore").write_text("*.log\n")
+    assert walk(project).complete
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -194,3 +229,97 @@ def test_git_that_takes_too_long_is_ended_and_the_folder_walked(project, monkeyp
     assert paths(project) == EXPECTED
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.fixture
+def asked_git(tmp_path, monkeypatch):
+    """Whether git was started: a file that it leaves."""
+    real, asked = shutil.which("git"), tmp_path / "asked"
+    program = tmp_path / "bin/git"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\ntouch {asked}\nexec {real} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    return asked
+
+
+def put_a_pipe(path):
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "name", ["HEAD", "config", "index", "packed-refs", "refs/heads/main", "info/exclude", "info/attributes"]
+)
+def test_git_is_not_asked_where_it_would_wait_for_a_pipe(project, asked_git, name):
+    run_git(project, "init")
+    run_git(project, "add", ".")
+    asked_git.unlink()
+    put_a_pipe(project / ".git" / name)
+    assert paths(project) == EXPECTED
+    assert git.state(project) is None
+    assert not asked_git.exists()
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
+def test_a_pipe_instead_of_gits_files_in_the_folder_is_passed_over(project, asked_git, name):
+    run_git(project, "init")
+    asked_git.unlink()
+    put_a_pipe(project / name)
+    assert "src/main.py" in paths(project)
+    assert not asked_git.exists()
+
+
+@pytest.mark.timeout(30)
+def test_a_device_without_an_end_is_not_read_by_git(project, asked_git):
+    run_git(project, "init")
+    asked_git.unlink()
+    (project / ".git/HEAD").unlink()
+    (project / ".git/HEAD").symlink_to("/dev/zero")
+    assert paths(project) == EXPECTED
+    assert not asked_git.exists()
+
+
+@pytest.mark.timeout(30)
+def test_a_worktree_of_a_repository_with_a_pipe_is_not_asked_about(project, asked_git, tmp_path):
+    run_git(project, "init")
+    run_git(project, "add", ".")
+    run_git(project, "commit", "-m", "x")
+    run_git(project, "worktree", "add", str(tmp_path / "tree"), "-b", "other")
+    asked_git.unlink()
+    put_a_pipe(project / ".git/refs/heads/other")
+    assert "src/main.py" in paths(tmp_path / "tree")
+    assert not asked_git.exists()
+
+
+@pytest.mark.timeout(30)
+def test_git_that_waits_for_a_pipe_somewhere_else_is_given_up_early(project, monkeypatch):
+    """`LIST_TIMEOUT_S` is a minute, and longer than this test may take."""
+    monkeypatch.setattr(git, "_STALLED_S", 0.2)
+    run_git(project, "init")
+    put_a_pipe(project / "src/.gitignore")
+    assert paths(project) == EXPECTED
+
+
+@pytest.mark.timeout(30)
+def test_git_that_works_for_long_is_not_given_up(project, monkeypatch, tmp_path):
+    monkeypatch.setattr(git, "_STALLED_S", 1.0)
+    busy = tmp_path / "bin/git"
+    busy.parent.mkdir()
+    # Twice as long as it may do nothing, and never idle.
+    busy.write_text(f"#!{sys.executable}\nimport time\nfor _ in range(200): time.sleep(0.01)\nprint(end='a\\0b\\0')\n")
+    busy.chmod(0o755)
+    run_git(project, "init")
+    monkeypatch.setenv("PATH", str(busy.parent), prepend=os.pathsep)
+    assert git.list_files(project) == ["a", "b"]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "zero"])
+def test_an_ignore_file_that_is_none_is_passed_over_without_git(project, make):
+    (project / "src/.gitignore").unlink(missing_ok=True)
+    make(project / "src/.gitignore")
+    assert paths(project) == EXPECTED

@@ -9,10 +9,12 @@ import sys
 import pytest
 from filelock import FileLock
 
+from laguna_tui.errors import UserError
 from laguna_tui.repo import grammars, parsing, store, tags
 from laguna_tui.repo import index as index_module
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.writer import pack_spans, unpack_spans
+from tests.app.odd_files import odd
 from tests.app.repo.conftest import FILES, write
 
 OLD_NS = 1_600_000_000_000_000_000
@@ -205,6 +207,79 @@ def test_a_full_index_does_not_try_again_until_something_leaves_it(full, shop):
     for path in known(full):
         (shop / path).unlink()
     assert full.refresh(workers=0).read > 0
+
+
+@pytest.fixture
+def on_a_full_disk(shop, cache, monkeypatch):
+    """An index whose disk has room for some of twenty files: SQLite says the same of a limit that is set for it."""
+    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
+    write(shop, {f"many/m{number}.py": "".join(f"w{number}x{i} = {i}\n" for i in range(300)) for number in range(20)})
+    with Index.open(shop, cache) as index:
+        index.connection.execute("pragma max_page_count = 40")
+        yield index
+
+
+def test_a_full_disk_is_said_and_not_taken_for_a_full_index(on_a_full_disk, cache):
+    done = on_a_full_disk.refresh(workers=0)
+    assert 0 < len(known(on_a_full_disk)) == done.files - done.left_out < done.files
+    assert not done.full
+    assert done.notes == (
+        f"the disk is full: {done.left_out} of {done.files} files are not in the index yet;"
+        f" free some space for {cache}, and it is completed with the next look at the folder",
+    )
+
+
+def test_the_index_is_completed_when_the_disk_has_room_again(on_a_full_disk):
+    on_a_full_disk.refresh(workers=0)
+    before = known(on_a_full_disk)
+    on_a_full_disk.connection.execute("pragma max_page_count = 100000")
+    done = on_a_full_disk.refresh(workers=0)
+    assert (done.left_out, done.disk_full, done.notes) == (0, "", ())
+    assert len(known(on_a_full_disk)) == done.files > len(before)
+    assert on_a_full_disk.connection.execute("pragma integrity_check").fetchone()[0] == "ok"
+    assert rank_of(on_a_full_disk, "shop/cart.py") > 0
+
+
+def test_a_disk_that_is_full_before_the_graph_is_made_is_said_too(shop, index, monkeypatch):
+    def full(connection):
+        connection.execute("pragma max_page_count = 1")  # as many as there are
+        connection.execute("create table filling (data)")
+        connection.executemany("insert into filling values (zeroblob(8000))", [()] * 1000)
+
+    write(shop, {"new.py": "x = 1\n"})
+    monkeypatch.setattr("laguna_tui.repo.index.build_graph", full)
+    assert "the disk is full" in index.refresh(workers=0).notes[0]
+
+
+def test_a_locked_index_is_not_told_as_a_full_disk(shop, cache, index, monkeypatch):
+    monkeypatch.setattr(store, "_BUSY_S", 0.1)
+    write(shop, {"new.py": "x = 1\n"})
+    with Index.open(shop, cache) as second:
+        other = sqlite3.connect(index.path, isolation_level=None)
+        other.execute("begin immediate")
+        with pytest.raises(UserError) as caught:
+            second.refresh(workers=0)
+        other.close()
+    assert "another program is using the index" in str(caught.value)
+    assert "disk" not in str(caught.value)
+    assert index.refresh(workers=0).read == 1
+
+
+def test_an_index_that_may_not_be_written_is_not_told_as_a_full_disk(shop, index):
+    write(shop, {"new.py": "x = 1\n"})
+    index.connection.execute("pragma query_only = on")
+    with pytest.raises(UserError, match=r"cannot be written .*; make its folder writable"):
+        index.refresh(workers=0)
+
+
+@pytest.mark.timeout(30)
+@odd
+def test_an_index_that_is_no_file_is_not_waited_for(shop, cache, make):
+    cache.mkdir()
+    make(store.index_path(shop, cache))
+    with Index.open(shop, cache) as index:
+        assert index.refresh(workers=0).read > 0
+        assert index.notes
 
 
 def test_with_another_grammar_only_its_files_are_parsed_again(shop, index, monkeypatch):

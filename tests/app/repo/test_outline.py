@@ -137,23 +137,21 @@ UNITS = ["a", "a ", " ", "<", "a<", "a,", "*", "(", "a(", "()", "public a ", "="
 HEADS = ["", "  ", "function a", "const x = (", "impl ", "func (", "void f(", "template<", "class ", "  a("]
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 def test_hostile_lines_take_no_time(language):
     lines = [(head + unit * 400)[:399] + tail for head in HEADS for unit in UNITS for tail in ("", ";", "!", " {")]
-    begun = time.perf_counter()
+    begun = time.process_time()
     outline("a" + language.suffixes[0], lines)
     # 2 ms a line would already be far too slow; quadratic patterns need more than 100.
-    assert time.perf_counter() - begun < 0.002 * len(lines)
+    assert time.process_time() - begun < 0.002 * len(lines)
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
 @pytest.mark.parametrize(
     "unit", ['\\"', "\\'", "\\`", '\\"""', '"', "`", "/*", "--[[", "[[", "#", '"\n', "(\n", "x {\n"]
 )
 def test_hostile_files_take_time_in_proportion_to_their_length(language, unit):
     text = unit * (200_000 // len(unit)) + "\\"
-    begun = time.perf_counter()
+    begun = time.process_time()
     outline("a" + language.suffixes[0], text.split("\n"))
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2

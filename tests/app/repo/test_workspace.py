@@ -169,3 +169,18 @@ def test_descriptors_are_given_back(workspace):
 def test_a_workspace_must_be_a_folder(tmp_path):
     with pytest.raises(UnreadableError, match="is not a folder"):
         Workspace(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("swap", ["folder", "link"])
+def test_a_folder_that_took_the_place_of_the_workspace_is_not_read(workspace, tmp_path, swap):
+    (tmp_path / "other/src").mkdir(parents=True)
+    (tmp_path / "other/src/main.py").write_text("secret = 1\n")
+    workspace.root.rename(tmp_path / "away")
+    if swap == "folder":
+        (tmp_path / "other").rename(workspace.root)
+    else:
+        workspace.root.symlink_to(tmp_path / "other")
+    with pytest.raises(WorkspaceError):
+        read(workspace, "src/main.py")
+    with pytest.raises(WorkspaceError):
+        workspace.read("src/main.py")

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from laguna_tui.network import Network
 from laguna_tui.setup_gpu.environment import Environment
 from laguna_tui.setup_gpu.exchange import Exchange, Offer
 from laguna_tui.setup_gpu.kept import Kept
@@ -35,7 +36,9 @@ def place(tmp_path):
     def exchange(attempt=builds.try_build):
         environment = Environment.of(python)
         kept = Kept(tmp_path / "state", environment.prefix)
-        return Exchange(environment, kept, Pip(environment, kept.work), attempt, said.append, lambda text: None)
+        return Exchange(
+            environment, kept, Pip(environment, kept.work, Network()), attempt, said.append, lambda text: None
+        )
 
     return SimpleNamespace(python=python, site=builds.site_of(tmp_path), exchange=exchange, said=said, folder=tmp_path)
 

@@ -189,6 +189,28 @@ def test_an_argument_given_twice_is_refused():
 
 def test_deep_json_is_refused_instead_of_failing():
     assert "must be JSON of type array" in outcome(search(pattern="a", names="[" * 100_000))
+    for name, value in (("names", "[" * 65 + "]" * 65), ("options", '{"a":' * 65 + "1" + "}" * 65)):
+        said = f"the argument `{name}` is nested too deeply; nest at most 64 lists and objects."
+        assert outcome(search(pattern="a", **{name: value})) == said
+    assert isinstance(outcome(search(pattern="a", names="[" * 64 + "]" * 64)), ToolCall)
+
+
+@pytest.mark.parametrize("name", ["limit", "ratio", "deep", "names", "options"])
+@pytest.mark.parametrize(
+    "value",
+    ["9" * 45_000, "-" + "9" * 45_000, "[" + "9" * 45_000 + "]", "1e999", "9" * 4000],
+    ids=["unreadable", "negative", "inside", "infinite", "large"],
+)
+def test_numbers_that_no_machine_reads_are_refused_or_come_back_as_they_were(name, value):
+    found = outcome(search(pattern="a", **{name: value}))
+    assert isinstance(found, ToolCall) or f"the argument `{name}` must be" in found
+    if isinstance(found, ToolCall):
+        assert str(found.arguments[name]) == value
+
+
+def test_an_argument_of_no_type_keeps_digits_that_are_too_many_for_a_number():
+    value = "9" * 45_000
+    assert outcome(search(pattern="", anything=value)) == ToolCall("search", {"pattern": "", "anything": value})
 
 
 def test_a_malformed_call_keeps_its_text():

@@ -41,10 +41,10 @@ WRONG: dict[str, tuple[Callable[[GgufFile], object], str]] = {
     "a tensor nobody knows": (lambda f: added(f, "blk.0.attn_q.bias"), "attn_q.bias, which this scorer does not know"),
     "a head to rerank": (lambda f: added(f, "cls.output.weight"), "cls.output.weight"),
     "scaled positions": (lambda f: f.set("qwen3.rope.scaling.type", "yarn"), "scales its positions"),
-    "half of a head rotated": (lambda f: f.set("qwen3.rope.dimension_count", 16), "16 are rotated"),
-    "values of another size": (lambda f: f.set("qwen3.attention.value_length", 16), "16 in values"),
+    "half of a head rotated": (lambda f: f.set("qwen3.rope.dimension_count", 16), "rotates 16 numbers of heads of 32"),
+    "values of another size": (lambda f: f.set("qwen3.attention.value_length", 16), "values of 16 differ in size"),
     "no epsilon": (lambda f: f.remove("qwen3.attention.layer_norm_rms_epsilon"), "epsilon"),
-    "different layers": (lambda f: f.set("qwen3.attention.head_count", [4, 2, 4]), "different numbers of heads"),
+    "different layers": (lambda f: f.set("qwen3.attention.head_count", [4, 2, 4]), "blk.1.attn_q.weight has the shape"),
     "a context without room": (lambda f: f.set("qwen3.context_length", 63), "texts of 63 tokens"),
     "a model that embeds": (lambda f: f.set("qwen3.pooling_type", 3), "set up to embed"),
     "no vocabulary": (lambda f: f.remove("tokenizer.ggml.tokens"), "no list of texts"),
@@ -78,7 +78,7 @@ VALUES = st.one_of(
 @example("qwen3.rope.freq_base", 0.0)
 @example("qwen3.attention.layer_norm_rms_epsilon", float("nan"))
 @example("qwen3.context_length", 1)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_number_in_the_header_is_computed_with_or_refused(tmp_path: Path, key: str, value: object) -> None:
     path = scorers.make(Variant(n_layer=1)).set(key, value).write(tmp_path / "odd.gguf")
     try:
@@ -87,6 +87,17 @@ def test_any_number_in_the_header_is_computed_with_or_refused(tmp_path: Path, ke
     except EngineError:
         return
     assert np.isfinite(score).all()
+
+
+def test_a_vocabulary_without_a_newline_is_refused(tmp_path: Path) -> None:
+    file = scorers.make(Variant())
+    tokens = file.metadata["tokenizer.ggml.tokens"][1]
+    # As byte-level BPE writes the newline.
+    tokens[tokens.index("\u010a")] = "unheard-of"
+    merges = [merge for merge in file.metadata["tokenizer.ggml.merges"][1] if "\u010a" not in merge]
+    file.set("tokenizer.ggml.merges", merges)
+    with pytest.raises(ModelFileError, match="no token for a newline; choose another scorer"):
+        Scorer.open(file.write(tmp_path / "dumb.gguf"), threads=1)
 
 
 OTHERS: dict[str, Callable[[], GgufFile]] = {

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.gguf import header
+from laguna_engine.llama.model import may_repack
 from laguna_engine.llama.options import KvType
 from laguna_engine.native import library
 from laguna_engine.native.library import lib
@@ -29,6 +31,7 @@ def described(path: Path) -> Iterator[ModelHandle]:
     """The model of a file, without its weights."""
     params = lib.llama_model_default_params()
     params.no_alloc, params.load_mode, params.n_gpu_layers = True, 0, 0
+    params.use_extra_bufts = may_repack(header.check(path))
     model = lib.llama_model_load_from_file(os.fsencode(path), params)
     assert model, library.recent_log()
     try:

@@ -1,5 +1,6 @@
 """What is tried when memory runs out all the same: less, once each, and not again the next time."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -120,3 +121,13 @@ def test_without_a_file_failures_are_remembered_for_now(plan: Plan):
     notes = Notes(None, "xs", plan.machine, BUILD)
     notes.failed(plan)
     assert not notes.allows(plan)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "zero"])
+def test_notes_that_are_no_small_file_are_as_good_as_none(tmp_path: Path, plan: Plan, make):
+    make(tmp_path / "plans.json")
+    notes = Notes(tmp_path / "plans.json", "a.gguf 1", plan.machine, BUILD)
+    assert notes.allows(plan)
+    notes.failed(plan)
+    assert not Notes(tmp_path / "plans.json", "a.gguf 1", plan.machine, BUILD).allows(plan)

@@ -13,7 +13,9 @@ from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.types import Type
 from laguna_engine.ggml.weights import Weights
+from laguna_engine.ggml.writing import quantized
 from laguna_engine.gguf import header
+from laguna_engine.native.abort import run_guarded
 
 MATRIX = "blk.0.attn_q.weight"
 
@@ -41,6 +43,22 @@ def test_a_matrix_is_multiplied_as_it_stands_in_the_file(tiny_model_path: Path, 
     weights = Weights(header.check(tiny_model_path), [MATRIX], backend)
     x = np.random.default_rng(1).standard_normal((5, matrix.shape[1])).astype(np.float32)
     np.testing.assert_allclose(product(weights, x, backend), x @ matrix.T, atol=2e-2)
+    weights.close()
+
+
+def test_a_large_matrix_in_blocks_is_multiplied_as_it_stands_in_the_file(tmp_path: Path, backend: Backend) -> None:
+    """Weights go over in pieces of 4 MiB, but memory with an order of its own takes a matrix at once or aborts."""
+    width, rows = 4096, 2048
+    numbers = np.random.default_rng(0).standard_normal((rows, width), np.float32)
+    data = quantized(numbers.ravel(), width, Type.Q4_0)
+    assert len(data) > 4 << 20
+    file = tiny.GgufFile().set("general.architecture", "anything")
+    file.tensors[MATRIX] = tiny.Quantized(Type.Q4_0, numbers.shape, data)
+    found = header.read(file.write(tmp_path / "large.gguf"), lambda _: None)
+    weights = run_guarded(lambda: Weights(found, [MATRIX], backend))
+    x = np.random.default_rng(1).standard_normal((3, width)).astype(np.float32)
+    y = product(weights, x, backend)
+    assert ((y - x @ numbers.T) ** 2).mean() < 0.02 * (y**2).mean()
     weights.close()
 
 

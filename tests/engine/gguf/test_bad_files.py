@@ -9,12 +9,15 @@ import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import generic
 import numpy as np
 import pytest
 import tiny
 
 from laguna_engine.errors import ModelFileError
+from laguna_engine.fit.shape import ModelShape
 from laguna_engine.gguf import header
+from laguna_engine.gguf.generic import LAYOUTS
 from laguna_engine.llama.model import Model
 
 Change = Callable[[tiny.GgufFile], object]
@@ -315,14 +318,130 @@ def test_not_a_number_in_the_weights(tmp_path: Path) -> None:
         Model.open(path, check_tensors=True)
 
 
-def generic() -> tiny.GgufFile:
-    """The tiny model under the name of an architecture that the engine knows nothing special about."""
-    file = tiny.laguna().set("general.architecture", "qwen3moe")
-    file.metadata = {key.replace("laguna.", "qwen3moe."): entry for key, entry in file.metadata.items()}
-    return file.remove("blk.1.attn_gate.weight")
+@pytest.mark.parametrize("alignment", [1, 2, 4, 8, 16])
+def test_an_alignment_that_ggml_cannot_map_is_refused(tmp_path: Path, alignment: int) -> None:
+    file = tiny.laguna().set("general.alignment", alignment)
+    file.alignment = alignment
+    assert f"its alignment {alignment} is not a power of two from 32" in refusal(file.write(tmp_path / "narrow.gguf"))
 
 
-def test_other_text_models_get_the_general_rules_only(tmp_path: Path) -> None:
-    assert header.check(generic().write(tmp_path / "generic.gguf")).architecture == "qwen3moe"
-    file = generic().set("qwen3moe.expert_used_count", 9)
-    assert "uses 9 of 4 experts" in refusal(file.write(tmp_path / "generic.gguf"))
+def test_a_wide_alignment_is_allowed(tmp_path: Path) -> None:
+    file = tiny.laguna().set("general.alignment", 4096)
+    file.alignment = 4096
+    model = Model.open(file.write(tmp_path / "wide.gguf"))
+    assert model.header.alignment == 4096
+    model.close()
+
+
+@pytest.mark.parametrize("tokenizer", [generic.BPE, generic.SENTENCEPIECE])
+@pytest.mark.parametrize("architecture", sorted(LAYOUTS))
+def test_a_whole_file_of_another_architecture_opens(tmp_path: Path, architecture: str, tokenizer: str) -> None:
+    """llama.cpp refuses a file with a tensor too few or too many, so the table of required tensors is right."""
+    path = generic.model(architecture, tokenizer).write(tmp_path / "generic.gguf")
+    model = Model.open(path, tried=True)
+    assert model.n_layer == generic.LAYERS
+    model.close()
+
+
+@pytest.mark.parametrize("architecture", sorted(name for name, layout in LAYOUTS.items() if layout.experts == "some"))
+def test_experts_are_required_where_the_file_has_some(tmp_path: Path, architecture: str) -> None:
+    file = generic.model(architecture, experts=True)
+    model = Model.open(file.write(tmp_path / "experts.gguf"), tried=True)
+    model.close()
+    file.remove("blk.1.ffn_gate_exps.weight")
+    assert "blk.1.ffn_gate_exps.weight is missing" in refusal(file.write(tmp_path / "experts.gguf"))
+
+
+@pytest.mark.parametrize("architecture", sorted(LAYOUTS))
+def test_every_tensor_of_another_architecture_is_required_in_its_shape(tmp_path: Path, architecture: str) -> None:
+    path = tmp_path / "generic.gguf"
+    whole = generic.model(architecture)
+    for name in [name for name in whole.tensors if name != "token_embd.weight"]:
+        file = generic.model(architecture)
+        wider = np.zeros((*file.tensors[name].shape[:-1], 2 * file.tensors[name].shape[-1]), file.tensors[name].dtype)
+        file.remove(name)
+        # A fused matrix that is missing is looked for in its parts.
+        missing = name.replace("attn_qkv", "attn_q")
+        assert f"the tensor {missing} is missing" in refusal(file.write(path))
+        file.tensors[name] = wider
+        assert f"{name} has the shape" in refusal(file.write(path))
+
+
+GENERIC_WRONG: dict[str, tuple[str, str, Change, str]] = {
+    "experts used beyond their number": (
+        "qwen3moe", generic.BPE, lambda f: f.set("qwen3moe.expert_used_count", 9), "uses 9 of 4 experts"
+    ),
+    "no experts": (
+        "qwen3moe", generic.BPE,
+        lambda f: f.set("qwen3moe.expert_count", 0).set("qwen3moe.expert_used_count", 0), "no experts",
+    ),
+    "a part of a head that is rotated": (
+        "llama", generic.BPE, lambda f: f.set("llama.rope.dimension_count", 8), "rotates 8 numbers of heads of 16"
+    ),
+    "heads that do not make up the hidden size": (
+        "qwen2", generic.BPE,
+        lambda f: f.set("qwen2.attention.key_length", 32).set("qwen2.attention.value_length", 32).set(
+            "qwen2.rope.dimension_count", 32
+        ),
+        "do not make up its hidden size",
+    ),
+    "values of another size": (
+        "glm4", generic.BPE, lambda f: f.set("glm4.attention.value_length", 32), "values of 32 differ in size"
+    ),
+    "a window beyond reason": (
+        "gemma3", generic.BPE,
+        lambda f: f.set("gemma3.attention.sliding_window", 2**31 - 1), "sliding_window is 2147483647",
+    ),
+    "a pattern beyond reason": (
+        "gemma3", generic.BPE,
+        lambda f: f.set("gemma3.attention.sliding_window_pattern", 2**31 - 1), "window_pattern is 2147483647",
+    ),
+    "no tokens for bytes": (
+        "llama", generic.SENTENCEPIECE,
+        lambda f: f.set("tokenizer.ggml.tokens", [f"t{i}" for i in range(512)]), "256 of 256 bytes have no token",
+    ),
+    "no token for the newline": (
+        "qwen3", generic.SENTENCEPIECE,
+        lambda f: f.metadata["tokenizer.ggml.tokens"][1].__setitem__(3 + 10, "newline"), "1 of 256 bytes have no token",
+    ),
+    "a byte that is none": (
+        "llama", generic.SENTENCEPIECE,
+        lambda f: f.metadata["tokenizer.ggml.token_type"][1].__setitem__(300, 6), "token 300 is said to be a byte",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GENERIC_WRONG)
+def test_a_wrong_file_of_another_architecture_is_named(tmp_path: Path, name: str) -> None:
+    architecture, tokenizer, change, complaint = GENERIC_WRONG[name]
+    file = generic.model(architecture, tokenizer)
+    change(file)
+    assert complaint in refusal(file.write(tmp_path / "wrong.gguf"))
+
+
+def test_a_large_vocabulary_without_bytes_is_found_too(tmp_path: Path) -> None:
+    """Long lists are not kept, only looked into."""
+    file = generic.model("llama", generic.SENTENCEPIECE)
+    tokens, types = file.metadata["tokenizer.ggml.tokens"][1], file.metadata["tokenizer.ggml.token_type"][1]
+    more = [f"more{index}" for index in range(2000)]
+    file.set("tokenizer.ggml.tokens", [*tokens, *more]).set("tokenizer.ggml.token_type", [*types, *[1] * 2000])
+    file.remove("llama.vocab_size", "tokenizer.ggml.scores")
+    file.tensors["token_embd.weight"] = np.zeros((2512, generic.EMBD), np.float16)
+    header.check(file.write(tmp_path / "whole.gguf"))
+    file.metadata["tokenizer.ggml.token_type"][1][2511] = 6
+    assert "token 2511 is said to be a byte" in refusal(file.write(tmp_path / "raw.gguf"))
+    tokens[13] = "newline"
+    file.set("tokenizer.ggml.tokens", [*tokens, *more])
+    assert "1 of 256 bytes have no token" in refusal(file.write(tmp_path / "bytes.gguf"))
+
+
+def test_a_laguna_with_another_kind_of_tokenizer(tmp_path: Path) -> None:
+    file = tiny.laguna()
+    generic.add_tokenizer(file, generic.SENTENCEPIECE)
+    assert "its tokenizer is not Laguna's" in refusal(file.write(tmp_path / "wrong.gguf"))
+
+
+@pytest.mark.parametrize("architecture", ["laguna", *sorted(LAYOUTS)])
+def test_what_passes_has_a_shape_that_can_be_planned(tmp_path: Path, architecture: str) -> None:
+    file = tiny.laguna() if architecture == "laguna" else generic.model(architecture)
+    assert ModelShape.of(header.check(file.write(tmp_path / "whole.gguf"))).size > 0

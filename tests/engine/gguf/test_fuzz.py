@@ -60,12 +60,12 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(st.lists(st.one_of(flips, inserts, deletes, numbers, cuts), min_size=1, max_size=4))
 def test_any_damage_gives_a_header_or_a_sentence(scratch: Path, changes: list[tuple]) -> None:
     scratch.write_bytes(damaged(changes))
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         assert header.check(scratch).architecture
     except ModelFileError as error:
         assert str(error).startswith(f"{scratch}: ")
-    assert time.perf_counter() - started < SECONDS_LIMIT
+    assert time.process_time() - started < SECONDS_LIMIT
 
 
 @settings(max_examples=100, deadline=None)
@@ -84,9 +84,9 @@ def large_vocabulary(count: int) -> tiny.GgufFile:
 
 def test_a_real_vocabulary_is_checked_fast_and_in_little_memory(scratch: Path) -> None:
     large_vocabulary(100_352).write(scratch)
-    started = time.perf_counter()
+    started = time.process_time()
     header.check(scratch)
-    assert time.perf_counter() - started < SECONDS_LIMIT
+    assert time.process_time() - started < SECONDS_LIMIT
     assert peak_memory(scratch) < MEMORY_LIMIT
 
 

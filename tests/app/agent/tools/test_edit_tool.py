@@ -1,5 +1,7 @@
 """The edit tool: who decides, what the model is told, and what can be taken back."""
 
+import shutil
+
 import pytest
 from approvers import always, never
 
@@ -194,6 +196,94 @@ def test_what_the_app_itself_goes_by_is_not_edited(bench, root, monkeypatch):
     result = bench(always).run({"path": ".config/laguna-tui/config.toml", "old": "never", "new": "allow"})
     assert "belongs to laguna-tui itself" in result.output
     assert config.read_text() == 'edits = "never"\n'
+
+
+def obeyed(root):
+    (root / ".envrc").write_text("export A=1\n")
+    return {"path": ".envrc", "old": "A=1", "new": "A=2"}
+
+
+def test_what_other_programs_run_is_asked_about_whatever_is_allowed(bench, root):
+    asked = []
+
+    def approver(proposal, cancelled):
+        asked.append(proposal.path)
+        return Decision.NO
+
+    with_user = bench(approver, EditMode.ALLOW)
+    result = with_user.run(obeyed(root))
+    assert asked == [".envrc"]
+    assert [event.asks for event in with_user.told] == [True]
+    assert result.output == "error: the user declined this edit; ask what to do instead"
+    assert (root / ".envrc").read_text() == "export A=1\n"
+
+
+def test_always_is_no_answer_for_what_other_programs_run(bench, root):
+    asked = []
+
+    def approver(proposal, cancelled):
+        asked.append(proposal.path)
+        return Decision.ALWAYS
+
+    with_user = bench(approver)
+    assert with_user.run(obeyed(root)).ok
+    assert with_user.run({"path": ".envrc", "old": "A=2", "new": "A=3"}).ok
+    assert asked == [".envrc", ".envrc"]
+    assert (root / ".envrc").read_text() == "export A=3\n"
+
+
+def test_where_nobody_can_agree_what_other_programs_run_is_not_edited(bench, root, cart):
+    alone = bench(mode=EditMode.ALLOW)
+    result = alone.run(obeyed(root))
+    assert result.output == (
+        "error: .envrc is not edited unasked, because shells and their tools run what it says, and nobody can be asked"
+        " here; tell the user to ask for it in a terminal and to agree there"
+    )
+    assert not alone.told
+    assert (root / ".envrc").read_text() == "export A=1\n"
+    assert alone.run(RENAME).ok
+
+
+def test_gits_own_files_are_not_edited_even_if_the_user_agrees(bench, root):
+    (root / "store/objects").mkdir(parents=True)
+    (root / "store/refs").mkdir()
+    (root / "store/HEAD").write_text("ref: refs/heads/main\n")
+    (root / "store/config").write_text("[core]\n")
+    result = bench(always).run({"path": "store/config", "old": "[core]", "new": "[core]\nfsmonitor = evil"})
+    assert "belongs to git itself" in result.output
+    assert (root / "store/config").read_text() == "[core]\n"
+
+
+def as_a_folder(root, other):
+    other.rename(root)
+
+
+def as_a_link(root, other):
+    root.symlink_to(other)
+
+
+@pytest.mark.parametrize("swap", [as_a_folder, as_a_link])
+def test_a_folder_that_was_swapped_while_the_user_is_asked_is_not_written_to(bench, root, cart, tmp_path, swap):
+    shutil.copytree(root, tmp_path / "other")
+
+    def approver(proposal, cancelled):
+        root.rename(tmp_path / "away")
+        swap(root, tmp_path / "other")
+        return Decision.YES
+
+    result = bench(approver).run(RENAME)
+    assert "the folder was replaced by another one" in result.output
+    assert cart.read_text() == (tmp_path / "away/shop/cart.py").read_text() == CART
+
+
+def test_an_edit_is_not_taken_back_in_a_folder_that_took_the_place_of_the_edited_one(bench, root, cart, tmp_path):
+    with_user = bench(always)
+    with_user.run(RENAME)
+    shutil.copytree(root, tmp_path / "other")
+    root.rename(tmp_path / "away")
+    (tmp_path / "other").rename(root)
+    assert "the folder was replaced by another one" in with_user.edits.undo()
+    assert cart.read_text() == CART.replace("total", "amount")
 
 
 def test_edits_are_taken_back_newest_first(bench, cart):

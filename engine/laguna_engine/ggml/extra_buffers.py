@@ -1,0 +1,206 @@
+"""Memory in which the CPU keeps weights in an order of its own ("CPU_REPACK", "AMX"): only where it was seen to work.
+
+Kernels for such memory are chosen by the processor, and some builds of them crash: compiled by GCC 12, those for
+Intel's AMX end in a SIGSEGV (llama.cpp's pull request 26954). So each kind is tried in a child process before its first
+use, once for a build and a processor (`native.verdicts`): every format that it takes is multiplied, in narrow and wide
+batches, and the products are compared with those from plain memory. What fails is left out.
+
+Run as a program, with the name of a kind, it is that child.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine import child
+from laguna_engine.ggml import transfer
+from laguna_engine.ggml.arena import Arena
+from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.graph import Graph
+from laguna_engine.ggml.tensor import Tensor
+from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.writing import quantized
+from laguna_engine.native.confine import confine
+from laguna_engine.native.library import lib, trial_command
+from laguna_engine.native.structs import BufferTypeHandle
+from laguna_engine.native.verdicts import verdicts
+
+WORKS = "works"
+
+TRIAL = __name__
+"""The program that tries."""
+
+_LIMIT_S, _MEMORY = 30, 1 << 30
+"""For a trial, which takes half a second and a few megabytes."""
+
+_WRONG = 3
+"""Its exit code for products that are not what they should be."""
+
+_ROWS, _COLUMNS, _EXPERTS, _USED = 64, 256, 4, 2
+_WIDTHS = (1, 2, 17, 96)
+"""Batches: one token, as many as a draft has, and more than any kernel's tile."""
+
+_THREADS = 4
+"""Newer processors want a permission of each thread that uses AMX."""
+
+_TRIAL_TOKENS = 16
+_TOLERANCE = 0.01
+"""Normalised mean square error: both round x to 8 bits, each in its own way."""
+
+_untried: set[str] = set()
+"""Kinds whose trial could not be started or did not end by itself; asked again by the next process."""
+
+
+def works(buffer_type: BufferTypeHandle) -> bool:
+    """Whether weights may be put into such memory."""
+    return verdict(name_of(buffer_type)) == WORKS
+
+
+def faults() -> dict[str, str]:
+    """The kinds that this CPU has and that must not be used, and what happened in each; tries what was not tried."""
+    backend = Backend.cpu()
+    try:
+        names = [name_of(buffer_type) for buffer_type in backend.extra_buffer_types()]
+    finally:
+        backend.close()
+    return {name: found for name in names if (found := verdict(name)) != WORKS}
+
+
+def verdict(name: str) -> str:
+    """`WORKS`, or what happened when weights were multiplied in the memory called so: "it dies of SIGSEGV"."""
+    if name in _untried:
+        return "it could not be tried"
+    known = verdicts.get(subject(name))
+    if known is not None:
+        return known
+    ended = child.run(trial_command(TRIAL, name), _LIMIT_S)
+    if ended.signal:
+        found = f"it dies of {ended.signal}"
+    elif ended.good:
+        found = WORKS
+    elif ended.code == _WRONG:
+        found = "its products are wrong"
+    else:
+        _untried.add(name)
+        return verdict(name)
+    verdicts.put(subject(name), found)
+    return found
+
+
+def subject(name: str) -> str:
+    """What the verdict on this kind is remembered under."""
+    return f"buffer {name}"
+
+
+def name_of(buffer_type: BufferTypeHandle) -> str:
+    """ggml's name of it."""
+    text: str = lib.ggml_backend_buft_name(buffer_type).decode("utf-8", "replace")
+    return text
+
+
+def multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle, backend: Backend) -> bool:
+    """Whether ggml has a kernel for such a matrix in such memory; it only tells for a tensor that lies there."""
+    arena, trial = Arena(1), Arena(2)
+    try:
+        matrix = arena.new("trial", kind, *shape)
+        arena.allocate(buffer_type)
+        x = trial.new("x", Type.F32, shape[0], _TRIAL_TOKENS)
+        product = lib.ggml_mul_mat(trial.handle, matrix.handle, x.handle)
+        return bool(lib.ggml_backend_dev_supports_op(backend.device.handle, product))
+    finally:
+        trial.close()
+        arena.close()
+
+
+class _Matrix:
+    """The same numbers in plain memory and in the kind to be tried."""
+
+    def __init__(self, kind: Type, buffer_type: BufferTypeHandle, backend: Backend, experts: int) -> None:
+        self._arenas: list[Arena] = []
+        self._backend = backend
+        numbers = np.random.default_rng(0).standard_normal(_ROWS * _COLUMNS * experts, np.float32)
+        data = memoryview(quantized(numbers, _COLUMNS, kind))
+        self.plain = self._place(kind, backend.buffer_type, data, experts)
+        self.special = self._place(kind, buffer_type, data, experts)
+
+    def agrees(self, width: int) -> bool:
+        """Whether products with `width` columns are the same from both."""
+        expected, found = self._product(self.plain, width), self._product(self.special, width)
+        return float(((found - expected) ** 2).sum()) <= _TOLERANCE * float((expected**2).sum())
+
+    def close(self) -> None:
+        """Free both."""
+        for arena in self._arenas:
+            arena.close()
+
+    def _place(self, kind: Type, buffer_type: BufferTypeHandle, data: memoryview, experts: int) -> Tensor:
+        arena = Arena(1)
+        self._arenas.append(arena)
+        tensor = arena.new("matrix", kind, _COLUMNS, _ROWS, experts)
+        arena.allocate(buffer_type, weights=True)
+        transfer.write_bytes(tensor, data, at_once=True)
+        return tensor
+
+    def _product(self, matrix: Tensor, width: int) -> NDArray[np.float32]:
+        random = np.random.default_rng(1)
+        graph = Graph(self._backend, 8)
+        if matrix.shape[2] > 1:
+            x = graph.input("x", Type.F32, _COLUMNS, 1, width)
+            graph.output("y", graph.mul_mat_id(matrix, x, graph.input("ids", Type.I32, _USED, width)))
+        else:
+            graph.output("y", graph.mul_mat(matrix, graph.input("x", Type.F32, _COLUMNS, width)))
+        try:
+            graph.finish()
+            graph.write("x", random.standard_normal((width, _COLUMNS), np.float32))
+            if matrix.shape[2] > 1:
+                picked = [random.permutation(_EXPERTS)[:_USED] for _ in range(width)]
+                graph.write("ids", np.array(picked, np.int32))
+            graph.compute()
+            return graph.read("y")
+        finally:
+            graph.close()
+
+
+def _agree(name: str, threads: int) -> Iterator[bool]:
+    """For every product that the kind of memory called `name` offers, whether it is right."""
+    backend = Backend.cpu(threads)
+    found = [kind for kind in backend.extra_buffer_types() if name_of(kind) == name]
+    for buffer_type in found:
+        for kind in Type:
+            if kind.quantized and multiplies(kind, (_COLUMNS, _ROWS), buffer_type, backend):
+                yield from _agree_in(kind, buffer_type, backend)
+    backend.close()
+
+
+def _agree_in(kind: Type, buffer_type: BufferTypeHandle, backend: Backend) -> Iterator[bool]:
+    experts = (1, _EXPERTS) if _multiplies_experts(kind, buffer_type, backend) else (1,)
+    for count in experts:
+        matrix = _Matrix(kind, buffer_type, backend, count)
+        yield from (matrix.agrees(width) for width in _WIDTHS)
+        matrix.close()
+
+
+def _multiplies_experts(kind: Type, buffer_type: BufferTypeHandle, backend: Backend) -> bool:
+    arena, trial = Arena(1), Arena(3)
+    try:
+        matrix = arena.new("trial", kind, _COLUMNS, _ROWS, _EXPERTS)
+        arena.allocate(buffer_type)
+        x, ids = trial.new("x", Type.F32, _COLUMNS, 1, _USED), trial.new("ids", Type.I32, _USED, _USED)
+        product = lib.ggml_mul_mat_id(trial.handle, matrix.handle, x.handle, ids.handle)
+        return bool(lib.ggml_backend_dev_supports_op(backend.device.handle, product))
+    finally:
+        trial.close()
+        arena.close()
+
+
+def main(name: str) -> int:
+    """Try one kind of memory, with threads; the exit code says whether the products are right."""
+    confine(_MEMORY, _LIMIT_S)
+    return 0 if all(_agree(name, min(_THREADS, os.cpu_count() or 1))) else _WRONG
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,157 @@
+"""The tensors that a file of another architecture must have, and their shapes (llama.cpp's `src/models`).
+
+llama.cpp looks most of them up itself, but not all: a `phi3` file without `attn_qkv` ends in a SIGSEGV. Optional
+tensors (biases, a fused `attn_qkv`, rope factors) are left to llama.cpp, which compares their shapes.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from laguna_engine.gguf.dimensions import Dimensions
+from laguna_engine.gguf.reader import Damaged
+from laguna_engine.gguf.tensors import trimmed
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What distinguishes the architectures.
+
+    Attributes:
+        square: queries are as wide as the hidden state, whatever the size of a head.
+        norms: of each layer, all as wide as the hidden state.
+        head_norms: queries and keys are normed: "head" by head, "all" heads together, or not ("").
+        gate: the feed-forward part's gate: a matrix of its own, "fused" with `ffn_up`, or none ("").
+        biases: the layer's and the last norm's biases are required.
+        own_output: the output matrix is required.
+        experts: "always", "never", or where the file has an `expert_count` ("some").
+        shared: there is an expert that always answers, where the file has a width for it.
+        rotated: llama.cpp asserts that whole heads are rotated.
+    """
+
+    square: bool = False
+    norms: tuple[str, ...] = ("attn_norm", "ffn_norm")
+    head_norms: str = ""
+    gate: str = "own"
+    biases: bool = False
+    own_output: bool = False
+    experts: str = "never"
+    shared: bool = False
+    rotated: bool = True
+
+
+_POST_NORMS = ("post_attention_norm", "post_ffw_norm")
+_FOUR_NORMS = ("attn_norm", "ffn_norm", *_POST_NORMS)
+
+LAYOUTS: Mapping[str, Layout] = {
+    "llama": Layout(experts="some"),
+    "qwen2": Layout(square=True),
+    "qwen2moe": Layout(square=True, own_output=True, experts="always", shared=True),
+    "qwen3": Layout(head_norms="head"),
+    "qwen3moe": Layout(head_norms="head", experts="always"),
+    "gemma2": Layout(norms=_FOUR_NORMS, rotated=False),
+    "gemma3": Layout(norms=_FOUR_NORMS, head_norms="head", rotated=False),
+    "phi3": Layout(square=True, gate="fused", rotated=False),
+    "granite": Layout(experts="some", shared=True),
+    "granitemoe": Layout(experts="some", shared=True),
+    "smollm3": Layout(),
+    "starcoder2": Layout(square=True, gate="", biases=True),
+    "olmo2": Layout(square=True, norms=_POST_NORMS, head_norms="all", own_output=True),
+    "glm4": Layout(norms=_FOUR_NORMS, gate="fused", rotated=False),
+}
+
+
+def check(name: str, dimensions: Dimensions, shapes: Mapping[str, Shape], tokens: int) -> None:
+    """Raise Damaged for the first thing that architecture `name` needs and that is missing or misshapen."""
+    _check_heads(LAYOUTS[name], dimensions)
+    for tensor, expected in required(name, dimensions, shapes, tokens):
+        found = shapes.get(tensor)
+        if found is None:
+            raise Damaged(f"the tensor {tensor} is missing")
+        if found != trimmed(expected):
+            raise Damaged(f"{tensor} has the shape {found}, expected {trimmed(expected)}")
+
+
+def _check_heads(layout: Layout, dimensions: Dimensions) -> None:
+    head = dimensions.head_size
+    sizes = {dimensions.value_size, *(dimensions.optional(f"attention.{key}_swa", head) for key in _LENGTHS)}
+    if sizes != {head}:
+        raise Damaged(f"its keys of {head} and values of {dimensions.value_size} differ in size")
+    if layout.rotated and dimensions.optional("rope.dimension_count", head) != head:
+        raise Damaged(f"it rotates {dimensions.optional('rope.dimension_count', head)} numbers of heads of {head}")
+    if layout.square and {heads * head for heads in dimensions.heads} != {dimensions.n_embd}:
+        raise Damaged(f"its heads of {head} do not make up its hidden size of {dimensions.n_embd}")
+    if (layout.experts == "always") > (dimensions.experts > 0):
+        raise Damaged("it has layers of experts and no experts")
+
+
+_LENGTHS = ("key_length", "value_length")
+
+
+def required(name: str, dimensions: Dimensions, found: Collection[str], tokens: int) -> Iterator[tuple[str, Shape]]:
+    """Names and shapes of the tensors that architecture `name` needs, given the names of those that were `found`."""
+    layout, embd = LAYOUTS[name], dimensions.n_embd
+    yield "output_norm.weight", (embd,)
+    if layout.biases:
+        yield "output_norm.bias", (embd,)
+    if layout.own_output or "output.weight" in found:
+        yield "output.weight", (embd, tokens)
+    for layer in range(dimensions.n_layer - dimensions.optional("nextn_predict_layers", 0)):
+        prefix = f"blk.{layer}."
+        for norm in layout.norms:
+            yield f"{prefix}{norm}.weight", (embd,)
+        fused = f"{prefix}attn_qkv.weight" in found
+        parts = [*_attention(layout, dimensions, layer, fused=fused), *_feed_forward(layout, dimensions, layer)]
+        yield from ((prefix + name, shape) for name, shape in parts)
+
+
+def _attention(layout: Layout, dimensions: Dimensions, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
+    embd, head = dimensions.n_embd, dimensions.head_size
+    queries, keys = dimensions.heads[layer] * head, dimensions.kv_heads[layer] * head
+    if fused:
+        yield "attn_qkv.weight", (embd, queries + 2 * keys)
+    else:
+        yield from {"attn_q.weight": (embd, queries), "attn_k.weight": (embd, keys)}.items()
+        yield "attn_v.weight", (embd, keys)
+    yield "attn_output.weight", (queries, embd)
+    if layout.biases:
+        yield from dict.fromkeys(("attn_norm.bias", "attn_output.bias", "ffn_norm.bias"), (embd,)).items()
+    if layout.head_norms:
+        whole = layout.head_norms == "all"
+        yield "attn_q_norm.weight", (queries if whole else head,)
+        yield "attn_k_norm.weight", (keys if whole else head,)
+
+
+def _feed_forward(layout: Layout, dimensions: Dimensions, layer: int) -> Iterator[tuple[str, Shape]]:
+    if layout.experts != "never" and dimensions.experts:
+        yield from _experts(layout, dimensions, layer)
+        return
+    embd, width = dimensions.n_embd, dimensions.per_layer("feed_forward_length", 1)[layer]
+    if layout.gate == "own":
+        yield "ffn_gate.weight", (embd, width)
+    yield "ffn_up.weight", (embd, width * (2 if layout.gate == "fused" else 1))
+    yield "ffn_down.weight", (width, embd)
+    if layout.biases:
+        yield from {"ffn_up.bias": (width,), "ffn_down.bias": (embd,)}.items()
+
+
+def _experts(layout: Layout, dimensions: Dimensions, layer: int) -> Iterator[tuple[str, Shape]]:
+    embd, count = dimensions.n_embd, dimensions.experts
+    dense = dimensions.per_layer("feed_forward_length", 0, (0,) * dimensions.n_layer)[layer]
+    width = dense
+    if layout.experts == "always":
+        own = dimensions.per_layer("expert_feed_forward_length", 0, (0,) * dimensions.n_layer)[0]
+        width = own or dense // max(1, dimensions.experts_used[layer])
+    yield "ffn_gate_inp.weight", (embd, count)
+    yield "ffn_gate_exps.weight", (embd, width, count)
+    yield "ffn_up_exps.weight", (embd, width, count)
+    yield "ffn_down_exps.weight", (width, embd, count)
+    shared = dimensions.optional("expert_shared_feed_forward_length", 0)
+    if layout.square:
+        yield "ffn_gate_inp_shexp.weight", (embd,)
+        shared = shared or dense
+    if shared and layout.shared:
+        yield "ffn_gate_shexp.weight", (embd, shared)
+        yield "ffn_up_shexp.weight", (embd, shared)
+        yield "ffn_down_shexp.weight", (shared, embd)

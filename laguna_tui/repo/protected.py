@@ -1,0 +1,136 @@
+"""Which files are never edited, and which only when a person agreed to that very edit: the one table of both.
+
+git's own files are never edited, wherever they lie. What programs obey or run without a further question (assistants,
+editors, git's hooks, shells, build services) is not edited unasked: whoever plants a sentence in a file that the model
+reads must not get code run by it. Names are compared as the file systems do that do not tell upper from lower case.
+"""
+
+import os
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from laguna_tui.repo import git
+
+_GIT_NAMES = (".git", "git~1")
+# What makes a folder one of git's: a repository, or one of its worktrees.
+_GIT_SHAPES = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
+
+# A name stands for a file or a folder of that name anywhere; "a/b" for that one after the other; `*` as in a glob.
+_TABLE: dict[str, str] = {
+    "assistants obey it": """
+        AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md .agents .claude .claude.json .codex
+        .cursor .cursorrules .cursorignore .gemini .qwen .opencode opencode.json opencode.jsonc .windsurf
+        .windsurfrules .clinerules .roo .roomodes .kiro .junie .amazonq .continue .goosehints .goose .aider* .mcp.json
+        mcp.json .github/copilot-instructions.md .github/instructions .github/prompts .github/agents .github/chatmodes
+        .laguna-tui
+    """,
+    "editors run what it says": """
+        .vscode *.code-workspace .idea .run .fleet .zed .vs .devcontainer .devcontainer.json .exrc .nvimrc .nvim.lua
+        .vimrc .lvimrc .dir-locals.el .dir-locals-2.el *.sublime-project .theia .helix .kakrc
+    """,
+    "git and its hooks run what it says": """
+        .husky .githooks .git-hooks .gitconfig .gitmodules .gitattributes .pre-commit-config.yaml
+        .pre-commit-hooks.yaml lefthook.y*ml lefthook.toml lefthook.json .lefthook* .lintstagedrc* .overcommit.yml
+    """,
+    "shells and their tools run what it says": """
+        .envrc mise.toml .mise.toml .mise mise.local.toml .bashrc .bash_profile .bash_login .bash_logout .profile
+        .zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .ripgreprc
+    """,
+    "build services run what it says": """
+        .github/workflows .github/actions .forgejo/workflows .gitea/workflows .gitlab-ci.yml .gitlab/ci .circleci
+        .buildkite .travis.yml .drone.yml .woodpecker .woodpecker.yml azure-pipelines.yml bitbucket-pipelines.yml
+        Jenkinsfile
+    """,
+}
+_HOOKS = "git runs its hooks from there"
+_UNKNOWN = "git cannot be asked which files it runs here"
+
+
+def is_git_name(part: str) -> bool:
+    """Whether a part of a path is the name of git's own folder or file, on some file system."""
+    return _folded(part) in _GIT_NAMES
+
+
+def belongs_to_git(root: Path, inside: str) -> bool:
+    """Whether a located file is git's own: below `.git`, below what a `.git` file leads to, or in a bare repository.
+
+    Args:
+        root: the workspace's folder, without links in its path.
+        inside: the file, relative to it, without links.
+    """
+    path = root / inside
+    if any(map(is_git_name, path.parts)) or any(map(_has_git_shape, path.parents)):
+        return True
+    tops = (place for place in path.parents if os.path.lexists(place / ".git"))
+    return any(path.is_relative_to(folder) for top in tops for folder in git.git_folders(top))
+
+
+def asks_because(root: Path, inside: str) -> str:
+    """Why a located file is edited only when a person agrees, as a clause; empty for every other file.
+
+    Args:
+        root: the workspace's folder, without links in its path.
+        inside: the file, relative to it, without links.
+    """
+    path = root / inside
+    top = git.top_of(root) or root
+    return _named(path.relative_to(top).parts) or _linked(top, path) or _hooked(path)
+
+
+def _named(parts: Sequence[str]) -> str:
+    """What the table says of a path."""
+    folded = [_folded(part) for part in parts]
+    for why, wanted in _entries():
+        size = len(wanted)
+        for at in range(len(folded) - size + 1):
+            if all(map(fnmatchcase, folded[at : at + size], wanted)):
+                return why
+    return ""
+
+
+def _linked(top: Path, path: Path) -> str:
+    """What the table says of a link to the file, or to a folder around it, that lies in a folder around it."""
+    for place in path.parents:
+        if not place.is_relative_to(top):
+            break
+        for why, name in ((why, name) for why, names in _TABLE.items() for name in names.split() if "*" not in name):
+            link = place / name
+            if os.path.lexists(link):
+                real = Path(os.path.realpath(link))
+                if real != link and path.is_relative_to(real):
+                    return why
+    return ""
+
+
+def _hooked(path: Path) -> str:
+    """What git runs in a repository around the file, as far as it says so."""
+    for place in path.parents:
+        if os.path.lexists(place / ".git"):
+            hooks = git.hooks_folders(place)
+            if hooks is None:
+                return _UNKNOWN
+            if any(path.is_relative_to(folder) for folder in hooks):
+                return _HOOKS
+    return ""
+
+
+def _entries() -> Iterator[tuple[str, list[str]]]:
+    for why, names in _TABLE.items():
+        for name in names.split():
+            yield why, [_folded(part) for part in name.split("/")]
+
+
+def _has_git_shape(folder: Path) -> bool:
+    return any(_has_all(folder, names) for names in _GIT_SHAPES)
+
+
+def _has_all(folder: Path, names: Iterable[str]) -> bool:
+    return all(os.path.lexists(folder / name) for name in names)
+
+
+def _folded(part: str) -> str:
+    """A name as the most forgiving file systems see it: without case, invisible characters and dots at the end."""
+    plain = "".join(letter for letter in unicodedata.normalize("NFKC", part) if unicodedata.category(letter) != "Cf")
+    return plain.casefold().rstrip(" .") or plain

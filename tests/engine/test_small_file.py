@@ -1,0 +1,74 @@
+"""A small file is read whole or refused at once, whatever lies in its place."""
+
+import os
+import socket
+
+import psutil
+import pytest
+
+from laguna_engine.small_file import read_small_file
+
+LIMIT = 100
+
+
+def refused(path, **options):
+    """Why it is, leaving no descriptor open."""
+    before = psutil.Process().num_fds()
+    with pytest.raises(OSError) as caught:
+        read_small_file(path, LIMIT, **options)
+    assert psutil.Process().num_fds() == before
+    return caught.value.strerror
+
+
+def test_a_file_of_exactly_the_limit_is_read(tmp_path):
+    (tmp_path / "a").write_bytes(b"x" * LIMIT)
+    assert read_small_file(tmp_path / "a", LIMIT) == b"x" * LIMIT
+
+
+def test_a_larger_one_is_refused(tmp_path):
+    (tmp_path / "a").write_bytes(b"x" * (LIMIT + 1))
+    assert refused(tmp_path / "a") == "it is larger than 100 bytes"
+
+
+def test_a_file_whose_size_nobody_knows_before_is_limited_all_the_same():
+    assert refused("/proc/self/smaps") == "it is larger than 100 bytes"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["pipe", "socket", "zero", "folder"])
+def test_what_is_no_file_is_refused_at_once(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)  # the path of a socket has to be short
+    path = tmp_path / "a"
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind("a")
+        case "zero":
+            path.symlink_to("/dev/zero")
+        case "folder":
+            path.mkdir()
+    said = refused(path)
+    assert said == "it is not a regular file" or kind == "socket"
+
+
+def test_a_link_is_followed_only_where_that_is_meant(tmp_path):
+    (tmp_path / "a").write_bytes(b"x")
+    (tmp_path / "link").symlink_to("a")
+    assert read_small_file(tmp_path / "link", LIMIT) == b"x"
+    assert refused(tmp_path / "link", follow=False)
+
+
+def test_a_path_can_be_relative_to_an_open_folder(tmp_path):
+    (tmp_path / "a").write_bytes(b"x")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert read_small_file("a", LIMIT, dir_fd=folder) == b"x"
+    finally:
+        os.close(folder)
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_small_file(tmp_path / "a", LIMIT)
