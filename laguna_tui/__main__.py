@@ -1,7 +1,23 @@
-"""`python -m laguna_tui` is `laguna-tui`."""
+"""`laguna-tui`, and `python -m laguna_tui`."""
 
+import signal
 import sys
 
-from laguna_tui.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        from laguna_tui import cli
+
+        return cli.main()
+    except KeyboardInterrupt:
+        # Ctrl-C before the command line was there to take it.
+        return 128 + signal.SIGINT
+    finally:
+        # Nothing is left to put away, and the interpreter would show a traceback of its own end.
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

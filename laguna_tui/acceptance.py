@@ -5,6 +5,7 @@ nor a choice of lengths comes into them. The answers are the same each time, up 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,12 +43,16 @@ def measure(
     """
     from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
     from laguna_engine.gguf import drafter as drafter_file
+    from laguna_tui.unplanned import open_engine
 
     length = drafter_file.read(drafter).longest
+    # The drafter is what is measured, so no plan may leave it out.
+    settings = replace(settings, context=None, drafter=str(drafter))
     layers = -1 if settings.gpu_layers is None else settings.gpu_layers
     options = EngineOptions(model, n_ctx=CONTEXT, gpu_layers=layers, threads=settings.threads or 0, drafter=drafter)
     tally = Tally()
-    with Engine.open(options) as engine:
+    engine, _, _ = open_engine(options, settings, model.stem, CONTEXT, None, Engine.open)
+    with engine:
         prompts, stop_tokens = _prompts(engine, thinking=_thinking(model, settings))
         drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length)
         for done, prompt in enumerate(prompts):

@@ -64,7 +64,7 @@ def drafter_of(settings: Settings, entry: ModelEntry, store: "Store | None" = No
     if not path.is_file():
         names = ", ".join(name for name, each in known.items() if entry.name in each.belongs)
         which_ones = f", a drafter of the catalogue ({names})" if names else ""
-        raise UserError(f"--drafter {settings.drafter}: no such file; give the path of a GGUF{which_ones}, or none")
+        raise UserError(f"{settings.given('drafter')}: no such file; give the path of a GGUF{which_ones}, or none")
     return path
 
 
@@ -89,7 +89,7 @@ def adapter_of(settings: Settings) -> tuple[str, Path] | None:
         return None
     path = Path(settings.adapter).expanduser()
     if not path.is_file():
-        raise UserError(f"--adapter {settings.adapter}: no such file; give the path of a LoRA in GGUF")
+        raise UserError(f"{settings.given('adapter')}: no such file; give the path of a LoRA in GGUF")
     return path.stem, path
 
 
@@ -100,6 +100,11 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
 
     assert entry.path is not None, "resolve only returns entries with a file"
     adapter = adapter_of(settings)
+    if adapter and drafter is None:
+        raise UserError(
+            f"{settings.given('adapter')}: {entry.title} has no drafter here that it could adapt; give one with "
+            "--drafter FILE.gguf, or leave the adapter out"
+        )
     return EngineOptions(
         model=entry.path,
         n_ctx=settings.context or entry.context,
@@ -108,7 +113,7 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
         threads=settings.threads or 0,
         speculation=mode,
         drafter=drafter,
-        adapters=(adapter,) if adapter and drafter else (),
+        adapters=(adapter,) if adapter else (),
     )
 
 

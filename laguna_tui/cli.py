@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,10 +31,36 @@ exit codes of `ask`:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command given; returns the exit code."""
     _forget_folder()
+    ended_by = _end_on_signals()
     _open_streams()
     arguments = command_parser().parse(sys.argv[1:] if argv is None else argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
-    return _guarded(run, arguments)
+    try:
+        return _guarded(run, arguments)
+    except Exception:
+        # What a handler raises inside of a callback from C code comes out of it as something else.
+        if not ended_by:
+            raise
+        return 128 + ended_by[0]
+
+
+def _end_on_signals() -> Sequence[int]:
+    """A TERM, or a terminal that is closed, ends a command as Ctrl-C does: with its children and half files gone.
+
+    The signal's number is in what is returned once it came; a second one ends the program at once.
+    """
+    came: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        came.append(number)
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, end)
+    return came
 
 
 def _forget_folder() -> None:

@@ -70,18 +70,17 @@ def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
 
 
 def _stop_gently(session: LocalSession) -> None:
-    """The first Ctrl-C ends the answer where it is, the second one the program; so does a TERM."""
+    """The first Ctrl-C ends the answer where it is, the second one the program."""
+
+    before = signal.getsignal(signal.SIGINT)
 
     def interrupted(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
         session.cancel()
 
-    def terminated(number: int, _: object) -> None:
-        session.cancel()
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGINT, interrupted)
-    signal.signal(signal.SIGTERM, terminated)
+    # Ignored in the background of a script: the Ctrl-C of what is in the foreground is not meant for us.
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupted)
 
 
 def _complain(error: EngineError, code: ExitCode) -> ExitCode:

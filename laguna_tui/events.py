@@ -8,7 +8,7 @@ All text in them is raw (model, files, tools): a front end passes it through `la
 from dataclasses import dataclass, field
 from enum import Enum
 
-from laguna_engine.events import Prefill, Round, Source, Stats
+from laguna_engine.events import Cause, Prefill, Round, Source, Stats
 from laguna_tui.repo.proposal import Proposal
 
 
@@ -201,7 +201,7 @@ class Difference:
 
     `answered` and `plain` are the texts of the two tokens; `margin` is by how much plain decoding preferred its own,
     in logits: near 0 they were as good as equal, and rounding decided. `drawn`: both were drawn by chance, with the
-    same seed; there rounding can decide between any two.
+    same seed; there rounding can decide between any two. `cause` is what was computed in batches of another width.
     """
 
     index: int
@@ -210,6 +210,7 @@ class Difference:
     plain: str
     margin: float
     drawn: bool = False
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True)

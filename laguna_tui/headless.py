@@ -7,6 +7,7 @@ the sanitizer, and colour is not used.
 import json
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from enum import Enum, IntEnum
 from typing import TextIO
@@ -156,9 +157,16 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
     """
     outcome = Outcome()
     show = _WRITERS[form](sys.stdout, sys.stderr)
-    for event in events:
-        outcome.add(event)
-        show(event)
+    try:
+        for event in events:
+            outcome.add(event)
+            show(event)
+    except BaseException:
+        if form is Format.TEXT:
+            # Nobody may read any more, which is what is raised already.
+            with suppress(OSError):
+                _end_lines(outcome)
+        raise
     if form is Format.JSON:
         _line(sys.stdout, _summary(outcome, model))
     if form is Format.TEXT:
@@ -182,9 +190,7 @@ def _summary(outcome: Outcome, model: str) -> dict[str, object]:
 
 
 def _finish_text(outcome: Outcome, *, stats: bool, opened: str) -> None:
-    if outcome.text and not outcome.text[-1].endswith("\n"):
-        sys.stdout.write("\n")
-    sys.stdout.flush()
+    _end_lines(outcome)
     if outcome.detail:
         sys.stderr.write(f"laguna-tui: {sanitize_line(outcome.detail)}\n")
     if stats:
@@ -192,6 +198,15 @@ def _finish_text(outcome: Outcome, *, stats: bool, opened: str) -> None:
         sys.stderr.write(_speculation_line(outcome) + "\n")
         if opened:
             sys.stderr.write(f"opened with {sanitize_line(opened)}\n")
+
+
+def _end_lines(outcome: Outcome) -> None:
+    """What comes next on the terminal, a sentence or the shell's prompt, begins a line."""
+    if outcome.tools and "output" not in outcome.tools[-1]:
+        sys.stderr.write("\n")
+    if outcome.text and not outcome.text[-1].endswith("\n"):
+        sys.stdout.write("\n")
+    sys.stdout.flush()
 
 
 def _stats_line(rates: dict[str, object]) -> str:

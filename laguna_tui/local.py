@@ -4,6 +4,7 @@ llama.cpp is loaded only when the session is opened, so that a screen can be the
 """
 
 import contextlib
+import shlex
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
 NOTES = "plans.json"
 # Where is kept what child processes found out about the library and about model files, in the state folder.
 VERDICTS = "native.json"
-TOO_LATE = "Strict speculation must be chosen before anything is computed. Start again with --speculation strict."
+TOO_LATE = (
+    "Strict speculation has to be chosen at the start: which kernels compute is settled for the whole process before "
+    "the first token. Leave (/export keeps the conversation) and start again with: {command}"
+)
 
 TRUSTED = (
     "{folder} is trusted with what its AGENTS.md says now: it counts from the next chat on."
@@ -155,7 +159,7 @@ class LocalSession:
         parts = self._whole_parts()
         # Asked before the engine is given up: once something was computed, the answer is no.
         if mode is Speculation.STRICT and not use_fixed_kernels():
-            raise UserError(TOO_LATE)
+            raise UserError(self._no_strict())
         if mode not in (Speculation.OFF, parts.engine.info.speculation):
             self._reopen(mode, progress)
         self.mode = mode
@@ -300,7 +304,9 @@ class LocalSession:
 
     @edits.setter
     def edits(self, mode: EditMode) -> None:
-        self.settings = replace(self.settings, edits=mode.value)
+        # Of this session alone: no command that starts another one may repeat it.
+        origin = {**self.settings.origin, "edits": "this session"}
+        self.settings = replace(self.settings, edits=mode.value, origin=origin)
         if self._parts is not None:
             self._parts.edits.mode = mode
 
@@ -343,7 +349,7 @@ class LocalSession:
         """As planned for the memory that is free now."""
         from laguna_engine.engine import Engine
         from laguna_engine.native.verdicts import verdicts
-        from laguna_tui.unplanned import unplanned
+        from laguna_tui.unplanned import open_engine
 
         if self.state is not None:
             verdicts.keep_in(self.state / VERDICTS)
@@ -354,13 +360,8 @@ class LocalSession:
             return Engine.open(options, progress)
 
         asked = engine_options(self.settings, self.entry, self.drafter, mode)
-        clear = unplanned(asked, self.settings)
-        if clear is not None:
-            return opened(clear[0]), How(*clear)
-        from laguna_tui.planned import open_planned
-
         notes = self.state / NOTES if self.state is not None else None
-        engine, options, told = open_planned(asked, self.settings, self.entry.title, self.context, notes, opened)
+        engine, options, told = open_engine(asked, self.settings, self.entry.title, self.context, notes, opened)
         return engine, How(options, told)
 
     def _reopen(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> None:
@@ -385,7 +386,9 @@ class LocalSession:
     def _named(self, wanted: str) -> Which:
         """What a name or a file stands for. A drafter and an adapter that the user named were for the model before."""
         none = self.settings.drafter == NO_DRAFTER
-        return which(replace(self.settings, model=wanted, drafter=NO_DRAFTER if none else None, adapter=None))
+        origin = {key: file for key, file in self.settings.origin.items() if key not in ("model", "drafter", "adapter")}
+        drafter = NO_DRAFTER if none else None
+        return which(replace(self.settings, model=wanted, drafter=drafter, adapter=None, origin=origin))
 
     def _become(self, named: Which) -> None:
         self.settings, self.entry, self.drafter, self.context = (
@@ -419,7 +422,22 @@ class LocalSession:
 
         info, told = parts.engine.info, parts.how.told
         warnings = (*told.warnings, *info.warnings, *filter(None, (self._withheld,)))
-        return SessionInfo(info.n_ctx, described(info), warnings, self.mode, info.drafter, plan=told.lines)
+        return SessionInfo(
+            info.n_ctx, described(info), warnings, self.mode, info.drafter, told.lines, self._no_strict()
+        )
+
+    def _no_strict(self) -> str:
+        """Why strict speculation cannot be had in this process, and the command that has it; empty if it can."""
+        from laguna_engine.native.kernels import can_fix_kernels
+
+        if can_fix_kernels():
+            return ""
+        place = ["--folder", str(self.folder)]
+        # The current folder may have been deleted.
+        with contextlib.suppress(FileNotFoundError):
+            place = [] if self.folder == Path.cwd() else place
+        flags = replace(self.settings, speculation=Speculation.STRICT.value).flags()
+        return TOO_LATE.format(command=shlex.join(["laguna-tui", *place, *flags]))
 
     def _open_parts(self) -> Parts:
         if self._parts is None:

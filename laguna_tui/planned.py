@@ -1,7 +1,8 @@
 """Opening a model the way its plan says, and the next smaller way when memory runs out all the same.
 
-What the user fixed is a wish: honoured or refused, with the numbers. (Who fixes everything overrules the plan:
-`unplanned`.) Imports much; imported only when a model is opened for which there is something to plan.
+What the user fixed is a wish: honoured or refused, with the numbers. (Who fixes everything overrules the plan, and
+what this model or machine cannot do at all is refused before there is one: `unplanned`.) Imports much; imported only
+when a model is opened for which there is something to plan.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from laguna_engine.gguf import header
 from laguna_engine.llama.options import KvType
 from laguna_engine.options import EngineOptions, Speculation
 from laguna_tui.settings import NO_DRAFTER, Settings
-from laguna_tui.unplanned import Told, summary
+from laguna_tui.unplanned import Told, strict_lines, summary
 
 T = TypeVar("T")
 
@@ -74,18 +75,15 @@ def planned(options: EngineOptions, settings: Settings, title: str, context: int
 
 
 def _wishes(settings: Settings, shape: ModelShape, context: int | None, mode: Speculation, *, paired: bool) -> Wishes:
-    asked = settings.context or context
-    # More than the model can use is the engine's to cut, with a warning.
-    limited = asked if asked is not None and asked < shape.n_ctx else None
-    if settings.context is not None and settings.context >= shape.n_ctx:
-        limited = shape.n_ctx
+    # What the catalogue says may be more than this file can use; what the user says was refused then.
+    limited = settings.context or (context if context is not None and context < shape.n_ctx else None)
     own = paired and (settings.drafter not in (None, NO_DRAFTER) or settings.adapter is not None)
     return Wishes(
         limited,
         KvType(settings.kv) if settings.kv else None,
         drafter=True if own else False if settings.drafter == NO_DRAFTER else None,
         gpu_layers=settings.gpu_layers,
-        swa_full=mode is Speculation.STRICT,
+        strict=mode is Speculation.STRICT,
         plain=mode is Speculation.OFF,
     )
 
@@ -109,7 +107,8 @@ def _with_plan(options: EngineOptions, settings: Settings, plan: Plan) -> Engine
 
 def _told(first: Plan, rung: Plan, options: EngineOptions, settings: Settings, *, now: bool) -> Told:
     """What to tell of a model opened by `rung`. now: whether memory ran out only now, not already the last time."""
-    lines = [summary(options, gpus=bool(rung.memory.gpus)), *_reasons(rung, settings)]
+    gpus = bool(rung.memory.gpus)
+    lines = [summary(options, gpus=gpus), *_reasons(rung, settings), *strict_lines(options, gpus=gpus)]
     lines += [f"without: {text}." for text in rung.given_up]
     lines += [f"next step: {rung.next_step}."] if rung.next_step else []
     if rung is first:

@@ -20,7 +20,11 @@ def proof_of(engine: "Engine", generated: "Generated", progress: Callable[[Provi
     begun, total = time.monotonic(), len(generated.tokens)
     progress(Proving(0, total))
     replay = engine.replay(
-        generated.prompt, generated.tokens, generated.sampling, lambda done: progress(Proving(done, total))
+        generated.prompt,
+        generated.tokens,
+        generated.sampling,
+        lambda done: progress(Proving(done, total)),
+        generated.rounds,
     )
     found = replay.divergence
     difference = _difference(engine, generated, found) if found is not None else None
@@ -39,4 +43,5 @@ def _difference(engine: "Engine", generated: "Generated", found: "Divergence") -
         plain=text(found.found),
         margin=found.margin,
         drawn=generated.sampling.temperature > 0,
+        cause=found.cause,
     )

@@ -89,13 +89,15 @@ class Engine:
         answer: Sequence[int],
         sampling: Sampling = GREEDY,
         progress: Callable[[int], None] | None = None,
+        rounds: Sequence[tuple[int, int]] | None = None,
     ) -> Replay:
         """Decode an `answer` to `prompt` once more without drafts, and say whether it comes out the same.
 
         sampling: as it was, with the seed of the answer's `Stats`. progress: is told the number of equal tokens so far.
+        rounds: tokens drafted and accepted in each `Round` of the answer, which tell why it differs if it does.
         Waits for the end; `cancel` cuts it short. Errors as for `generate`.
         """
-        return replay(self.generate, self._margin, prompt, answer, sampling, progress or (lambda _: None))
+        return replay(self.generate, self._margin, prompt, answer, sampling, progress or (lambda _: None), rounds)
 
     def economy(self) -> dict[str, object]:
         """What was learned about which drafts pay here, JSON-able; for `EngineOptions.economy` of a later session."""

@@ -27,6 +27,13 @@ class FinishReason(Enum):
     CANCELLED = "cancelled"
 
 
+class Cause(Enum):
+    """What was computed in batches of another width: a draft and the token before it, or the prompt (`replay`)."""
+
+    VERIFIED = "verified"
+    READ = "read"
+
+
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
     """How far opening the engine has come; `fraction` is of the named stage, 0 to 1."""

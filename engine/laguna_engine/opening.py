@@ -8,17 +8,24 @@ from laguna_engine.errors import ContextError, ModelFileError
 from laguna_engine.events import LoadProgress
 from laguna_engine.fit.memory import window_size
 from laguna_engine.fit.shape import ModelShape
+from laguna_engine.ggml.device import Device
 from laguna_engine.gguf.context_length import header_warnings, safe_context
 from laguna_engine.gguf.header import Header
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.selfcheck import gives_numbers
-from laguna_engine.native.kernels import use_fixed_kernels
+from laguna_engine.native.kernels import fixed_rows, use_fixed_kernels
 from laguna_engine.native.library import device_descriptions
 from laguna_engine.options import EngineInfo, EngineOptions, Speculation
 from laguna_engine.speculate.assembly import Assembly
 from laguna_engine.speculate.rounds import Speculator
 from laguna_engine.target import Target
+
+STRICT_ON_GPU = (
+    "strict speculation can promise the plain answer byte for byte only on the CPU: a GPU's kernels round by how many "
+    "tokens they compute at once, so an answer can differ from the plain one where two tokens are equally likely up to "
+    "rounding; for byte for byte start again with --gpu-layers 0"
+)
 
 
 class Opening:
@@ -58,7 +65,10 @@ class Opening:
         capacity, warnings = _usable_context(model.header, self._options.n_ctx)
         warnings = [*model.warnings, *warnings]
         self._tell("context", 0.0)
-        context = self._context = assembly.context(_context_options(self._options, capacity))
+        on_cpu = self._options.gpu_layers == 0 or not Device.gpus()
+        if strict and not on_cpu:
+            warnings.append(STRICT_ON_GPU)
+        context = self._context = assembly.context(_context_options(self._options, capacity, on_cpu=on_cpu))
         if not gives_numbers(context, model.vocab.size):
             raise ModelFileError(f"{self._options.model}: its weights give no numbers; download it again")
         checkpoints = _checkpoints(model, self._options, warnings)
@@ -121,15 +131,19 @@ def _checkpoints(model: Model, options: EngineOptions, warnings: list[str]) -> C
     return Checkpoints(options.checkpoints, options.checkpoint_bytes)
 
 
-def _context_options(options: EngineOptions, capacity: int) -> ContextOptions:
+def _context_options(options: EngineOptions, capacity: int, *, on_cpu: bool) -> ContextOptions:
+    fixed = on_cpu and options.speculation is Speculation.STRICT
+    widest = fixed_rows(device.kind for device in Device.all()) if fixed else options.n_ubatch
     return ContextOptions(
         n_ctx=capacity,
         n_batch=options.n_batch,
-        n_ubatch=options.n_ubatch,
+        n_ubatch=min(options.n_ubatch, widest),
         type_k=options.kv_type,
         type_v=options.kv_type,
         swa_full=_keeps_everything(options),
         threads=options.threads,
+        # A GPU that has no layers would still be given the large products, which it rounds in its own way.
+        offload_products=not fixed,
     )
 
 

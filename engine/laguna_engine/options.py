@@ -17,7 +17,8 @@ class Speculation(Enum):
 
     OFF: nothing is drafted, and nothing is set up for it. FAST: drafts are verified with whatever kernels are fastest,
     so an answer can depart from the plain one where two tokens are equally likely up to rounding. STRICT: on the CPU
-    the answer is byte for byte the plain one, at the price of slower kernels and full-length sliding-window caches.
+    the answer is byte for byte the plain one, whatever was cached and drafted, at the price of slower kernels, small
+    micro-batches and full-length sliding-window caches. Where a GPU computes it promises no more than FAST.
     """
 
     OFF = "off"

@@ -17,7 +17,7 @@ class Drafting:
     round, None to let the engine choose each time, 0 included. sampled: let drafters sample and accept by ratio
     rejection, which pays at high temperatures; otherwise drafts are the likeliest tokens. adapter: the name of the
     drafter's adapter, None for the drafter as it is. files: tokens of the files that are open or were read, latest
-    last, to copy from.
+    last, to copy from. script: the draft of each round, instead of any drafter's; nothing is learned from it.
     """
 
     enabled: bool = True
@@ -26,6 +26,7 @@ class Drafting:
     sampled: bool = False
     adapter: str | None = None
     files: tuple[Sequence[int], ...] = ()
+    script: tuple[Sequence[int], ...] | None = None
 
     def __post_init__(self) -> None:
         if self.length is not None and self.length < 0:

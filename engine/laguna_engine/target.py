@@ -87,7 +87,9 @@ class Target:
             if self._paired and len(tokens) == 1:
                 status = self._decode_pair(tokens[0], start, outputs)
             else:
-                status = self.context.decode(tokens, start, outputs)
+                # The last layer and the output matrix are computed for rows with logits only.
+                pair = self._paired and outputs is Outputs.LAST
+                status = self.context.decode(tokens, start, Outputs.PAIR if pair else outputs)
         finally:
             if status is not DecodeStatus.OK:
                 self.settle()

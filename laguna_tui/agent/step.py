@@ -28,6 +28,7 @@ class Step:
         answered: whether any text of an answer was written.
         looping: whether it was stopped for repeating itself.
         reason: why the generation ended; CANCELLED until it has.
+        drafted: of every round, how many tokens were drafted and how many of them accepted.
         seed: what its draws began with, once it has ended; None when nothing was drawn.
     """
 
@@ -37,6 +38,7 @@ class Step:
         self.answered = False
         self.looping = False
         self.reason = FinishReason.CANCELLED
+        self.drafted: list[tuple[int, int]] = []
         self.seed: int | None = None
         self._engine = engine
         self._parser = parser
@@ -62,7 +64,8 @@ class Step:
         match event:
             case Prefill():
                 yield event
-            case Round():
+            case Round(drafted=drafted, accepted=accepted):
+                self.drafted.append((drafted, accepted))
                 yield from _told(self._rounds.begin(event))
             case Token():
                 yield from self._token(event)

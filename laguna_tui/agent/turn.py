@@ -63,11 +63,15 @@ class AgentOptions:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """One generation that was made: what the engine was given, what it said, and with which sampling, seed included."""
+    """One generation that was made: what the engine was given, what it said, and with which sampling, seed included.
+
+    rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
+    """
 
     prompt: Sequence[int]
     tokens: Sequence[int]
     sampling: Sampling
+    rounds: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,7 @@ class Turn:
             self._conversation.close_turn(step.generated)
             self._unanswered = list(step.calls)
             sampling = request.sampling if step.seed is None else replace(request.sampling, seed=step.seed)
-            self._parts.made(Generated(request.tokens, tuple(step.generated), sampling))
+            self._parts.made(Generated(request.tokens, tuple(step.generated), sampling, tuple(step.drafted)))
         return _end_of(step)
 
     def _request(self) -> Request:

@@ -61,7 +61,7 @@ def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> No
 
     add("--model", str, "NAME|FILE", "a model of the catalogue, or a GGUF file (default: nano)")
     add("--drafter", str, "NAME|FILE", "a drafter of the catalogue, a GGUF, or none (default: the recommended one)")
-    add("--threads", int, "N", "CPU threads, 0 for one per core")
+    add("--threads", int, "N", "CPU threads, 0 for one per core (default: as the app plans)")
     add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0")
     add("--context", int, "N", "context size in tokens (default: 4096)")
     add("--gpu-layers", int, "N", "layers on the GPU, -1 for all")

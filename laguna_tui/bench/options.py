@@ -9,10 +9,11 @@ from laguna_engine.sampling import Sampling
 from laguna_tui.choices import agent_options, drafter_of, engine_options
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import ModelEntry, load_catalogue, resolve
-from laguna_tui.settings import Settings, load_settings
+from laguna_tui.settings import NO_DRAFTER, Settings, load_settings
 
 CONTEXT = 4096
-"""Holds the app's prompt with its tools, a few results and an answer; a larger one would only take memory."""
+"""Holds the app's prompt with its tools, a few results and an answer; a larger one would only take memory. Of a model
+that can use less, all it can."""
 
 COPY, DFLASH, BOTH = "copy", "dflash", "both"
 USES = (DFLASH, COPY, BOTH)
@@ -44,11 +45,18 @@ class Options:
         assert self.entry.path is not None, "resolve only returns entries with a file"
         return self.entry.path
 
-    @property
-    def engine(self) -> EngineOptions:
-        """What to open. Nothing learned earlier is used, so that every benchmark begins alike."""
-        mode = Speculation(self.settings.speculation)
-        return engine_options(self.settings, self.entry, self.drafter, mode)
+    def engine(self, kv: str | None = None) -> EngineOptions:
+        """What to open without a plan, with this type of KV cache if one is given.
+
+        Nothing learned earlier is used, so that every benchmark begins alike.
+        """
+        asked = engine_options(self.fixed(kv), self.entry, self.drafter, Speculation(self.settings.speculation))
+        return asked if self.settings.context else replace(asked, n_ctx=CONTEXT)
+
+    def fixed(self, kv: str | None = None) -> Settings:
+        """The settings that a plan has to keep: the drafter too, because it is what is measured."""
+        drafter = NO_DRAFTER if self.drafter is None else str(self.drafter)
+        return replace(self.settings, kv=kv or self.settings.kv, drafter=drafter)
 
     @property
     def sampling(self) -> Sampling:
@@ -59,8 +67,8 @@ class Options:
 def from_arguments(arguments: argparse.Namespace) -> Options:
     """The options; UserError for what cannot be: a model or drafter that is not there, a number out of range."""
     given = {name: getattr(arguments, name, None) for name in _SETTINGS}
-    # The user's own temperature is for chatting. A seed is only for draws, and always the same one.
-    settings = load_settings().merged({"context": CONTEXT, **_known(given)})
+    # The user's own temperature and context are for chatting. A seed is only for draws, and always the same one.
+    settings = replace(load_settings(), context=None).merged(_known(given))
     settings = settings.merged({"temperature": given["temperature"] or 0.0, "seed": given["seed"] or 1})
     entry = resolve(settings.model, load_catalogue())
     options = Options(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from laguna_engine.engine import Engine
+from laguna_engine.events import Cause
 from laguna_engine.sampling import Sampling
 from laguna_tui.bench.figures import of_way
 from laguna_tui.bench.prompts import Prompt
@@ -14,15 +15,23 @@ NEAR_TIE = 0.5
 differ by up to 0.13 on the tiny models this was measured on, and a wrong cache shows as 7 and more."""
 
 
+_CAUSES = {
+    None: "",
+    Cause.VERIFIED: ", from verifying several tokens at once",
+    Cause.READ: ", from reading the prompt in other pieces",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """A closer look at an answer that differs.
 
     margin: how much better the target finds the plain token, as logits; None when the answer came out as it was, which
-    means that plain decoding itself is undecided there.
+    means that plain decoding itself is undecided there. cause: what was computed in batches of another width.
     """
 
     margin: float | None
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,8 @@ class Difference:
 
     def fields(self) -> dict[str, object]:
         """As JSON-able values."""
-        return {**asdict(self), "near_tie": self.near_tie}
+        look = self.look and {"margin": self.look.margin, "cause": self.look.cause and self.look.cause.value}
+        return {**asdict(self), "look": look, "near_tie": self.near_tie}
 
     def line(self) -> str:
         """As a sentence fragment."""
@@ -58,7 +68,8 @@ class Difference:
             return where
         if self.look.margin is None:
             return f"{where}; a near-tie, because plain decoding gave both"
-        return f"{where}; {'a near-tie' if self.near_tie else 'NO near-tie'}, margin {self.look.margin:.3f}"
+        cause = _CAUSES[self.look.cause] if self.near_tie else ""
+        return f"{where}; {'a near-tie' if self.near_tie else 'NO near-tie'}, margin {self.look.margin:.3f}{cause}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +134,9 @@ def replayed(engine: Engine, prompts: Sequence[Prompt], sampling: Sampling) -> L
     by_name = {prompt.name: prompt for prompt in prompts}
 
     def look(sample: Sample) -> Look:
-        found = engine.replay(by_name[sample.prompt].tokens, sample.tokens, sampling).divergence
-        return Look(None if found is None else found.margin)
+        rounds = [(spun.drafted, spun.accepted) for spun in sample.rounds]
+        found = engine.replay(by_name[sample.prompt].tokens, sample.tokens, sampling, rounds=rounds).divergence
+        return Look(None) if found is None else Look(found.margin, found.cause)
 
     return look
 

@@ -47,6 +47,7 @@ class Report:
     load_after: float | None = None
     interrupted: bool = False
     _body: dict[str, object] = field(default_factory=dict)
+    _opened: dict[str, object] = field(default_factory=dict)
     _lines: list[str] = field(default_factory=list)
 
     @classmethod
@@ -60,7 +61,8 @@ class Report:
     def finish(self, measurement: Measurement, *, interrupted: bool) -> None:
         """Take in what was found so far."""
         self.load_after, self.interrupted = load_average(), interrupted
-        outcome, info = measurement.outcome(), measurement.opened.info
+        outcome, info, how = measurement.outcome(), measurement.opened.info, measurement.opened.how
+        self._opened = {} if how is None else {"threads": how.threads, "gpu_layers": how.gpu_layers}
         self._body = {
             "rows": list(outcome.rows),
             "notes": list(outcome.notes),
@@ -89,7 +91,7 @@ class Report:
             "machine": {**self.machine.fields(), "load_before": self.load_before, "load_after": self.load_after},
             "model": asdict(self.model),
             "drafter": None if self.drafter is None else asdict(self.drafter),
-            "options": self._options(),
+            "options": {**self._options(), **self._opened},
             **self._body,
         }
         return json.dumps(_finite(whole), ensure_ascii=False, indent=1) + "\n"
@@ -98,8 +100,6 @@ class Report:
         settings, sampling = self.options.settings, self.options.sampling
         return {
             "speculation": settings.speculation,
-            "threads": settings.threads or 0,
-            "gpu_layers": -1 if settings.gpu_layers is None else settings.gpu_layers,
             "tokens": self.options.tokens,
             "repeats": self.options.repeats,
             "use": self.options.use,
@@ -109,11 +109,11 @@ class Report:
     def _about(self, measurement: Measurement) -> list[str]:
         prompts, answers = len(measurement.opened.prompts), len(measurement.samples)
         loads = f"load average {_load(self.load_before)} before, {_load(self.load_after)} after"
-        settings = self.options.settings
-        threads = f"{settings.threads} threads" if settings.threads else "one thread per core"
+        settings, how = self.options.settings, measurement.opened.how
+        threads = _threads(0 if how is None else how.threads)
         lines = [
             f"{prompts} prompts, {answers} answers of up to {self.options.tokens} tokens; "
-            f"KV cache {settings.kv or 'f16'}, {threads}, {settings.speculation} mode, "
+            f"KV cache {'f16' if how is None else how.kv_type.value}, {threads}, {settings.speculation} mode, "
             f"temperature {self.options.sampling.temperature:g}",
             f"model: {self.model.line()}",
         ]
@@ -135,6 +135,10 @@ def _sample(sample: Sample) -> dict[str, object]:
         "drafted": sample.stats.drafted,
         "accepted": sample.stats.accepted,
     }
+
+
+def _threads(count: int) -> str:
+    return {0: "one thread per core", 1: "1 thread"}.get(count, f"{count} threads")
 
 
 def _load(value: float | None) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from laguna_engine.engine import Engine, EngineInfo, Request
+from laguna_engine.engine import Engine, EngineInfo, EngineOptions, Request
 from laguna_engine.events import Event, Finished, Round, Source, Stats, Token
-from laguna_engine.llama.options import KvType
 from laguna_engine.request import PLAIN, Drafting
-from laguna_tui.bench.options import BOTH, COPY, DFLASH, Options
+from laguna_tui.bench.options import BOTH, CONTEXT, COPY, DFLASH, Options
 from laguna_tui.bench.progress import Progress
 from laguna_tui.bench.prompts import Prompt, prepare
+from laguna_tui.unplanned import open_engine
 
 _SOURCES = {
     DFLASH: frozenset({Source.DFLASH}),
@@ -121,18 +121,25 @@ def gathered(events: Iterator[Event], way: str, prompt: str, repeat: int) -> Sam
 
 @dataclass(slots=True)
 class Opened:
-    """What was said about an engine while it was open, for the report."""
+    """What was said about an engine while it was open, for the report. how: what it was opened with."""
 
     info: EngineInfo | None = None
+    how: EngineOptions | None = None
     prompts: list[Prompt] = field(default_factory=list)
 
     @contextmanager
     def stage(self, options: Options, progress: Progress, kv: str | None = None) -> Iterator[Stage]:
         """Open the engine, with another type of KV cache if one is given, and prepare the prompts."""
-        opening = options.engine if kv is None else replace(options.engine, kv_type=KvType(kv))
+        asked = options.engine(kv)
         tell: Callable[[str], None] = progress.show
-        tell(f"opening {opening.model.name}")
-        with Engine.open(opening, lambda state: tell(f"opening {opening.model.name}: {state.fraction:.0%}")) as engine:
+        tell(f"opening {asked.model.name}")
+
+        def opened(how: EngineOptions) -> Engine:
+            return Engine.open(how, lambda state: tell(f"opening {how.model.name}: {state.fraction:.0%}"))
+
+        # As the app opens it, threads included: llama.cpp with a thread on every core waits for whatever else runs.
+        engine, self.how, _ = open_engine(asked, options.fixed(kv), options.entry.title, CONTEXT, None, opened)
+        with engine:
             self.info = engine.info
             self.prompts = self.prompts or prepare(engine, options, tell)
             yield Stage(engine, self.prompts, options, progress, label=f"{kv}: " if kv else "")

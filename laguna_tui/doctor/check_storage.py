@@ -8,7 +8,7 @@ import platformdirs
 from laguna_tui.doctor.finding import Finding, fail, ok, skip, warn
 from laguna_tui.doctor.machine import Machine
 from laguna_tui.models.places import store_folder
-from laguna_tui.settings import APP, config_path, state_dir
+from laguna_tui.settings import APP, state_dir
 
 GIB = 1 << 30
 LAGUNA_BYTES = 22 * GIB
@@ -23,7 +23,6 @@ def check_storage(machine: Machine) -> Iterator[Finding]:
     yield _folder(machine, "models folder", store_folder(), "no model can be downloaded")
     yield _folder(machine, "state folder", state_dir(), "nothing is remembered between sessions")
     yield _folder(machine, "cache folder", platformdirs.user_cache_path(APP), "some things take longer than they need")
-    yield _settings(machine)
     yield _hub_cache(machine)
 
 
@@ -54,16 +53,6 @@ def _folder(machine: Machine, check: str, folder: Path, loss: str) -> Finding:
     if room.writable:
         return ok(check, f"{folder}" if room.exists else f"{folder}, not there yet")
     return fail(check, f"{room.folder} cannot be written: {loss}", f"make it yours: chown or chmod u+rwx {room.folder}")
-
-
-def _settings(machine: Machine) -> Finding:
-    path = config_path()
-    room = machine.room(path)
-    if room is not None and not room.exists:
-        return ok("settings", f"none; {path} is where they would be")
-    if machine.read(str(path)) is None:
-        return fail("settings", f"{path} cannot be read", "correct its permissions: chmod u+r")
-    return ok("settings", str(path))
 
 
 def _hub_cache(machine: Machine) -> Finding:

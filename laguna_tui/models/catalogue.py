@@ -26,6 +26,7 @@ SAMPLING_KEYS = tuple(SAMPLING)
 # What a GGUF that no entry matches is run like, at a context that any machine can hold.
 FALLBACK = "xs-2.1"
 FALLBACK_CONTEXT = 8192
+_CORRECT = "correct the file or move it away"
 # A hundred times what ships.
 _LIMIT_BYTES = 1 << 20
 
@@ -42,7 +43,17 @@ def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[st
     """
     shipped = path or data_root() / "models.toml"
     own = own or (user_catalogue() if path is None else None)
-    changes = _read(own, "correct the file or move it away", missing={}) if own is not None else {}
+    changes = _read(own, _CORRECT, missing={}) if own is not None else {}
+    return _with(changes, shipped, own)
+
+
+def check_catalogue(text: str, own: Path) -> None:
+    """See whether `text` could be the user's own file, `own`; UserError as for `load_catalogue`."""
+    _with(_parsed(text, own, _CORRECT), data_root() / "models.toml", own)
+
+
+def _with(changes: Mapping[str, Any], shipped: Path, own: Path | None) -> dict[str, ModelEntry]:
+    """The entries of the file that ships with the user's `changes`, which stand in `own`, over them."""
     tables = _read(shipped, "reinstall laguna-tui")
     merged = {**tables, **{name: _merged(tables.get(name, {}), change) for name, change in changes.items()}}
     found, wrong = {}, []
@@ -126,12 +137,20 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
 def _read(path: Path, remedy: str, missing: dict[str, Any] | None = None) -> dict[str, Any]:
     """The file's tables; `missing` when there is no file, if that may be."""
     try:
-        document = tomllib.loads(read_small_file(path, _LIMIT_BYTES).decode())
-    except (OSError, ValueError, RecursionError) as error:
+        text = read_small_file(path, _LIMIT_BYTES).decode()
+    except (OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError) and missing is not None:
             return missing
         reason = (isinstance(error, OSError) and error.strerror) or error
         raise UserError(f"{path}: cannot be read as a model catalogue ({reason}); {remedy}") from error
+    return _parsed(text, path, remedy)
+
+
+def _parsed(text: str, path: Path, remedy: str) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: cannot be read as a model catalogue ({error}); {remedy}") from error
     models = document.pop("models", {})
     if document or not isinstance(models, dict):
         raise UserError(f"{path}: holds something else than [models.NAME] tables; {remedy}")

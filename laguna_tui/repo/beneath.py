@@ -15,6 +15,8 @@ from typing import NamedTuple, Self
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Non-blocking, because opening a pipe would otherwise wait for a writer for ever.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Each folder on the way holds a descriptor, of which a process has a thousand. No project is so deep.
+MAX_DEPTH = 200
 
 
 class SwappedError(OSError):
@@ -58,13 +60,15 @@ class Beneath:
 
         Raises:
             SwappedError: the root is another folder now.
-            OSError: it is missing, behind a link or not permitted.
+            OSError: it is missing, behind a link, not permitted or too deep.
             ValueError: it is not a path.
         """
         if inside == self._inside:
             return self._held[-1]
         self._inside = None
         parts = inside.split("/") if inside else []
+        if len(parts) > MAX_DEPTH:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), inside)
         if not self._held:
             self._held.append(self._opened_root())
         same = 0

@@ -2,10 +2,15 @@
 
 Requests and answers are JSON: first the pattern, answered with null, then lists of lines, each answered with a list of
 [index, start, end] for the first match in each line.
+
+`python -m laguna_tui.repo.regex_worker SECONDS` ends after SECONDS: while a pattern is matched, no other thread runs
+that could notice that the process which should end it is gone.
 """
 
 import json
 import re
+import signal
+import sys
 
 from laguna_engine.child import serve
 
@@ -27,4 +32,5 @@ class RegexWorker:
 
 
 if __name__ == "__main__":
+    signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))
     serve(RegexWorker().answer)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from rich.console import RenderableType
 from textual import on
-from textual.driver import Driver
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
@@ -199,6 +198,7 @@ class LagunaApp(Shell):
         self.status_bar.status = replace(self.status_bar.status, size=info.context_size, load=None, mode=mode)
         self.foresight.context_size = info.context_size
         self.book.mode, self.book.drafter = info.mode, sanitize_line(info.drafter)
+        self.speeds.no_strict = sanitize_line(info.no_strict)
         self._plan = tuple(map(sanitize_line, info.plan))
         for warning in info.warnings:
             if warning not in self._warned:
@@ -491,12 +491,3 @@ class LagunaApp(Shell):
         self._fail(self._exception or RuntimeError("textual gave up"))
         self._return_code = 1
         self._close_messages_no_wait()
-
-    def get_driver_class(self) -> type[Driver]:
-        """Textual's driver for a terminal reads with our care; every other is as it is."""
-        found = super().get_driver_class()
-        if found.__name__ != "LinuxDriver":
-            return found
-        from laguna_tui.tui.driver import Driver as Careful
-
-        return Careful

@@ -39,7 +39,7 @@ COMMANDS = (
     Command("Plan", "How the model was opened, and why so", "plan", "/plan"),
     Command("Undo", "Take back the newest edit of a file", "undo", "/undo"),
     Command("Edits", "Ask before each edit, make all, or make none", "edits", "/edits", "ask|allow|never"),
-    Command("Strict", "Strict speculation, or back to fast", "strict", "/strict"),
+    Command("Strict", "Strict speculation, or how to start with it", "strict", "/strict"),
     Command("Speculation off or on", "Decode plainly from the next answer on, or draft", "speculation"),
     Command("Open or close thinking", "Show what the model thought", "toggle_thinking"),
     Command("Open or close tool calls", "Show what the tools gave back, and what was edited", "toggle_tools"),

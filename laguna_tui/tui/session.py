@@ -20,7 +20,8 @@ class SessionInfo:
     """What is known once the model is loaded: `context_size` in tokens, and things the user should be told.
 
     `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
-    `plan` says how it was opened, in short, and then why so, a sentence each.
+    `plan` says how it was opened, in short, and then why so, a sentence each. `no_strict` says why strict speculation
+    cannot be had in this session, and what to do; empty where it can.
     """
 
     context_size: int
@@ -29,6 +30,7 @@ class SessionInfo:
     mode: Speculation | None = None
     drafter: str = ""
     plan: tuple[str, ...] = ()
+    no_strict: str = ""
 
 
 class Here(Enum):

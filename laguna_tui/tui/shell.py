@@ -20,6 +20,7 @@ from laguna_tui.tui.border import safe_path
 from laguna_tui.tui.commands import COMMANDS, Command, is_slash, matching
 from laguna_tui.tui.context.inspector import Inspector
 from laguna_tui.tui.context.mention_list import MentionList
+from laguna_tui.tui.driver import TerminalDriver
 from laguna_tui.tui.edits.panel import EditPanel
 from laguna_tui.tui.edits.piece import Edited
 from laguna_tui.tui.export import write_chat
@@ -77,7 +78,7 @@ class Shell(App[None]):
     ]
 
     def __init__(self, settings: TuiSettings, placeholder: str) -> None:
-        super().__init__()
+        super().__init__(driver_class=TerminalDriver)
         self.settings = settings
         self.document = Document()
         self.transcript = Transcript(self.document, id="transcript")

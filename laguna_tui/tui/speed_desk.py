@@ -22,7 +22,11 @@ MODES = {
 
 
 class SpeedDesk:
-    """Shows what the book knows of the last answer, and changes how the next one is decoded."""
+    """Shows what the book knows of the last answer, and changes how the next one is decoded.
+
+    Attributes:
+        no_strict: why strict speculation cannot be had in this session, sanitised; empty where it can.
+    """
 
     def __init__(self, app: "LagunaApp", turns: Turns) -> None:
         self._app, self._turns = app, turns
@@ -30,6 +34,7 @@ class SpeedDesk:
         self._shown_at = -NUMBERS_S
         # What switching speculation on again goes back to.
         self._drafting = Speculation.FAST
+        self.no_strict = ""
 
     def show(self, *, busy: bool) -> None:
         """Bring to date what is looked at; what is hidden costs nothing. busy: the numbers still change."""
@@ -72,7 +77,11 @@ class SpeedDesk:
         self._drafting = mode if mode in (Speculation.FAST, Speculation.STRICT) else self._drafting
 
     def toggle_strict(self) -> None:
-        """Strict speculation, or back to fast."""
+        """Strict speculation, or back to fast; where strict cannot be had, say why and how it can."""
+        if self.no_strict and self.book.mode is not Speculation.STRICT:
+            # In the transcript, where the command can be copied from.
+            self._app.conversation.say(self.no_strict, "warning")
+            return
         self._speculate(Speculation.FAST if self.book.mode is Speculation.STRICT else Speculation.STRICT)
 
     def _speculate(self, mode: Speculation) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from laguna_engine.engine import Engine
 from laguna_engine.errors import EngineError, RequestError
+from laguna_engine.native import kernels
 from laguna_engine.options import Speculation
 from laguna_tui.compose import LocalSession
 from laguna_tui.errors import UserError
@@ -91,14 +92,25 @@ def test_a_session_that_began_plain_can_still_speculate(tiny_model_path, tmp_pat
     session.close()
 
 
-def test_strict_is_refused_once_something_was_computed_and_everything_stays(session):
-    session.open(lambda progress: None)
-    list(session.ask("hello"))
+def test_strict_cannot_be_had_once_something_was_computed_and_the_command_that_has_it_is_named(session):
+    info = session.open(lambda progress: None)
     engine = session._parts.engine
-    with pytest.raises(UserError, match="Start again with --speculation strict"):
+    model, folder = session.settings.model, session.folder
+    assert info.no_strict.endswith(
+        f"start again with: laguna-tui --folder {folder} --model {model} --context 4096 --threads 1 --temperature 0.0 "
+        "--max-tokens 8 --speculation strict"
+    )
+    with pytest.raises(UserError, match="start again with: laguna-tui"):
         session.speculate(Speculation.STRICT, pytest.fail)
     assert session.mode is Speculation.FAST
     assert session._parts.engine is engine
+
+
+def test_a_session_that_began_strict_may_go_back_and_forth(session, monkeypatch):
+    monkeypatch.setattr(kernels, "_chosen", "0")
+    assert session.open(lambda progress: None).no_strict == ""
+    assert session.speculate(Speculation.STRICT, lambda progress: None).mode is Speculation.STRICT
+    assert session.speculate(Speculation.FAST, lambda progress: None).no_strict == ""
 
 
 def test_an_engine_that_cannot_be_had_leaves_the_session_with_the_one_before(tiny_model_path, tmp_path, monkeypatch):

@@ -213,3 +213,31 @@ def test_stream_json_tells_of_an_edit_before_and_after(capsys):
         "asks": True,
     }
     assert done == {"type": "edit_done", "path": "shop/cart.py", "places": 1}
+
+
+def interrupted(*events):
+    yield from events
+    raise KeyboardInterrupt
+
+
+def test_an_answer_that_is_interrupted_in_the_middle_of_a_word_leaves_its_line_ended(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted(TextDelta("`main` is in `a.")), Format.TEXT, "Nano", stats=False)
+    assert capsys.readouterr().out == "`main` is in `a.\n"
+
+
+def test_a_tool_that_is_interrupted_leaves_its_line_ended(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted(TURN[1]), Format.TEXT, "Nano", stats=False)
+    assert capsys.readouterr().err == "· search(pattern='main')\n"
+
+
+def test_a_cancelled_tool_leaves_its_line_ended(capsys):
+    assert run(iter((TURN[1], TurnFinished(TurnEnd.CANCELLED))), Format.TEXT, "Nano", stats=False) == 130
+    assert capsys.readouterr().err.startswith("· search(pattern='main')\n")
+
+
+def test_what_is_written_as_json_is_not_added_to_when_it_is_interrupted(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted(TextDelta("`main` is in `a.")), Format.JSON, "Nano", stats=False)
+    assert capsys.readouterr().out == ""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine import opening
 from laguna_engine.engine import Engine
 from laguna_engine.errors import ContextError, EngineError, ModelFileError
 from laguna_engine.fit.imagined import XS_DRAFTER, imagined
@@ -13,10 +14,11 @@ from laguna_engine.fit.plan import DoesNotFit, choose_plan
 from laguna_engine.fit.simulated import simulated
 from laguna_engine.options import EngineOptions
 from laguna_tui import planned, unplanned
+from laguna_tui.errors import UserError
 from laguna_tui.local import NOTES, LocalSession
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.offered import freed
-from laguna_tui.settings import Settings
+from laguna_tui.settings import Settings, load_settings
 
 NO_MEMORY = ContextError("a context of 2048 tokens could not be made (failed to allocate buffer); try a smaller one")
 
@@ -73,6 +75,59 @@ def test_a_wish_that_cannot_be_granted_is_refused_with_the_numbers(
     with pytest.raises(DoesNotFit, match="needs"):
         opened(tiny_model_path, tmp_path, kv="f16")
     assert not tried[0]
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_more_context_than_the_model_can_use_is_refused_with_the_numbers(
+    tried, tiny_model_path, tmp_path, monkeypatch, small
+):
+    monkeypatch.setattr(unplanned, "SMALL_BYTES", (1 << 30) if small else 0)
+    settings = Settings(model=str(tiny_model_path)).merged({"context": 100_000})
+    session = LocalSession.prepare(settings, tmp_path)
+    with pytest.raises(UserError, match=r"--context 100000: .* can use 4,096 tokens .* give 4096 or less"):
+        session.open(lambda progress: None)
+    assert not tried[0]
+
+
+def test_a_context_from_the_settings_file_is_refused_by_the_name_of_the_file(tiny_model_path, tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text(f"model = '{tiny_model_path}'\ncontext = 100000\n")
+    with pytest.raises(UserError, match=r"config\.toml: context = 100000: .* can use 4,096"):
+        LocalSession.prepare(load_settings(file), tmp_path).open(lambda progress: None)
+
+
+def test_all_that_the_model_can_use_is_kept_and_what_the_catalogue_asks_for_is_never_more(
+    tried, tiny_model_path, tmp_path
+):
+    kept = opened(tiny_model_path, tmp_path, context=4096)
+    left_open = opened(tiny_model_path, tmp_path)
+    assert (kept.context_size, left_open.context_size) == (4096, 4096)
+    assert all(info.plan[0].startswith("4 K tokens of context") and not info.warnings for info in (kept, left_open))
+
+
+@pytest.mark.parametrize("layers", [5, -1])
+def test_layers_on_a_gpu_that_is_not_there_are_refused(tiny_model_path, tmp_path, monkeypatch, layers):
+    monkeypatch.setattr(unplanned.Device, "gpus", list)
+    with pytest.raises(UserError, match=rf"--gpu-layers {layers}: llama.cpp finds no GPU here, .* laguna-tui doctor"):
+        opened(tiny_model_path, tmp_path, gpu_layers=layers)
+    assert opened(tiny_model_path, tmp_path, gpu_layers=0).context_size == 4096
+
+
+def test_more_layers_on_the_gpu_than_the_model_has_are_refused(tried, tiny_model_path, tmp_path, monkeypatch):
+    monkeypatch.setattr(unplanned.Device, "gpus", lambda: [unplanned.Device.cpu()])
+    with pytest.raises(UserError, match=r"--gpu-layers 99: .* has 4 layers .* give 5 or less"):
+        opened(tiny_model_path, tmp_path, gpu_layers=99)
+    assert not tried[0]
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_strict_speculation_says_in_the_plan_what_it_promises_and_costs(tiny_model_path, tmp_path, monkeypatch, small):
+    monkeypatch.setattr(unplanned, "SMALL_BYTES", (1 << 30) if small else 0)
+    monkeypatch.setattr(opening, "use_fixed_kernels", lambda: True)
+    monkeypatch.setattr(planned, "read_machine", lambda: simulated("cpu-16GB 8cores"))
+    plan = opened(tiny_model_path, tmp_path, speculation="strict", threads=1).plan
+    assert plan[0].endswith(", strict")
+    assert any("byte for byte" in line and "reading a prompt took" in line for line in plan)
 
 
 def test_who_fixes_everything_overrules_the_plan(planning, tried, tiny_model_path, tmp_path, monkeypatch):

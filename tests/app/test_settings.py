@@ -2,10 +2,16 @@
 
 import pytest
 
+from laguna_engine.speculate import rounds
+from laguna_tui import settings
 from laguna_tui.agent.approval import EditMode
 from laguna_tui.errors import UserError
-from laguna_tui.settings import EDITS, Settings, load_settings
+from laguna_tui.settings import EDITS, THEMES, Settings, load_settings
+from laguna_tui.tui.app import LagunaApp
+from laguna_tui.tui.session import AUTO_THEME, TuiSettings
+from laguna_tui.tui.themes import DARK, LIGHT
 from tests.app.odd_files import odd
+from tests.bench.quiet import QuietSession
 
 
 def test_without_a_file_the_defaults_hold(tmp_path):
@@ -24,14 +30,18 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
     [
         ("contxt = 5", "unknown setting contxt"),
         ("context = 12", "at least 1024"),
-        ('context = "big"', "is not a int"),
-        ("threads = true", "threads = True is not a int"),
+        ("context = 0", "at least 1024"),
+        ('context = "big"', "is not a whole number"),
+        ("threads = true", "threads = True is not a whole number"),
+        ("threads = 999999", "threads = 999999; it must be between 0 (one per core) and "),
+        ("theme = 'foo'", "theme = 'foo'; it must be one of auto, laguna-dark, laguna-light, "),
         ('kv = "q2_k"', "one of f16, q8_0, q4_0"),
         ('speculation = "on"', "one of fast, strict, off"),
         ('edits = "yes"', "one of ask, allow, never"),
-        ("edits = true", "is not a str"),
-        ("draft_length = -1", "0 or more tokens"),
-        ("drafter = false", "is not a str"),
+        ("edits = true", "is not a text"),
+        ("draft_length = -1", "between 0 and 16 tokens"),
+        ("draft_length = 17", "between 0 and 16 tokens"),
+        ("drafter = false", "is not a text"),
         ("top_p = 0", "above 0, at most 1"),
         ("top_p = nan", "above 0, at most 1"),
         ("repeat_penalty = 0", "1 (off) or more"),
@@ -53,9 +63,39 @@ def test_a_file_that_is_not_utf8_is_refused_with_a_sentence(tmp_path):
         load_settings(file)
 
 
-def test_a_wrong_flag_is_blamed_on_the_command_line():
-    with pytest.raises(UserError, match="the command line: min_p"):
-        Settings().merged({"min_p": 1.5})
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"min_p": 1.5}, "--min-p 1.5; it must be between 0 and 1"),
+        ({"threads": 999_999}, "--threads 999999; it must be between 0 (one per core) and "),
+        ({"theme": "foo"}, "--theme foo; it must be one of auto, laguna-dark, laguna-light, "),
+    ],
+)
+def test_a_wrong_flag_is_named_as_it_was_given(tmp_path, changes, sentence):
+    file = tmp_path / "config.toml"
+    file.write_text('theme = "nord"\nthreads = 1\nmin_p = 0.5\n')
+    with pytest.raises(UserError) as error:
+        load_settings(file).merged(changes)
+    assert str(error.value).startswith(sentence)
+
+
+def test_a_setting_knows_whether_a_flag_or_the_file_fixed_it(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text("context = 65536\ngpu_layers = 5\n")
+    settings = load_settings(file).merged({"context": 32768})
+    assert settings.given("context") == "--context 32768"
+    assert settings.given("gpu_layers") == f"{file}: gpu_layers = 5"
+
+
+def test_every_theme_that_the_screen_has_may_be_chosen(tmp_path):
+    themes = {*LagunaApp(QuietSession(), TuiSettings()).available_themes, DARK.name, LIGHT.name}
+    assert set(THEMES) == {AUTO_THEME, DARK.name, LIGHT.name}
+    for name in themes:
+        assert Settings().merged({"theme": name}).theme == name
+
+
+def test_the_longest_draft_is_the_engines():
+    assert settings.MAX_DRAFT == rounds.MAX_DRAFT
 
 
 def test_the_modes_of_edits_are_those_that_there_are():

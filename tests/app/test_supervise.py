@@ -1,69 +1,245 @@
-"""The parent process on a real pty: whatever ends the app, the terminal is as it was."""
+"""The parent process on a real pseudo terminal: whatever ends or stops the app, the terminal is as it was."""
 
+import fcntl
 import os
 import signal
+import struct
 import sys
 import termios
 import textwrap
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
-import pexpect
 import pytest
 
-ENTER_FULL_SCREEN = r"\x1b[?1049h\x1b[?25l\x1b[?1003h\x1b[?2004h"
+from laguna_tui import supervise
+from tests.tui.job import Job
+from tests.tui.signal_matrix import TARGETS
+
+ENTER_FULL_SCREEN = r"\x1b[?1049h\x1b[?25l\x1b[?1003h\x1b[?2004h\x1b[>1u"
 
 
-def start(body: str) -> pexpect.spawn:
-    """A program on a pty that goes full-screen and raw under the supervisor, then runs `body`."""
-    program = textwrap.dedent(f"""
-        import os, signal, sys, time, tty
-        from laguna_tui.supervise import run_supervised
+def start(body: str, before: str = "", around: Sequence[str] = ()) -> Job:
+    """A program that goes full-screen and raw under the supervisor, says so, and runs `body`."""
+    program = textwrap.dedent("""
+        import os, signal, sys, threading, time, tty
+        from laguna_tui import supervise
+        from laguna_tui.terminal import terminal
+        {before}
         def app():
-            sys.stdout.write("{ENTER_FULL_SCREEN}ready\\n"); sys.stdout.flush()
-            tty.setraw(0)
+            terminal.take()
+            tty.setraw(0); terminal.remember_own()
+            sys.stderr.write("{screen}on\\n"); sys.stderr.flush()
             {body}
             return 0
-        sys.exit(run_supervised(app))
-    """)
-    return pexpect.spawn(sys.executable, ["-c", program], timeout=20)
+        sys.exit(supervise.run_supervised(app))
+    """).format(body=body, before=before, screen=ENTER_FULL_SCREEN)
+    job = Job(*around, sys.executable, "-c", program)
+    job.wait_for(b"on")
+    return job
 
 
-def finish(child: pexpect.spawn) -> tuple[str, int]:
-    output = child.read().decode()
-    child.wait()
-    return output, child.exitstatus if child.exitstatus is not None else -child.signalstatus
+def assert_gone(job: Job) -> None:
+    """Nothing is left of it, not on the terminal either."""
+    job.wait_until_none_is_left()
+    assert job.left_behind == []
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "word"),
+    ("number", "advice"),
     [
-        ("os.kill(os.getpid(), signal.SIGSEGV)", 128 + signal.SIGSEGV, "--gpu-layers 0"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL, "out of memory"),
-        ("os.abort()", 128 + signal.SIGABRT, "SIGABRT"),
+        (signal.SIGSEGV, "laguna-tui doctor"),
+        (signal.SIGILL, "laguna-tui doctor"),
+        (signal.SIGABRT, "laguna-tui doctor"),
+        (signal.SIGBUS, "laguna-tui models verify"),
+        (signal.SIGFPE, "laguna-tui models verify"),
+        (signal.SIGKILL, "killed from outside"),
+        (signal.SIGUSR1, "from outside"),
     ],
 )
-def test_a_crash_gives_the_terminal_back_and_says_why(body, code, word):
-    output, status = finish(start(body))
-    assert status == code
-    after = output.split("ready")[-1]
-    for sequence in ("\x1b[?1049l", "\x1b[?25h", "\x1b[?1003l", "\x1b[?2004l"):
-        assert sequence in after
-    assert word in after
+def test_a_crash_gives_the_terminal_back_and_says_what_to_do(number, advice):
+    with start(f"os.kill(os.getpid(), {number:d})") as job:
+        assert job.expect("ended") == 128 + number
+        assert_gone(job)
+        said = job.written.decode().split("on", 1)[1]
+        assert number.name in said
+        assert advice in said
+        assert "memory" not in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_the_parent_ends_the_app_and_restores_the_terminal(number):
-    child = start("time.sleep(60)")
-    child.expect("ready")
-    # The echo flag tells when the app has made the terminal raw.
-    while termios.tcgetattr(child.child_fd)[3] & termios.ECHO:
-        time.sleep(0.01)
-    os.kill(child.pid, number)
-    output, status = finish(child)
-    assert status == 128 + number
-    assert "\x1b[?1049l" in output
+def test_memory_is_blamed_when_the_kernel_has_killed_for_it():
+    with start("os.kill(os.getpid(), signal.SIGKILL)", "supervise._oom_kills = iter([3, 4]).__next__") as job:
+        assert job.expect("ended") == 128 + signal.SIGKILL
+        job.wait_for(b"ran out of memory; start it with a smaller --context")
 
 
-def test_an_exit_code_passes_through():
-    _, status = finish(start("return 4"))
-    assert status == 4
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "/proc/self/cgroup": ["0::/user.slice/a.scope"],
+            "/sys/fs/cgroup/user.slice/a.scope/memory.events": ["low 0", "oom 9", "oom_kill 7", "oom_group_kill 0"],
+        },
+        {
+            "/proc/self/cgroup": ["9:name=systemd:/", "4:memory,cpu:/box", "0::/"],
+            "/sys/fs/cgroup/memory/box/memory.oom_control": ["oom_kill_disable 0", "under_oom 0", "oom_kill 7"],
+        },
+        {"/proc/self/cgroup": ["0::/"], "/proc/vmstat": ["pgfault 5", "oom_kill 7", "numa_hit 2"]},
+    ],
+)
+def test_kills_for_want_of_memory_are_counted_where_the_kernel_says_them(files, monkeypatch):
+    monkeypatch.setattr(supervise, "_lines", lambda path: files.get(path, []))
+    assert supervise._oom_kills() == 7
+
+
+def test_a_system_without_such_files_has_killed_nothing(monkeypatch):
+    monkeypatch.setattr(supervise, "_lines", lambda path: [])
+    assert supervise._oom_kills() == 0
+    assert supervise._memory_pressure() == 0.0
+
+
+@pytest.mark.parametrize(
+    "name", ["INT", "TERM", "HUP", "QUIT", "ABRT", "SEGV", "BUS", "ILL", "FPE", "USR1", "ALRM", "RTMIN"]
+)
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_a_signal_to_the_parent_ends_both(name, whole_group):
+    number = signal.Signals[f"SIG{name}"]
+    with start("time.sleep(60)") as job:
+        (os.killpg if whole_group else os.kill)(job.pid, number)
+        assert job.expect("ended") == 128 + number
+        assert_gone(job)
+
+
+@pytest.mark.parametrize(
+    ("number", "target"),
+    [
+        (signal.SIGTSTP, "parent"),
+        (signal.SIGTSTP, "child"),
+        (signal.SIGTSTP, "group"),
+        (signal.SIGSTOP, "child"),
+    ],
+)
+def test_both_stop_on_a_terminal_that_is_as_it_was_and_go_on_together(number, target):
+    back = "signal.signal(signal.SIGCONT, lambda *_: print('back')); print('listening'); time.sleep(60)"
+    with start(back) as job:
+        job.wait_for(b"listening")
+        TARGETS[target](job, number)
+        job.expect("stopped")
+        job.read_what_is_there()
+        assert job.left_behind == []
+        job.go_on()
+        job.wait_for(b"back")
+        os.kill(job.pid, signal.SIGTERM)
+        assert job.expect("ended") == 128 + signal.SIGTERM
+        assert_gone(job)
+
+
+def test_settings_that_the_user_changed_during_a_stop_are_kept():
+    back = "signal.signal(signal.SIGCONT, lambda *_: os._exit(3)); print('listening'); time.sleep(60)"
+    with start(back) as job:
+        job.wait_for(b"listening")
+        os.kill(job.child, signal.SIGSTOP)
+        job.expect("stopped")
+        changed = termios.tcgetattr(job.inside)
+        changed[6][termios.VERASE] = b"\x08"
+        termios.tcsetattr(job.inside, termios.TCSANOW, changed)
+        job.go_on()
+        assert job.expect("ended") == 3
+        assert termios.tcgetattr(job.inside) == changed
+
+
+def test_a_parent_that_is_killed_takes_the_app_along():
+    with start("time.sleep(60)") as job:
+        os.kill(job.pid, signal.SIGKILL)
+        assert job.expect("ended") == -signal.SIGKILL
+        assert_gone(job)
+
+
+def test_an_app_that_hangs_does_not_outlive_its_parent_either():
+    hung = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print('hung'); time.sleep(60)"
+    with start(hung, "supervise.PATIENCE_S = 0.2") as job:
+        job.wait_for(b"hung")
+        os.kill(job.pid, signal.SIGKILL)
+        assert_gone(job)
+
+
+def test_an_app_that_does_not_end_when_it_is_asked_to_is_killed_and_that_is_said():
+    hung = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print('hung'); time.sleep(60)"
+    with start(hung, "supervise.PATIENCE_S = 0.2") as job:
+        job.wait_for(b"hung")
+        os.kill(job.pid, signal.SIGTERM)
+        assert job.expect("ended") == 128 + signal.SIGKILL
+        assert_gone(job)
+        assert b"did not end within" in job.written
+        assert b"SIGTERM" in job.written
+
+
+def test_a_signal_that_was_ignored_at_the_start_ends_nothing():
+    body = "print('listening'); os.read(0, 1); return 5"
+    with start(body, "supervise.PATIENCE_S = 0.1", ("sh", "-c", 'trap "" HUP; exec "$@"', "sh")) as job:
+        job.wait_for(b"listening")
+        os.killpg(job.pid, signal.SIGHUP)
+        time.sleep(0.5)
+        job.type(b"x")
+        assert job.expect("ended") == 5
+
+
+def test_a_worker_does_not_outlive_an_app_that_is_killed():
+    worker = (
+        "from laguna_engine.child import Worker; worker = Worker('tests.app.supervised_worker');"
+        " worker.send(b'x'); worker.receive(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    with start(worker) as job:
+        assert job.expect("ended") == 128 + signal.SIGKILL
+        assert_gone(job)
+
+
+@pytest.mark.parametrize("code", [0, 1, 4, 130])
+def test_an_exit_code_passes_through_and_the_terminal_is_given_back_for_each(code):
+    with start(f"return {code}") as job:
+        assert job.expect("ended") == code
+        assert_gone(job)
+
+
+def test_nothing_is_sent_to_a_terminal_that_the_app_has_given_back_itself():
+    tidy = (
+        "termios.tcsetattr(0, termios.TCSANOW, terminal._found); os.write(2, supervise_restore.encode());"
+        " terminal.give_back(); print('the end'); return 1"
+    )
+    before = "import termios; from laguna_tui.terminal import RESTORE as supervise_restore"
+    with start(tidy, before) as job:
+        assert job.expect("ended") == 1
+        assert_gone(job)
+        assert job.written.endswith(b"the end\r\n")
+
+
+def test_what_was_typed_for_an_app_that_crashed_does_not_reach_the_shell():
+    body = "print('listening'); select.select([0], [], []); os.kill(os.getpid(), signal.SIGSEGV)"
+    with start(body, "import select") as job:
+        job.wait_for(b"listening")
+        job.type(b"rm -rf *\r")
+        job.expect("ended")
+        waiting = fcntl.ioctl(job.inside, termios.FIONREAD, struct.pack("i", 0))
+        assert struct.unpack("i", waiting) == (0,)
+
+
+def test_an_exception_is_said_on_the_terminal_that_was_given_back():
+    with start("raise RuntimeError('broken')") as job:
+        assert job.expect("ended") == 1
+        assert_gone(job)
+        assert job.written.rindex(b"broken") > job.written.rindex(b"\x1b[?1049l")
+
+
+def test_a_job_that_is_started_in_the_background_waits_for_the_foreground(tmp_path):
+    ran = tmp_path / "ran"
+    program = (
+        f"import sys, pathlib; from laguna_tui.supervise import run_supervised;"
+        f" sys.exit(run_supervised(lambda: pathlib.Path({str(ran)!r}).write_text('x')))"
+    )
+    with Job(sys.executable, "-c", program, background=True) as job:
+        assert job.expect("stopped") == signal.SIGTTOU
+        assert not ran.exists()
+        job.go_on()
+        assert job.expect("ended") == 1
+        assert Path(ran).exists()

@@ -1,5 +1,6 @@
 """A real drafter on the CPU, fed with made-up features as a target would feed it."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,12 +107,13 @@ def nmse(found: NDArray[np.float32], expected: drafters.Array) -> float:
 
 
 def quantized(file: tiny.GgufFile, kind: Type) -> tiny.GgufFile:
-    """The same drafter, every matrix whose rows are whole blocks in the format `kind`."""
+    """The same model, every matrix whose rows are whole blocks in the format `kind`; experts are stacked matrices."""
     for name, array in file.tensors.items():
-        if array.ndim == 2 and array.shape[1] % kind.block == 0 and not name.startswith("conf_proj"):
-            data = np.empty(array.shape[0] * kind.row_bytes(array.shape[1]), np.uint8)
+        if array.ndim >= 2 and array.shape[-1] % kind.block == 0 and not name.startswith("conf_proj"):
+            rows, width = math.prod(array.shape[:-1]), array.shape[-1]
+            data = np.empty(rows * kind.row_bytes(width), np.uint8)
             source = np.ascontiguousarray(array, np.float32)
-            lib.ggml_quantize_chunk(kind, source.ctypes.data, data.ctypes.data, 0, *array.shape, None)
+            lib.ggml_quantize_chunk(kind, source.ctypes.data, data.ctypes.data, 0, rows, width, None)
             file.tensors[name] = tiny.Quantized(kind, array.shape, data.tobytes())
     return file
 

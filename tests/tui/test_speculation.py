@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.errors import EngineError
-from laguna_engine.events import Round, Source
+from laguna_engine.events import Cause, Round, Source
 from laguna_engine.options import Speculation
 from laguna_tui.errors import UserError
 from laguna_tui.events import Difference, DraftRound, Proof, Rate, TextDelta, TurnStarted
@@ -233,6 +233,22 @@ async def test_strict_and_back_and_off_remembers_strict() -> None:
             await ready(app, pilot)
 
 
+async def test_where_strict_cannot_be_had_it_is_said_at_once_and_nothing_else_happens() -> None:
+    gate = threading.Event()
+    session = drafting([TextDelta("one "), gate, TextDelta("two")])
+    session.info = replace(session.info, no_strict="Start again with: laguna-tui --speculation strict")
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        await pilot.press(*"/strict", "enter")
+        await until(pilot, lambda: "Start again with: laguna-tui --speculation strict" in transcript(app))
+        assert app.state is State.BUSY
+        gate.set()
+        await ready(app, pilot)
+        assert session.info.mode is Speculation.FAST
+
+
 async def test_a_mode_that_cannot_be_had_says_why_and_everything_stays() -> None:
     session = drafting(mode_error=EngineError("strict cannot be had here; start again with --speculation strict"))
     async with running(session) as (app, pilot):
@@ -278,25 +294,27 @@ async def test_the_last_answer_is_proved_identical() -> None:
 
 
 @pytest.mark.parametrize(
-    ("margin", "drawn", "why"),
+    ("margin", "drawn", "cause", "why"),
     [
-        (0.0031, False, "a near tie"),
-        (2.5, False, "more than rounding explains"),
-        (-0.4, True, "drawn with the same seed"),
+        (0.0031, False, None, "a near tie"),
+        (0.0031, False, Cause.VERIFIED, "verified several tokens at once"),
+        (0.0031, False, Cause.READ, "the prompt was read in other pieces"),
+        (2.5, False, Cause.READ, "more than rounding explains"),
+        (-0.4, True, None, "drawn with the same seed"),
     ],
 )
-async def test_a_difference_is_shown_with_both_candidates_and_their_margin(
-    margin: float, drawn: bool, why: str
+async def test_a_difference_is_shown_with_both_candidates_their_margin_and_its_cause(
+    margin: float, drawn: bool, cause: Cause | None, why: str
 ) -> None:
-    found = Difference(37, "def total(items):\n    return", f" sum{HOSTILE}", " len", margin, drawn)
+    found = Difference(37, "def total(items):\n    return", f" sum{HOSTILE}", " len", margin, drawn, cause)
     async with running(drafting(proof=Proof(37, 412, found, 1.0))) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press(*"/prove", "enter")
         await until(pilot, lambda: "then different" in transcript(app))
-        shown = transcript(app)
+        shown = " ".join(transcript(app).split())
         for words in (
             "the same for 37 tokens",
-            "def total(items):⏎    return",
+            "def total(items):⏎ return",
             "“ sum",
             "“ len”",
             f"{margin:+.4f}",

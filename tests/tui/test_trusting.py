@@ -40,3 +40,14 @@ async def test_a_folder_that_waits_is_read_by_a_command():
         app.prompt.replace_text("/index")
         await pilot.press("enter")
         await until(pilot, lambda: "/project is read." in screen(app))
+
+
+async def test_what_changed_since_the_folder_was_trusted_stands_on_lines_of_its_own():
+    session = ScriptedSession()
+    session.trusted = "/project is trusted.\nAGENTS.md: changed since it was trusted\n@@ -1 +1,2 @@\n Use tabs.\n+Obey."
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await app.run_action("trust")
+        await until(pilot, lambda: "/project is trusted." in transcript(app))
+        lines = [line.strip() for line in transcript(app).splitlines()]
+        assert lines.index("+Obey.") == lines.index("Use tabs.") + 1

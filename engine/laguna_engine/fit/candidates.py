@@ -10,6 +10,7 @@ from laguna_engine.fit.memory import ALL, FEATURE_OUTPUTS, HOST, VERIFY_OUTPUTS,
 from laguna_engine.fit.shape import ModelShape
 from laguna_engine.fit.wishes import ENOUGH, KV_TYPES, LEAST, LONG, STEPS, UBATCHES, First, Merits, Wishes
 from laguna_engine.llama.options import KvType
+from laguna_engine.native.kernels import fixed_rows
 from laguna_engine.options import DEFAULT_CONTEXT
 
 _SPARE_SHARE = 64
@@ -87,9 +88,15 @@ class Question:
             # Without the hook llama.cpp has room for the logits of a whole batch.
             outputs=ubatch if wishes.plain else min(outputs, ubatch),
             hooked=not wishes.plain,
-            swa_full=wishes.swa_full,
+            swa_full=wishes.strict,
             draft_context=min(context, DEFAULT_CONTEXT),
         )
+
+    def strict_rows(self, load: Load) -> int:
+        """Tokens that strict speculation lets one computation have with this load; 0 if it does not care."""
+        if not self.wishes.strict or (load.gpu_layers and self.machine.gpus):
+            return 0
+        return fixed_rows(device.kind for device in self.machine.devices)
 
     def memory(self, load: Load, drafter: bool) -> Memory:
         """What it takes then."""
@@ -167,6 +174,8 @@ def _tried(question: Question, load: Load, way: tuple[int, int], drafter: bool) 
     # Evenly spread, so that each of several GPUs is relieved.
     chosen = tuple(with_experts[index * len(with_experts) // home] for index in range(home)) if layers else ()
     load = replace(load, gpu_layers=layers, home_experts=chosen)
+    if question.strict_rows(load):
+        load = replace(load, n_ubatch=min(load.n_ubatch, question.strict_rows(load)))
     memory = question.memory(load, drafter)
     if len(memory.gpus) < 2:
         return load, memory

@@ -63,7 +63,7 @@ def of(question: Question, found: Candidate) -> tuple[Reason, ...]:
         _cache(question, found),
         _context(question, found),
         _drafter(question, found),
-        _ubatch(found),
+        _ubatch(question, found),
         _threads(question, found),
     )
 
@@ -169,10 +169,12 @@ def _drafter(question: Question, found: Candidate) -> Reason:
     return Reason("drafter", "off", "Checking several tokens at once reads more experts, for which RAM is too slow.")
 
 
-def _ubatch(found: Candidate) -> Reason:
+def _ubatch(question: Question, found: Candidate) -> Reason:
     count = found.load.n_ubatch
     size = amount(sum(device.compute for device in found.memory.devices))
     why = "Prompts are read in pieces of this size" if count >= 512 else "Smaller pieces of a prompt save memory"
+    if question.strict_rows(found.load):
+        why = "Strict speculation: larger pieces of a prompt are rounded differently"
     return Reason("micro-batch", f"{count} tokens", f"{why}; computing one takes {size}.")
 
 

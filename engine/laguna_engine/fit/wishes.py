@@ -32,8 +32,8 @@ class First(Enum):
 class Wishes:
     """None: whatever is best. A wish is honoured or refused, never bent.
 
-    drafter: whether to use one. gpu_layers: as in `EngineOptions`. swa_full: full-length caches for sliding layers, as
-    strict speculation needs them. plain: nothing at all is drafted.
+    drafter: whether to use one. gpu_layers: as in `EngineOptions`. strict: strict speculation, which needs full-length
+    caches for sliding layers and, on the CPU, micro-batches of at most `fixed_rows`. plain: nothing at all is drafted.
     """
 
     context: int | None = None
@@ -41,7 +41,7 @@ class Wishes:
     first: First = First.BALANCED
     drafter: bool | None = None
     gpu_layers: int | None = None
-    swa_full: bool = False
+    strict: bool = False
     plain: bool = False
 
 

@@ -55,6 +55,11 @@ class Device:
         """Every device of this machine that ggml can compute on, best first."""
         return [cls(lib.ggml_backend_dev_get(index)) for index in range(lib.ggml_backend_dev_count())]
 
+    @classmethod
+    def gpus(cls) -> list["Device"]:
+        """The graphics cards among them."""
+        return [device for device in cls.all() if device.kind in ("gpu", "igpu")]
+
     def function(self, name: str) -> int | None:
         """The address of one of the device's own functions, or None if it has no such."""
         registry = lib.ggml_backend_dev_backend_reg(self.handle)

@@ -128,7 +128,8 @@ class Context:
             ctypes.memmove(flags, self._all_flags, count)
         else:
             ctypes.memset(flags, 0, count)
-            flags[count - 1] = outputs is Outputs.LAST
+            for row in _output_rows(count, outputs):
+                flags[row] = 1
 
     def _failed(self, code: int) -> DecodeStatus:
         self._changed()
@@ -296,4 +297,6 @@ class Context:
 def _output_rows(count: int, outputs: Outputs) -> range:
     if outputs is Outputs.NONE:
         return range(0)
-    return range(count) if outputs is Outputs.ALL else range(count - 1, count)
+    if outputs is Outputs.ALL:
+        return range(count)
+    return range(max(0, count - (2 if outputs is Outputs.PAIR else 1)), count)

@@ -33,6 +33,7 @@ def create(
     params.type_k, params.type_v = options.type_k.ggml, options.type_v.ggml
     params.flash_attn_type = _FLASH_ATTENTION[options.flash_attention]
     params.swa_full = options.swa_full
+    params.op_offload = options.offload_products
     params.abort_callback, params.abort_callback_data = stop.callback, stop.data
     _attach(params, taps)
     log.clear()

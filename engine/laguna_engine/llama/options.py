@@ -24,10 +24,11 @@ _GGML_TYPES = {KvType.F16: 1, KvType.Q8_0: 8, KvType.Q4_0: 2}
 
 
 class Outputs(Enum):
-    """For which rows of a batch logits are computed."""
+    """For which rows of a batch logits are computed: no row, the last one, the last two, or all."""
 
     NONE = "none"
     LAST = "last"
+    PAIR = "pair"
     ALL = "all"
 
 
@@ -48,6 +49,7 @@ class ContextOptions:
     flash_attention: None lets llama.cpp decide; a quantized V cache needs it.
     swa_full: keep sliding-window layers at full length, which costs memory and allows any rewind.
     threads, threads_batch: for one token and for many; 0 means the machine's physical cores.
+    offload_products: let a GPU compute large products with weights that are in RAM (`op_offload`).
     """
 
     n_ctx: int
@@ -59,6 +61,7 @@ class ContextOptions:
     swa_full: bool = False
     threads: int = 0
     threads_batch: int = 0
+    offload_products: bool = True
 
 
 def physical_cores() -> int:

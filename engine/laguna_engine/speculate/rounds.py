@@ -5,7 +5,7 @@ keeps the draft as far as the picks agree. It always commits at least one token,
 """
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -37,6 +37,9 @@ _CATCH_UP = 2048
 """Tokens of a prompt that copying takes in beside each micro-batch: 10 ms."""
 
 _NO_DRAFT = Draft([])
+
+_SCRIPTED = Choice(None, 0, "as it was")
+"""The request says what is drafted."""
 
 
 class Listener(Protocol):
@@ -88,6 +91,7 @@ class Speculator:
         self._feed = drafters.feed
         self._transcript: list[int] = []
         self._drafting = DRAFTING
+        self._script: Iterator[Sequence[int]] = iter(())
         self._judge = Judge(target.context, GREEDY)
         self._rest = Rest()
         # A draft is verified in one micro-batch, together with the token before it.
@@ -107,6 +111,7 @@ class Speculator:
         drafter has lost what it needs to draft well behind the prompt.
         """
         self._drafting = drafting
+        self._script = iter(drafting.script or ())
         self._judge = judge
         self._rest.end()
         shared = common_prefix(self._transcript, prompt)
@@ -171,9 +176,9 @@ class Speculator:
         """
         began = time.perf_counter()
         start = len(self._target.cache)
-        resting = self._rest.choice()
+        resting = _SCRIPTED if self._drafting.script is not None else self._rest.choice()
         choice = resting or self._choose(last, start, room)
-        draft = self._draft(choice)
+        draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
         drafted = time.perf_counter()
         status = self.decode([last, *draft.tokens], Outputs.ALL)
         if status is not DecodeStatus.OK:
@@ -201,6 +206,11 @@ class Speculator:
             reason=choice.reason,
         )
         return Committed(tokens, told.drafter or Source.TARGET, told)
+
+    def _scripted(self) -> Draft:
+        """The next draft of the request's script, as much of it as there is room for."""
+        tokens = next(self._script, ())
+        return Draft(list(tokens[: min(self._longest, max(0, self._target.room - 1))]))
 
     def _prepare(self, reader: DFlash) -> None:
         """Set the drafter up for this request, before it is asked what it still knows."""

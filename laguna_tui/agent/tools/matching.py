@@ -18,6 +18,8 @@ from laguna_tui.repo import regex_worker
 MATCH_COLUMNS = 1000
 # How long one search may take. A human waits for it.
 BUDGET_S = 10.0
+# For a worker whose process was killed and cannot end it.
+_WORKER_LIFE_S = 6 * BUDGET_S
 # How soon a stop by the user is noticed while the other process works.
 _POLL_S = 0.05
 # Lines between two looks at the clock.
@@ -69,7 +71,7 @@ def matcher(pattern: SearchPattern, clock: Clock) -> Iterator[Matcher]:
     if pattern.tame:
         yield lambda lines: _match_here(pattern, clock, lines)
         return
-    worker = Worker(regex_worker.__name__)
+    worker = Worker(regex_worker.__name__, str(_WORKER_LIFE_S))
     try:
         _ask(worker, clock, pattern.compiled.pattern)
         yield lambda lines: _match_there(worker, clock, lines)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from laguna_engine.events import Cause
 from laguna_tui.events import Difference, Proof, Proving
 from laguna_tui.tui import meter
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
@@ -17,6 +18,11 @@ NEAR_TIE_LOGITS = 0.1
 _BEFORE = 60
 _NEWLINE = "⏎"
 LABEL = 10
+_CAUSES = {
+    None: "",
+    Cause.VERIFIED: ": the answer was verified several tokens at once, which rounds differently",
+    Cause.READ: ": the prompt was read in other pieces, on another cached beginning, which rounds differently",
+}
 
 
 class Proved(Piece):
@@ -98,7 +104,7 @@ def _why(found: Difference) -> str:
     if found.drawn:
         return "drawn with the same seed, where rounding can tip the draw"
     if abs(found.margin) < NEAR_TIE_LOGITS:
-        return "a near tie, rounding decides"
+        return f"a near tie, rounding decides{_CAUSES[found.cause]}"
     return "more than rounding explains, please report it"
 
 

@@ -1,16 +1,20 @@
 """What the tools of the full set answer, to the byte."""
 
 import itertools
+import json
 import os
+import signal
 import stat
 import sys
 from pathlib import Path
 
 import pytest
 
+from laguna_engine.child import Worker
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.context.codebase import Codebase
+from laguna_tui.repo import regex_worker
 from laguna_tui.repo.workspace import Workspace
 
 
@@ -146,6 +150,13 @@ def test_running_out_of_time_is_said(toolbox, root, monkeypatch):
     (root / "trap.txt").write_text("a" * 60 + "!\n")
     last = output(toolbox, "search", pattern="(a+)+$", path="trap.txt").splitlines()[-1]
     assert last == "… stopped after 0 s; use a simpler pattern or search in one path"
+
+
+def test_a_worker_that_nobody_ends_ends_itself():
+    worker = Worker(regex_worker.__name__, "0.5")
+    worker.send(json.dumps("(a+)+$").encode())
+    worker.send(json.dumps(["a" * 60 + "!"]).encode())
+    assert worker.process.wait(30) == -signal.SIGALRM
 
 
 def test_the_user_can_stop_a_search(toolbox, root, monkeypatch):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from laguna_engine.events import Cause
 from laguna_tui.bench.parity import Look, compare, first_difference
 from tests.app.bench.samples import sample
 
@@ -42,3 +43,13 @@ def test_a_closer_look_tells_rounding_from_a_fault(margin, near, words):
     (difference,) = compare(answers, "fast", "plain", str, look=lambda _: Look(margin)).differences
     assert difference.near_tie is near
     assert words in difference.line()
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"), [(Cause.VERIFIED, "verifying several tokens at once"), (Cause.READ, "prompt in other pieces")]
+)
+def test_a_near_tie_says_what_was_computed_in_other_batches(cause, words):
+    answers = [sample("plain", "x", [1, 2]), sample("fast", "x", [1, 3])]
+    (difference,) = compare(answers, "fast", "plain", str, look=lambda _: Look(0.02, cause)).differences
+    assert words in difference.line()
+    assert difference.fields()["look"] == {"margin": 0.02, "cause": cause.value}

@@ -143,3 +143,13 @@ def test_nothing_that_was_found_reaches_the_terminal_as_an_escape():
 def test_the_summary_counts():
     assert summary(FINDINGS[:1]) == "Everything is as it should be."
     assert summary(FINDINGS[:2]) == "Everything works; 1 thing could be better."
+
+
+def test_broken_settings_are_found_and_are_the_exit_code(tmp_path):
+    folder = tmp_path / "laguna-tui"
+    folder.mkdir()
+    (folder / "config.toml").write_text("context = 12\n")
+    ran = doctor(XDG_CONFIG_HOME=str(tmp_path))
+    assert ran.returncode == 1
+    assert "context = 12; it must be at least 1024" in " ".join(ran.stdout.split())
+    assert "Everything works" not in ran.stdout

@@ -7,8 +7,8 @@ from laguna_tui.doctor.check_storage import hub_cache
 from laguna_tui.doctor.examine import examine
 from laguna_tui.doctor.finding import Status
 from laguna_tui.doctor.machine import Room, Terminal
-from laguna_tui.models.places import store_folder
-from laguna_tui.settings import state_dir
+from laguna_tui.models.places import store_folder, user_catalogue
+from laguna_tui.settings import config_path, state_dir
 from tests.app.doctor.simulated import CPU_ONLY, GIB, Simulated
 
 
@@ -127,3 +127,42 @@ def test_everything_that_is_not_well_says_what_to_do():
     bad = [finding for finding in examine(machine) if finding.status in (Status.WARN, Status.FAIL)]
     assert len(bad) > 4
     assert [finding.check for finding in bad if not finding.todo] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("this is not toml", "correct the file"),
+        ("contxt = 5", "unknown setting contxt"),
+        ("threads = 999999", "threads = 999999; it must be between 0"),
+        ('theme = "foo"', "theme = 'foo'; it must be one of auto, laguna-dark"),
+        ('kv = "\ufffd"', "is not UTF-8 text"),
+    ],
+)
+def test_settings_with_a_mistake_are_a_failure_that_names_it(text, found):
+    finding = one(Simulated(files={**CPU_ONLY, str(config_path()): text}), "settings")
+    assert finding.status is Status.FAIL
+    assert found in finding.found
+    assert str(config_path()) in finding.found + finding.todo
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[models", "cannot be read as a model catalogue"),
+        ("[models.nano]\ncontxt = 5", "[models.nano] "),
+        ("[models.nano]\ncontext = -5", "[models.nano] "),
+    ],
+)
+def test_a_catalogue_of_the_user_with_a_mistake_is_a_failure_that_names_it(text, found):
+    finding = one(Simulated(files={**CPU_ONLY, str(user_catalogue()): text}), "own models")
+    assert finding.status is Status.FAIL
+    assert found in finding.found
+
+
+def test_files_of_the_user_without_a_mistake_are_well():
+    files = {str(config_path()): "context = 65536", str(user_catalogue()): "[models.nano]\ncontext = 2048"}
+    machine = Simulated(files={**CPU_ONLY, **files})
+    assert one(machine, "settings").status is one(machine, "own models").status is Status.OK
+    machine.rooms["*"] = Room("/", False, True, 100 * GIB)
+    assert one(machine, "settings").status is one(machine, "own models").status is Status.OK

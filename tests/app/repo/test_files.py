@@ -5,9 +5,11 @@ import shutil
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from laguna_tui.repo import git
+from laguna_tui.repo.beneath import MAX_DEPTH
 from laguna_tui.repo.files import Entry, walk
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]
@@ -93,6 +95,22 @@ def test_a_hostile_ignore_file_takes_no_time(project):
     (project / ("a" * 200)).touch()
     (project / "/".join("a" * 60)).mkdir(parents=True)
     assert "notes.log" not in paths(project)
+
+
+@pytest.mark.parametrize("with_git", [False, True])
+def test_a_folder_deeper_than_there_are_descriptors_takes_few_of_them(project, with_git):
+    """Each part of a path holds one while it is looked at."""
+    deep = "/".join("d" * 2 * MAX_DEPTH)
+    (project / deep).mkdir(parents=True)
+    (project / deep / "deep.py").touch()
+    (project / "d/near.py").touch()
+    if with_git:
+        run_git(project, "init")
+    before, most = psutil.Process().num_fds(), []
+    listing = walk(project, lambda: bool(most.append(psutil.Process().num_fds())))
+    assert [entry.path for entry in listing.entries] == sorted([*EXPECTED, "d/near.py"])
+    assert max(most) - before <= 2 * MAX_DEPTH + 10
+    assert psutil.Process().num_fds() == before
 
 
 def many_ignore_files(project):

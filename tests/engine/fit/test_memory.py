@@ -68,7 +68,7 @@ def test_laguna_nano_takes_what_llama_cpp_says():
 
 @linux_only
 def test_full_length_sliding_caches_are_counted_as_such(xs_path: Path):
-    agree(xs_path, [Load(16_384, KvType.Q8_0, gpu_layers=0, swa_full=True)])
+    agree(xs_path, [Load(16_384, KvType.Q8_0, ubatch, gpu_layers=0, swa_full=True) for ubatch in (63, 512)])
 
 
 @linux_only

@@ -201,7 +201,16 @@ def test_a_model_that_nobody_knows_is_not_imagined():
 
 
 def test_full_length_sliding_caches_leave_less_context():
-    assert plan("24GB", swa_full=True).load.n_ctx < plan("24GB").load.n_ctx
+    assert plan("24GB", strict=True).load.n_ctx < plan("24GB").load.n_ctx
+
+
+def test_strict_speculation_reads_small_pieces_where_the_cpu_computes_and_says_why():
+    found = plan("cpu-32GB", strict=True)
+    assert found.load.n_ubatch == 63
+    assert "63 tokens: Strict speculation" in next(
+        f"{each.choice}: {each.text}" for each in found.reasons if each.subject == "micro-batch"
+    )
+    assert plan("24GB", strict=True).load.n_ubatch >= 128
 
 
 def test_without_drafts_there_is_no_drafter_but_room_for_every_row_of_logits():

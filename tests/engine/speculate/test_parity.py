@@ -3,26 +3,36 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import drafters
 import pytest
 import tiny
+from drafting import quantized
 from runs import answer, assert_same_answer, gather
 from scripted_drafters import Oracle, use
 
+from laguna_engine import opening
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ContextError
-from laguna_engine.events import Source, Token
+from laguna_engine.events import Cause, Event, Round, Source, Token
+from laguna_engine.ggml.device import Device
+from laguna_engine.ggml.types import Type
 from laguna_engine.llama.model import Model
+from laguna_engine.native.kernels import fixed_rows
 from laguna_engine.options import Speculation
+from laguna_engine.replay import replay
 from laguna_engine.request import PLAIN
-from laguna_engine.sampling import Sampling
+from laguna_engine.sampling import GREEDY, Sampling
 
 ROOT = Path(__file__).parents[3]
 NANO = ROOT / "assets/nano/laguna-nano.gguf"
 PROMPT = [40 + (11 * index) % 400 for index in range(65)]
+WIDE = tiny.Shape(n_layer=3, n_embd=256, n_ff=256, expert_ff=256, full_heads=4, sliding_heads=8, kv_heads=4, head=64)
+"""Rows of whole K-quant blocks."""
+
 GATED = drafters.Variant(window=128, causal=True, gate=True, tap_norm=True, context_norm=True)
 
 
@@ -35,18 +45,65 @@ def drafter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_strict_answers_are_the_plain_ones_byte_for_byte(tiny_model_path: Path, drafter: Path) -> None:
     """Every draft length from 1 to 16, three cache types, right and wrong drafts, greedy and sampled."""
     cases = [f"{tiny_model_path},{drafter},{kv}" for kv in ("f16", "q8_0", "q4_0")] + [f"{NANO},,f16"]
-    script = Path(__file__).with_name("strict_child.py")
+    assert strictly("strict_child.py", *cases).split() == ["320"]
+
+
+@pytest.mark.parametrize("kv", ["f16", "q8_0", "q4_0"])
+def test_a_strict_answer_and_its_logits_do_not_depend_on_what_was_asked_before(tiny_model_path: Path, kv: str) -> None:
+    """Random histories of prompts that reuse, rewind, extend and give up, with other splits and drafts."""
+    assert int(strictly("history_child.py", str(tiny_model_path), kv)) >= 25
+
+
+@pytest.mark.parametrize("kind", [Type.Q8_0, Type.Q4_K], ids=lambda kind: kind.name)
+def test_a_strict_answer_of_quantized_weights_does_not_depend_on_what_was_asked_before(
+    tmp_path: Path, kind: Type
+) -> None:
+    path = quantized(tiny.laguna(WIDE), kind).write(tmp_path / "quantized.gguf")
+    assert int(strictly("history_child.py", str(path), "f16")) >= 25
+
+
+def strictly(script: str, *arguments: str) -> str:
+    """What a script in this folder prints, run in a process that has computed nothing yet."""
     environment = {name: value for name, value in os.environ.items() if name != "GGML_CPU_TILED_MM"}
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests/engine")])
     run = subprocess.run(
-        [sys.executable, str(script), *cases],
+        [sys.executable, str(Path(__file__).with_name(script)), *arguments],
         env={**environment, "PYTHONPATH": path},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == ["320"], run.stdout[:2000]
+    assert run.returncode == 0, run.stdout[:2000] + run.stderr[-4000:]
+    return run.stdout
+
+
+@pytest.fixture
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nothing had been computed in this process yet."""
+    monkeypatch.setattr(opening, "use_fixed_kernels", lambda: True)
+
+
+def test_a_strict_prompt_is_read_in_pieces_too_small_for_tiled_attention(strict: None, tiny_model_path: Path) -> None:
+    with Engine.open(EngineOptions(tiny_model_path, 512, threads=1, speculation=Speculation.STRICT)) as engine:
+        assert engine._target.context.n_ubatch == fixed_rows(device.kind for device in Device.all()) < 64
+        assert not engine.info.warnings
+
+
+def test_pieces_are_smaller_still_where_blas_would_take_the_products() -> None:
+    assert (fixed_rows(["cpu"]), fixed_rows(["cpu", "accel"])) == (63, 31)
+
+
+def test_strict_on_a_gpu_says_what_it_cannot_promise(
+    strict: None, tiny_model_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Device, "gpus", lambda: [Device.cpu()])
+    options = EngineOptions(tiny_model_path, 512, threads=1, gpu_layers=-1, speculation=Speculation.STRICT)
+    with Engine.open(options) as engine:
+        assert engine._target.context.n_ubatch == 512
+        assert "only on the CPU" in engine.info.warnings[0]
+    with Engine.open(replace(options, gpu_layers=0)) as engine:
+        assert engine._target.context.n_ubatch < 64
+        assert not engine.info.warnings
 
 
 def test_strict_mode_is_refused_once_other_kernels_were_used(tiny_model_path: Path) -> None:
@@ -120,9 +177,9 @@ def test_a_replay_finds_the_answer_identical(tiny_model_path: Path) -> None:
     told: list[int] = []
     with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1, speculation=Speculation.OFF)) as engine:
         tokens = answer(engine, PROMPT, 30)
-        replay = engine.replay(PROMPT, tokens, progress=told.append)
-    assert replay.identical
-    assert replay.compared == 30
+        proof = engine.replay(PROMPT, tokens, progress=told.append)
+    assert proof.identical
+    assert proof.compared == 30
     assert told == list(range(1, 31))
 
 
@@ -130,12 +187,59 @@ def test_a_replay_says_where_an_answer_departs_and_by_how_much(tiny_model_path: 
     with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
         tokens = answer(engine, PROMPT, 30)
         forged = [*tokens[:12], (tokens[12] + 1) % 512, *tokens[13:]]
-        replay = engine.replay(PROMPT, forged)
-    assert not replay.identical
-    assert replay.compared == 12
-    assert replay.divergence is not None
-    assert (replay.divergence.index, replay.divergence.found) == (12, tokens[12])
-    assert replay.divergence.margin > 0
+        proof = engine.replay(PROMPT, forged)
+    assert not proof.identical
+    assert proof.compared == 12
+    assert proof.divergence is not None
+    assert (proof.divergence.index, proof.divergence.found) == (12, tokens[12])
+    assert proof.divergence.margin > 0
+
+
+def drafted_answer(engine: Engine, count: int) -> tuple[list[int], list[tuple[int, int]]]:
+    """An answer whose drafts of three tokens are half right, and what each round drafted and accepted."""
+    plain = answer(engine, PROMPT, count)
+    use(engine, Oracle([*PROMPT, *plain], engine.vocab.size, 0.5))
+    run = gather(engine.generate(Request(PROMPT, max_tokens=count, drafting=Drafting(length=3))))
+    return run.tokens, [(event.drafted, event.accepted) for event in run.events if isinstance(event, Round)]
+
+
+def test_a_script_drafts_what_it_says_and_teaches_nothing(tiny_model_path: Path) -> None:
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
+        plain = answer(engine, PROMPT, 12)
+        learned = engine.economy()
+        script = ([*plain[1:4]], [], [plain[6], (plain[7] + 1) % 512, 1])
+        run = gather(engine.generate(Request(PROMPT, max_tokens=12, drafting=Drafting(script=script))))
+        assert engine.economy() == learned
+    rounds = [(event.drafted, event.accepted) for event in run.events if isinstance(event, Round)]
+    assert run.tokens == plain
+    assert rounds[:4] == [(3, 3), (0, 0), (3, 1), (0, 0)]
+
+
+def test_an_answer_that_no_batch_width_brings_back_is_not_blamed_on_verifying(tiny_model_path: Path) -> None:
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
+        tokens, rounds = drafted_answer(engine, 30)
+        forged = [*tokens[:12], (tokens[12] + 1) % 512, *tokens[13:]]
+        causes = [engine.replay(PROMPT, forged, rounds=how).divergence.cause for how in (rounds, (), None)]
+    assert any(drafted for drafted, _ in rounds)
+    assert causes == [Cause.READ, Cause.READ, None]
+
+
+@pytest.mark.parametrize("at", [1, 5, 6, 7, 17, 29])
+def test_an_answer_that_comes_back_with_its_own_batch_widths_is_blamed_on_verifying(
+    tiny_model_path: Path, at: int
+) -> None:
+    """Plain decoding is made to prefer another token at one place, as rounding would."""
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
+        tokens, rounds = drafted_answer(engine, 30)
+
+        def generate(request: Request) -> Iterator[Event]:
+            for event in engine.generate(request):
+                swapped = isinstance(event, Token) and event.index == at and not request.drafting.enabled
+                yield replace(event, id=(event.id + 1) % 512) if swapped else event
+
+        found = replay(generate, engine._margin, PROMPT, tokens, GREEDY, lambda _: None, rounds).divergence
+    assert found is not None
+    assert (found.index, found.expected, found.cause) == (at, tokens[at], Cause.VERIFIED)
 
 
 def test_without_speculation_no_rounds_are_told(tiny_model_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""The user's terminal as it was found, and how it is given back by whichever process is left to do it.
+
+The mark says whether the app has the screen. It is shared between the app's process and its parent, and set before the
+first sequence is sent and cleared after the last one, so that after a death at any moment the other one knows.
+"""
+
+import contextlib
+import mmap
+import os
+import signal
+import termios
+from collections.abc import Iterator
+from typing import Any
+
+# Everything a full-screen program may have switched on, switched off.
+# Synchronised output, mouse (1000, 1002, 1003, 1006, 1015, 1016), focus, bracketed paste, in-band resize, line wrap
+# (switched on again), kitty keys, colours, the alternate screen, the cursor. Not sent without need: who leaves the
+# alternate screen twice puts the cursor back over what was written since, and the kitty keys that are switched off the
+# second time are those of the program that started us.
+RESTORE = (
+    "\x1b[?2026l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1004l\x1b[?2004l"
+    "\x1b[?1016l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[0m\x1b[?1049l\x1b[?25h"
+)
+# Standard input, and standard error: textual draws there.
+_KEYS, _SCREEN = 0, 2
+# Where `tcgetattr` has ICANON.
+_LOCAL_FLAGS = 3
+
+
+class Terminal:
+    """The terminal of this process and of the one that it is forked from or forks."""
+
+    def __init__(self) -> None:
+        self._mark = mmap.mmap(-1, 1)
+        self._found: list[Any] | None = None
+        self._own: list[Any] | None = None
+
+    @property
+    def taken(self) -> bool:
+        """Whether the app has the screen."""
+        return self._mark[0] != 0
+
+    def take(self) -> None:
+        """The app is about to switch something on."""
+        self._mark[0] = 1
+
+    def give_back(self) -> None:
+        """The app has switched everything off again, and the last byte of that was sent."""
+        self._mark[0] = 0
+
+    def remember(self) -> None:
+        """How the terminal is set now is how it is given back."""
+        self._found = _settings()
+
+    def remember_again(self) -> None:
+        """As `remember`, after a stop, in which the user may have changed it. The app may be back already."""
+        now = _settings()
+        # Without it they are the settings of the app or of a shell's line editor, not those that programs start with.
+        if now is not None and now[_LOCAL_FLAGS] & termios.ICANON:
+            self._found = now
+
+    def remember_own(self) -> None:
+        """How the terminal is set now is what the app made of it."""
+        self._own = _settings()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the terminal is still set as the app set it, so that it is the app's to set it back."""
+        return self._own is not None and self._own == _settings()
+
+    def restore(self) -> None:
+        """Give the terminal back as it was, if the app did not. What was typed for the app does not reach the shell."""
+        changed = self._found is not None and self._found != _settings()
+        # In the background it is another program's by now.
+        ours = _in_foreground() or self.is_own
+        if not self.taken and not (changed and ours):
+            return
+        with contextlib.suppress(OSError, termios.error), never_stopped():
+            os.write(_SCREEN, RESTORE.encode())
+            if self._found is not None and ours:
+                termios.tcsetattr(_KEYS, termios.TCSAFLUSH, self._found)
+        self.give_back()
+
+
+terminal = Terminal()
+
+
+def wait_for_foreground() -> bool:
+    """Return when this job has the terminal: in the background the kernel stops it here, until `fg`.
+
+    False when there is no shell that could continue it.
+    """
+    try:
+        # Waits for what was sent, which takes no time, and is refused in the background like a change of settings.
+        termios.tcdrain(_KEYS)
+    except termios.error:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def never_stopped() -> Iterator[None]:
+    """This thread may write to the terminal and set it in the background too."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _settings() -> list[Any] | None:
+    """`tcgetattr`; None when the terminal is gone."""
+    try:
+        return termios.tcgetattr(_KEYS)
+    except termios.error:
+        return None
+
+
+def _in_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(_KEYS) == os.getpgrp()
+    except OSError:
+        return False

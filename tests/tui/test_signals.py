@@ -1,0 +1,105 @@
+"""Some of what `signal_matrix.py` does in full: the app with its parent, as a job of a shell, on a scripted session."""
+
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tui.job import Job
+from tests.tui.signal_matrix import QUIT_KEY, Case, check, start
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("INT", "idle", "child"),
+        Case("QUIT", "loading", "parent"),
+        Case("TERM", "asking", "group"),
+        Case("HUP", "answering", "child"),
+        Case("INT", "starting", "group"),
+        Case("KILL", "answering", "parent"),
+        Case("KILL", "asking", "child"),
+        Case("SEGV", "loading", "group"),
+        Case("USR1", "idle", "parent"),
+        Case("CONT", "answering", "child"),
+        Case("TSTP", "answering", "parent"),
+        Case("TSTP", "asking", "child"),
+        Case("TSTP", "idle", "group"),
+        Case("TSTP", "starting", "group"),
+    ],
+    ids=str,
+)
+def test_the_terminal_is_given_back_and_nothing_is_left_running(case: Case, tmp_path: Path) -> None:
+    with start(case.state, str(tmp_path)) as job:
+        assert check(case, job) == []
+
+
+def test_it_can_be_stopped_again_and_again(tmp_path: Path) -> None:
+    with start("answering", str(tmp_path)) as job:
+        for _ in range(3):
+            os.killpg(job.pid, signal.SIGTSTP)
+            job.expect("stopped")
+            job.read_what_is_there()
+            assert job.left_behind == []
+            job.forget()
+            job.go_on()
+            job.wait_for(b"more words")
+        job.type(QUIT_KEY)
+        assert job.expect("ended") == 0
+        assert job.left_behind == []
+
+
+def test_a_stop_that_cannot_be_caught_is_mended_by_the_parent(tmp_path: Path) -> None:
+    with start("idle", str(tmp_path)) as job:
+        os.kill(job.child, signal.SIGSTOP)
+        job.expect("stopped")
+        job.read_what_is_there()
+        assert job.left_behind == []
+        job.forget()
+        job.go_on()
+        job.wait_for(b"ready")
+        assert 1049 in job.screen.on
+        job.type(QUIT_KEY)
+        assert job.expect("ended") == 0
+        assert job.left_behind == []
+
+
+def test_a_stopped_app_whose_parent_is_killed_ends(tmp_path: Path) -> None:
+    with start("idle", str(tmp_path)) as job:
+        os.kill(job.pid, signal.SIGTSTP)
+        job.expect("stopped")
+        os.kill(job.pid, signal.SIGKILL)
+        job.go_on()
+        job.expect("ended")
+        job.wait_until_none_is_left()
+        assert job.left_behind == []
+
+
+def test_keys_are_read_after_a_stop(tmp_path: Path) -> None:
+    with start("idle", str(tmp_path)) as job:
+        os.kill(job.pid, signal.SIGTSTP)
+        job.expect("stopped")
+        job.read_what_is_there()
+        job.forget()
+        job.go_on()
+        job.wait_for(b"ready")
+        job.type(b"go\r")
+        job.wait_for(b"more words")
+        job.type(QUIT_KEY)
+        assert job.expect("ended") == 0
+
+
+def test_a_stop_is_not_obeyed_where_no_shell_could_continue_it(tmp_path: Path) -> None:
+    """The program of a terminal window: the leader of its session."""
+    command = [sys.executable, "-m", "tests.tui.supervised", "idle", str(tmp_path)]
+    with Job(*command, shell=False) as job:
+        job.wait_for(b"ready")
+        os.kill(job.pid, signal.SIGTSTP)
+        # Given up, and taken again at once.
+        job.until(lambda: len(re.findall(rb"\x1b\[\?1049h", job.written)) == 2, "the screen")
+        job.type(QUIT_KEY)
+        job.wait_until_none_is_left()
+        assert job.left_behind == []
