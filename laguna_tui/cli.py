@@ -243,17 +243,19 @@ def _tui_here(arguments: argparse.Namespace) -> int:
     from laguna_tui.compose import run_tui
     from laguna_tui.settings import load_settings
 
-    return run_tui(load_settings().merged(_chosen(arguments)), folder_of(arguments.folder))
+    folder = folder_of(arguments.folder)
+    return run_tui(load_settings().merged(_chosen(arguments)), folder, named=arguments.folder is not None)
 
 
 def _ask(arguments: argparse.Namespace) -> int:
     from laguna_tui.compose import run_ask
+    from laguna_tui.folder import project_folder
     from laguna_tui.headless import Format
     from laguna_tui.settings import load_settings
 
     settings = load_settings().merged(_chosen(arguments))
     form = Format(arguments.form or "text")
-    return run_ask(settings, folder_of(arguments.folder), _question(arguments), form, stats=arguments.stats)
+    return run_ask(settings, project_folder(arguments.folder), _question(arguments), form, stats=arguments.stats)
 
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, object]:

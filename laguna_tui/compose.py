@@ -7,6 +7,7 @@ from pathlib import Path
 
 from laguna_engine.errors import EngineError
 from laguna_tui.asking import terminal_approver
+from laguna_tui.folder import what_holds_more
 from laguna_tui.headless import ExitCode, Format, run
 from laguna_tui.local import LocalSession
 from laguna_tui.settings import Settings, state_dir
@@ -47,9 +48,13 @@ def run_ask(settings: Settings, folder: Path, question: str, form: Format, *, st
         session.close()
 
 
-def run_tui(settings: Settings, folder: Path) -> int:
-    """Run the TUI until the user leaves; returns the exit code. UserError for settings that name no model."""
+def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
+    """Run the TUI until the user leaves; returns the exit code. UserError for settings that name no model.
+
+    named: the user chose the folder, so that all of it may be read, whatever it is.
+    """
     session = LocalSession.prepare(settings, folder, state_dir())
+    session.holds_more = "" if named else what_holds_more(folder)
     from laguna_tui.shop import Shop
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.session import TuiSettings

@@ -18,6 +18,7 @@ class TurnEnd(Enum):
     ANSWERED = "answered"
     CANCELLED = "cancelled"
     CONTEXT_FULL = "context_full"
+    MESSAGE_TOO_LONG = "message_too_long"
     MAX_TOKENS = "max_tokens"
     TOO_MANY_STEPS = "too_many_steps"
     MALFORMED_CALL = "malformed_call"
@@ -26,13 +27,14 @@ class TurnEnd(Enum):
 
     @property
     def sentence(self) -> str:
-        """What the user is told about it, ending in what to do; nothing where there is nothing to say."""
+        """What the user is told about it; nothing where there is nothing to say. A front end adds what to do there."""
         return _SENTENCES.get(self, "")
 
 
 _SENTENCES = {
-    TurnEnd.CONTEXT_FULL: "The context is full. Start a new chat, or start again with a larger --context.",
-    TurnEnd.MAX_TOKENS: "The answer reached the limit of tokens. Ask it to go on, or raise the limit.",
+    TurnEnd.CONTEXT_FULL: "The context is full.",
+    TurnEnd.MESSAGE_TOO_LONG: "This message alone is too long.",
+    TurnEnd.MAX_TOKENS: "The answer reached the limit of tokens.",
     TurnEnd.TOO_MANY_STEPS: "No answer after many tool calls. Ask something narrower, or ask it to go on.",
     TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run. Ask in other words.",
     TurnEnd.EMPTY_ANSWER: "The model wrote no answer. Ask in other words.",

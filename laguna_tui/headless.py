@@ -37,6 +37,14 @@ from laguna_tui.text import Pieces, sanitize_line
 _VALUE_CHARS = 60
 
 
+# What to do about it on the command line.
+_ADVICE = {
+    TurnEnd.CONTEXT_FULL: "Ask about less, or with a larger --context.",
+    TurnEnd.MESSAGE_TOO_LONG: "Ask with less of it, or with a larger --context.",
+    TurnEnd.MAX_TOKENS: "Raise --max-tokens.",
+}
+
+
 class ExitCode(IntEnum):
     """What `laguna-tui` exits with; 128 + n after signal n."""
 
@@ -97,7 +105,7 @@ class Outcome:
                 self.steps.append(stats)
                 self.context_used, self.context_size = used, size
             case TurnFinished(end):
-                self.end, self.detail = end, event.sentence
+                self.end, self.detail = end, _told(event)
             case _:
                 pass
 
@@ -281,7 +289,7 @@ def _stream_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
 def _fields(event: AgentEvent) -> dict[str, object]:
     match event:
         case TurnFinished(end):
-            return {"end": end.value, "detail": event.sentence}
+            return {"end": end.value, "detail": _told(event)}
         case EditProposed(proposal, asks):
             told = {name: getattr(proposal, name) for name in ("path", "places", "diff", "warning")}
             return {**told, "asks": asks}
@@ -289,6 +297,10 @@ def _fields(event: AgentEvent) -> dict[str, object]:
             return {**_round(spun), "stood": stood, "rejected": spun.rejected, "instead": instead}
         case _:
             return _plain(asdict(event))
+
+
+def _told(event: TurnFinished) -> str:
+    return " ".join(filter(None, (event.sentence, _ADVICE.get(event.end))))
 
 
 def _brief(text: str) -> str:

@@ -51,13 +51,19 @@ TRUSTED = (
     "{folder} is trusted with what its AGENTS.md says now: it counts from the next chat on."
     " To undo that: laguna-tui trust --revoke"
 )
+TRUSTED_BEFORE = "{folder} was trusted already; its AGENTS.md is read when a chat begins. Begin one: /new"
+NO_INSTRUCTIONS = "{folder} is trusted, but has no AGENTS.md yet: one that you write is read when a chat begins."
+GONE = "{folder} was deleted, so there is nothing to ask about. Make it again, or start in another folder."
+WITHHELD = "{folder} {what}, not one project, so its files are not read. To read all of it: /index"
+INDEXED = "{folder} is read in the background from now on."
 
 
 @dataclass(slots=True)
 class LocalSession:
     """A session. `mode` is how its engine decodes, once it is open; `state` keeps what it learns about drafts and about
     what did not fit. `context`: tokens that the catalogue insists on, None if it does not. `wait_s`: so long a message
-    that is sent waits for the folder's index, where it needs that.
+    that is sent waits for the folder's index, where it needs that. `holds_more`: why the folder is not one project, as
+    the end of a sentence; its index then waits for `index`.
     """
 
     settings: Settings
@@ -68,6 +74,7 @@ class LocalSession:
     mode: Speculation
     context: int | None = None
     wait_s: float = 2.0
+    holds_more: str = ""
     _approver: Approver | None = field(default=None, init=False)
     _parts: Parts | None = field(default=None, init=False)
     _lost: bool = field(default=False, init=False)
@@ -107,6 +114,7 @@ class LocalSession:
         engine, how = self._open_engine(self.mode, progress)
         workspace = Workspace(self.folder)
         around = Surroundings(workspace, self.settings, self.state, self.wait_s)
+        around.codebase.withheld = self._withheld
         edits = Edits(self.edits, self._approver, state=self.state)
         toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools, edits=edits)
         attacher = around.attacher(engine, self.entry.tools)
@@ -121,6 +129,8 @@ class LocalSession:
         EngineError when the engine fails. If llama.cpp aborted, the next message gets a fresh engine, which reads the
         conversation again.
         """
+        if not self.folder.is_dir():
+            raise UserError(GONE.format(folder=self.folder))
         parts = self._whole_parts()
         parts.around.start_for(message)
         try:
@@ -264,11 +274,28 @@ class LocalSession:
         Raises:
             UserError: the folder cannot be trusted, or nothing is kept on this machine.
         """
-        from laguna_tui.context.instructions import agree
+        from laguna_tui.context.instructions import agree, found
         from laguna_tui.context.trust import Trust
 
-        agreed = agree(self.folder, Trust(self.state))
-        return "\n".join([TRUSTED.format(folder=agreed.folder), *agreed.lines])
+        trust = Trust(self.state)
+        before = trust.covers(self.folder)
+        agreed = agree(self.folder, trust)
+        if not found(self.folder) and not agreed.lines:
+            return NO_INSTRUCTIONS.format(folder=agreed.folder)
+        words = TRUSTED_BEFORE if before and not agreed.lines else TRUSTED
+        return "\n".join([words.format(folder=agreed.folder), *agreed.lines])
+
+    @property
+    def _withheld(self) -> str:
+        return WITHHELD.format(folder=self.folder, what=self.holds_more) if self.holds_more else ""
+
+    def index(self) -> str:
+        """Read the folder's code, also where it is more than a project; a sentence about it. Any thread."""
+        self.holds_more = ""
+        if self._parts is not None:
+            self._parts.around.codebase.withheld = ""
+            self._parts.around.start()
+        return INDEXED.format(folder=self.folder)
 
     @property
     def edits(self) -> EditMode:
@@ -394,7 +421,7 @@ class LocalSession:
         from laguna_tui.tui.session import SessionInfo
 
         info, told = parts.engine.info, parts.how.told
-        warnings = (*told.warnings, *info.warnings)
+        warnings = (*told.warnings, *info.warnings, *filter(None, (self._withheld,)))
         return SessionInfo(
             info.n_ctx, described(info), warnings, self.mode, info.drafter, told.lines, self._no_strict()
         )
@@ -405,7 +432,10 @@ class LocalSession:
 
         if can_fix_kernels():
             return ""
-        place = [] if self.folder == Path.cwd() else ["--folder", str(self.folder)]
+        place = ["--folder", str(self.folder)]
+        # The current folder may have been deleted.
+        with contextlib.suppress(FileNotFoundError):
+            place = [] if self.folder == Path.cwd() else place
         flags = replace(self.settings, speculation=Speculation.STRICT.value).flags()
         return TOO_LATE.format(command=shlex.join(["laguna-tui", *place, *flags]))
 

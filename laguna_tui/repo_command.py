@@ -165,11 +165,12 @@ def _opened(
     """The folder's index, up to date unless another process is at it; its notes go to stderr."""
     import sqlite3
 
+    from laguna_tui.folder import project_folder
     from laguna_tui.repo.index import Index
     from laguna_tui.repo.store import explained, index_path
 
     try:
-        with Index.open(folder_of(arguments.folder)) as index:
+        with Index.open(project_folder(arguments.folder)) as index:
             if rebuild:
                 index.rebuild()
             with Line("reading the folder's code") as line:

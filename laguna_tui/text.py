@@ -17,6 +17,8 @@ _DROPPED = (
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _SEPARATORS = r"\u2028\u2029"
+JOINER = "\u200d"
+"""Zero width joiner: makes one emoji of two."""
 # Blocks of symbols and pictures; no letters, so that a joiner never hides between those of a name.
 _EMOJI = (
     r"\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2900-\u2bff\U0001f000-\U0001faff"

@@ -200,7 +200,7 @@ class Agent:
         yield TurnStarted(len(tokens), preview.cached)
         if not preview.fits:
             # Not added, so that a shorter message can still be sent.
-            yield TurnFinished(TurnEnd.CONTEXT_FULL)
+            yield self._refused(said)
             return
         self.conversation.add_message(said)
         try:
@@ -224,6 +224,13 @@ class Agent:
         new = tuple(note for note in notes if note not in self._told)
         self._told |= {LOOKS_UP, *self._forgotten()}.intersection(new)
         return new
+
+    def _refused(self, said: Said) -> TurnFinished:
+        """A message that does not fit: whether a new chat would help."""
+        alone, size = len(self._new_conversation().with_message(said)), self._engine.n_ctx
+        if alone < size:
+            return TurnFinished(TurnEnd.CONTEXT_FULL)
+        return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")
 
     def _outlook(self) -> Outlook:
         return Outlook(

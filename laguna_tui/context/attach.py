@@ -100,7 +100,7 @@ class Attacher:
         options = self._options
         if (first and self._affordable()) or needs_index(message, self._codebase, self._workspace):
             self._codebase.start()
-            if not self._codebase.ready:
+            if not self._codebase.ready and not self._codebase.withheld:
                 self._codebase.wait(options.wait_s, should_stop)
         how = Shortening(message, self._count, options.scorer, options.reading_s, should_stop)
         gathering = self._gathering(present, how, how.attachments)
@@ -164,7 +164,7 @@ class Attacher:
             return (), ()
         self._codebase.start()
         if not self._codebase.ready:
-            return (), (NOT_READY,)
+            return (), (self._codebase.withheld or NOT_READY,)
         budget = int(pack * MAP_SHARE)
         with self._map_lock:
             state = budget, self._codebase.changes

@@ -46,6 +46,7 @@ class Codebase:
     Attributes:
         root: the folder, without links in its path.
         progress: files read and files to read in the look that is under way.
+        withheld: why nothing is read before the user wants it, as a sentence; empty when it may be.
         changes: grows whenever a look found something new; while it stays, the same question has the same answer.
     """
 
@@ -57,6 +58,7 @@ class Codebase:
         """
         self.root = root.resolve()
         self.progress = (0, 0)
+        self.withheld = ""
         self.changes = 0
         self._access = Access(self.root, folder)
         self._paths: tuple[str, ...] = ()
@@ -77,7 +79,7 @@ class Codebase:
     def start(self) -> None:
         """Begin to index in the background; asking again changes nothing."""
         with self._changed:
-            if self._thread is not None or self._closed:
+            if self._thread is not None or self._closed or self.withheld:
                 return
             self._looks_wanted = 1
             # A daemon, so that a look that cannot be stopped at once does not hold up the end of the program.

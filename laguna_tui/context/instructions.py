@@ -73,7 +73,7 @@ def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: 
         room: tokens that everything attached may take.
     """
     root, real = project_root(folder), Path(os.path.realpath(folder))
-    here = [place for place in _places(root, real) if os.path.lexists(place / NAME)]
+    here = found(folder)
     if not here:
         return Gathered()
     trusted = trust.of(folder)
@@ -82,6 +82,12 @@ def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: 
     if trusted.digests is None:
         return Gathered((), (*trust.notes, OUTDATED))
     return _Reading(root, real, trusted, Counter(count), int(room * _SHARE)).gathered(here)
+
+
+def found(folder: Path) -> list[Path]:
+    """The folders that have such a file, from the given one up to the top of its project."""
+    root, real = project_root(folder), Path(os.path.realpath(folder))
+    return [place for place in _places(root, real) if os.path.lexists(place / NAME)]
 
 
 def agree(folder: Path, trust: Trust) -> Agreed:

@@ -8,7 +8,7 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,6 +109,9 @@ class LagunaApp(Shell):
 
     def _poll(self) -> None:
         """Apply what happened since the last drawing, and draw it once."""
+        if not self.screen_stack:
+            # The app is closing: Textual takes the screens away before the timers.
+            return
         for item in self._turns.poll():
             self._apply(item)
         queued = self._turns.next_queued()
@@ -284,8 +287,11 @@ class LagunaApp(Shell):
             return
         self._interrupted_at = now
         if self.prompt.text:
+            self.prompt.past.add(self.prompt.text)
             self.prompt.load_text("")
-        elif self._turns.state is State.BUSY:
+            self.tell("↑ brings back what you typed. Press Ctrl+C again to quit.")
+            return
+        if self._turns.state is State.BUSY:
             self.action_stop()
         self.tell("Press Ctrl+C again to quit.")
 
@@ -351,10 +357,20 @@ class LagunaApp(Shell):
 
     def action_trust(self) -> None:
         """Let the folder's AGENTS.md instruct the model, from the next chat on."""
+        self._say(self._session.trust)
+
+    def action_index(self) -> None:
+        """Read the folder's code, also where it is more than a project."""
+        self._say(self._session.index)
+
+    def _say(self, done: Callable[[], str]) -> None:
+        """Do something quick, and show its sentence now: nothing may be polled for."""
         try:
-            self.conversation.say(sanitize(self._session.trust()))
+            self.conversation.say(sanitize(done()))
         except UserError as error:
             self.conversation.say(sanitize(str(error)), "error")
+        self.transcript.follow()
+        self._show()
 
     def action_plan(self) -> None:
         """Say how the model was opened, and why so."""
@@ -408,6 +424,7 @@ class LagunaApp(Shell):
 
     def _leave(self, code: int) -> None:
         """Stop the engine's work and leave with this exit code; textual restores the terminal."""
+        self._keep_draft()
         self._stop_work()
         self.exit(return_code=code)
 
@@ -458,6 +475,10 @@ class LagunaApp(Shell):
             self.call_later(self.tell, f"Something failed in the background ({type(error).__name__}){where}", "error")
 
     def _handle_exception(self, error: Exception) -> None:
+        if self._exit:
+            # The user has left: what the rest of the screen makes of that is no reason to say that it failed.
+            crash.log_failure(error, self.settings.state_dir)
+            return
         self._fail(error)
         super()._handle_exception(error)
 

@@ -35,6 +35,7 @@ COMMANDS = (
     Command("Fit", "Which contexts and caches of a model fit here", "fit", "/fit", "NAME|FILE"),
     Command("Context", "The context, block by block: what it costs, what to leave out", "context", "/context"),
     Command("Trust", "Let this folder's AGENTS.md instruct the model", "trust", "/trust"),
+    Command("Index", "Read this folder's code, also where it is your home folder", "index", "/index"),
     Command("Plan", "How the model was opened, and why so", "plan", "/plan"),
     Command("Undo", "Take back the newest edit of a file", "undo", "/undo"),
     Command("Edits", "Ask before each edit, make all, or make none", "edits", "/edits", "ask|allow|never"),

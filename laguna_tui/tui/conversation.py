@@ -37,7 +37,18 @@ from laguna_tui.tui.transcript.steps import Called, Thought
 from laguna_tui.tui.transcript.working import Working
 
 # What every end is told as that is not a warning.
-_KINDS = {TurnEnd.ANSWERED: "info", TurnEnd.CANCELLED: "info", TurnEnd.CONTEXT_FULL: "error"}
+_KINDS = {
+    TurnEnd.ANSWERED: "info",
+    TurnEnd.CANCELLED: "info",
+    TurnEnd.CONTEXT_FULL: "error",
+    TurnEnd.MESSAGE_TOO_LONG: "error",
+}
+# What to do about it in the app.
+_ADVICE = {
+    TurnEnd.CONTEXT_FULL: "Start a new chat: /new",
+    TurnEnd.MESSAGE_TOO_LONG: "↑ brings it back: send less of it, or mention a file with @ instead of pasting it.",
+    TurnEnd.MAX_TOKENS: "Ask it to go on.",
+}
 _STOPPED = "stopped"
 
 
@@ -233,7 +244,7 @@ class Conversation:
         self.settle()
         sentence = event.sentence or (_STOPPED if event.end is TurnEnd.CANCELLED else "")
         if sentence:
-            self.say(sentence, _KINDS.get(event.end, "warning"))
+            self.say(" ".join(filter(None, (sentence, _ADVICE.get(event.end)))), _KINDS.get(event.end, "warning"))
 
 
 def call_text(event: ToolStarted) -> str:

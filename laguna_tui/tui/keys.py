@@ -29,8 +29,9 @@ def key_rows(bindings: Iterable[BindingType]) -> list[Row]:
 
 
 def key_names(keys: str) -> str:
-    """`ctrl+j,escape,g` -> `Ctrl+J  Esc  g`."""
-    return "  ".join(_key_name(key) for key in keys.split(","))
+    """`ctrl+j,escape,g,G` -> `Ctrl+J  Esc  g`: a letter that counts in either case is shown once."""
+    listed = keys.split(",")
+    return "  ".join(_key_name(key) for key in listed if not (key.isupper() and key.lower() in listed))
 
 
 def _key_name(key: str) -> str:

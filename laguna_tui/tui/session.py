@@ -168,6 +168,10 @@ class ChatSession(Protocol):
         """
         ...
 
+    def index(self) -> str:
+        """Read the folder's code, also where it waited to be asked for; a sentence about it. Any thread."""
+        ...
+
     @property
     def edits(self) -> EditMode:
         """Which edits the model may make. Any thread; the user's ALWAYS makes it ALLOW."""

@@ -157,6 +157,9 @@ class ScriptedSession:
             raise self.trusted
         return self.trusted
 
+    def index(self) -> str:
+        return f"{self.folder} is read."
+
     def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         if self._mode_error is not None:
             raise self._mode_error

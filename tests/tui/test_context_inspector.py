@@ -395,3 +395,12 @@ def test_wishes_about_blocks_that_are_gone_are_forgotten() -> None:
 )
 def test_the_price_is_said_in_a_line(cost: Cost | None, words: str) -> None:
     assert "".join(text for text, _ in price(2, cost)) == words
+
+
+async def test_a_blocks_text_opens_and_closes_with_a_letter_in_either_case() -> None:
+    async with running(session()) as (app, pilot):
+        await ready(app, pilot)
+        await opened(app, pilot)
+        for key, screens in (("D", 3), ("D", 2), ("Q", 1)):
+            await pilot.press(key)
+            await until(pilot, lambda: len(app.screen_stack) == screens)  # noqa: B023

@@ -126,7 +126,14 @@ def test_every_other_end_says_what_happened(end: TurnEnd) -> None:
 def test_the_agents_own_words_come_first() -> None:
     chat = Chat()
     chat.hear(TurnFinished(TurnEnd.CONTEXT_FULL, "needs 9,000 of 8,192"))
-    assert chat.rows() == ["", "needs 9,000 of 8,192"]
+    assert chat.rows() == ["", "needs 9,000 of 8,192 Start a new chat: /new"]
+
+
+@pytest.mark.parametrize("end", list(TurnEnd))
+def test_what_to_do_in_the_app_is_no_flag_of_the_command_line(end: TurnEnd) -> None:
+    chat = Chat()
+    chat.hear(TurnFinished(end))
+    assert "--" not in "".join(chat.rows())
 
 
 def test_a_rejected_call_is_told_and_the_wait_goes_on_below() -> None:

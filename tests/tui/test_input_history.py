@@ -7,6 +7,8 @@ import pytest
 
 from laguna_tui.tui.history import FILE, MAX_ENTRIES, History
 from tests.app.odd_files import odd
+from tests.tui.pilot import ready, running
+from tests.tui.scripted import ScriptedSession
 
 
 def test_inputs_come_back_in_the_next_run(tmp_path: Path) -> None:
@@ -53,6 +55,21 @@ def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
     history = History(tmp_path / "file")
     history.add("a")
     assert history.entries == ["a"]
+
+
+@pytest.mark.parametrize("leaving", ["ctrl+c", "ctrl+q"])
+async def test_what_was_typed_and_not_sent_comes_back(tmp_path: Path, leaving: str) -> None:
+    async with running(ScriptedSession(), state_dir=tmp_path) as (app, pilot):
+        await ready(app, pilot)
+        app.prompt.replace_text("a long\ndraft")
+        await pilot.press("ctrl+c")
+        assert app.prompt.text == ""
+        await pilot.press("up")
+        assert app.prompt.text == "a long\ndraft"
+        app.prompt.replace_text("another draft")
+        await pilot.press(leaving, leaving)
+        await pilot.pause()
+    assert History(tmp_path).entries == ["a long\ndraft", "another draft"]
 
 
 @pytest.mark.timeout(30)

@@ -211,3 +211,14 @@ def test_nothing_to_get(snap_compare, offer) -> None:
         await opened(pilot.app, pilot)
 
     assert snap_compare(StillApp(session(), "laguna-dark", shop), terminal_size=(80, 24), run_before=shown)
+
+
+async def test_its_letters_count_in_either_case():
+    shop = ScriptedShop()
+    async with running(session(), shop=shop) as (app, pilot):
+        await opened(app, pilot, "enter", "P")
+        await until(pilot, lambda: "Paused 33 %" in screen(app))
+        await pilot.press("X")
+        await until(pilot, lambda: shop.discarded == ["xs-2.1"])
+        await pilot.press("Q")
+        await until(pilot, lambda: len(app.screen_stack) == 1)

@@ -228,3 +228,9 @@ def test_copying_goes_through_the_terminals_clipboard(busy: Terminal) -> None:
     copied = b"\x1b]52;c;VGhlIGFuc3dlci"
     busy.read_until(copied)
     assert copied in busy.written
+
+
+def test_an_emoji_that_is_typed_stays_whole(terminal: Terminal) -> None:
+    typed = "👩🏽\u200d💻 here".encode()
+    terminal.child.send(typed)
+    terminal.read_until(typed)

@@ -1,7 +1,7 @@
 """/trust: the folder's AGENTS.md may instruct the model, and the user is told where that ends."""
 
 from laguna_tui.errors import UserError
-from tests.tui.pilot import ready, running, transcript, until
+from tests.tui.pilot import ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession
 
 
@@ -23,6 +23,23 @@ async def test_a_folder_that_cannot_be_trusted_says_why():
         await ready(app, pilot)
         await app.run_action("trust")
         await until(pilot, lambda: "trust a project's own folder" in transcript(app))
+
+
+async def test_the_answer_is_on_the_screen_at_once():
+    async with running(ScriptedSession()) as (app, pilot):
+        await ready(app, pilot)
+        app.prompt.replace_text("/trust")
+        await pilot.press("enter")
+        await until(pilot, lambda: "/project is trusted." in screen(app))
+
+
+async def test_a_folder_that_waits_is_read_by_a_command():
+    async with running(ScriptedSession(warnings=("/project holds all folders. /index",))) as (app, pilot):
+        await ready(app, pilot)
+        assert "/project holds all folders. /index" in screen(app)
+        app.prompt.replace_text("/index")
+        await pilot.press("enter")
+        await until(pilot, lambda: "/project is read." in screen(app))
 
 
 async def test_what_changed_since_the_folder_was_trusted_stands_on_lines_of_its_own():

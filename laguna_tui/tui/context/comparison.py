@@ -33,7 +33,7 @@ class Comparison(Modal[None]):
     """Asks `read` for the texts, on a thread of its own: files are long, and the difference has to be found."""
 
     DEFAULT_CSS = Path(__file__).with_name("comparison.tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,d,enter", "dismiss", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,d,D,enter", "dismiss", "Close")]
 
     def __init__(self, title: str, read: Callable[[], BlockText]) -> None:
         """title: safe to show."""

@@ -40,8 +40,8 @@ class Inspector(Modal[Changes | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "cycle", "Keep, shorten or drop the block"),
         Binding("enter", "apply", "Apply the changes; without any, show the block's text"),
-        Binding("d", "compare", "The block's text, before and after"),
-        Binding("escape,q,f9", "dismiss", "Leave without a change"),
+        Binding("d,D", "compare", "The block's text, before and after"),
+        Binding("escape,q,Q,f9", "dismiss", "Leave without a change"),
     ]
 
     def __init__(self, session: ChatSession, size: int) -> None:

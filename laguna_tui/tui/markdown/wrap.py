@@ -4,6 +4,7 @@ import re
 
 from rich.cells import cell_len, get_character_cell_size, split_graphemes
 
+from laguna_tui.text import JOINER
 from laguna_tui.tui.markdown.flow import Line, Run, Runs, plain
 
 # A word, or one ideograph: East Asian text may break between any two of them. A no-break space is part of a word.
@@ -11,7 +12,6 @@ _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffdc\U00020000-\U0003ff
 _WORD = re.compile(rf"[{_WIDE}]\ufe0f?|[^ \t\n\u3000{_WIDE}]+")
 # A column narrower than this shows nothing readable; laying out is done as if it were this wide and is cropped.
 MIN_WIDTH = 4
-_JOINER = "\u200d"
 # Two of them are a flag, and each is measured as one cell.
 _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
@@ -92,7 +92,7 @@ def _joins(text: str, at: int) -> bool:
     if text[at] in _FLAG_LETTERS:
         before = len(text[:at]) - len(text[:at].rstrip(_FLAG_LETTERS))
         return before % 2 == 1
-    return text[at - 1] == _JOINER or not get_character_cell_size(text[at])
+    return text[at - 1] == JOINER or not get_character_cell_size(text[at])
 
 
 def _folds(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:

@@ -76,7 +76,7 @@ class Desk:
     def look(self) -> None:
         """Bring to date what is said about the download."""
         fetching = self.fetching
-        if fetching is None:
+        if fetching is None or not self._app.screen_stack:
             return
         self._app.rail.fetching = rail_text(fetching.offer, fetching.stage, fetching.progress)
         if isinstance(self._app.screen, SetupScreen):

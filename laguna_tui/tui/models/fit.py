@@ -27,7 +27,7 @@ class FitScreen(Modal[None]):
     """Asks `tell` for lines of a width, on a thread of its own: it reads headers and asks the devices."""
 
     DEFAULT_CSS = Path(__file__).with_name("fit.tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,enter", "dismiss", "Close")]
 
     def __init__(self, tell: Callable[[int], list[str]]) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ class ModelPicker(Modal[ModelChoice | None]):
     """Gives back the chosen model, or None. `find` may take a while; it runs on a thread of its own."""
 
     DEFAULT_CSS = Path(__file__).with_name("picker.tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f7", "dismiss", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f7", "dismiss", "Close")]
 
     def __init__(self, find: Callable[[], Sequence[ModelChoice]]) -> None:
         super().__init__()

@@ -26,9 +26,9 @@ class SetupScreen(Modal[Offer | None]):
     DEFAULT_CSS = Path(__file__).with_name("setup.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "go", "Download, go on, or switch"),
-        Binding("p", "pause", "Pause"),
-        Binding("x", "cancel", "Cancel, and throw away what has arrived"),
-        Binding("escape,q,f8", "dismiss", "Close"),
+        Binding("p,P", "pause", "Pause"),
+        Binding("x,X", "cancel", "Cancel, and throw away what has arrived"),
+        Binding("escape,q,Q,f8", "dismiss", "Close"),
     ]
 
     def __init__(self, look: Callable[[], Offer], fetching: Fetching, begun: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ class DraftsScreen(Modal[None]):
     """Shows rounds, newest first. The texts are sanitised; they are never parsed as markup."""
 
     DEFAULT_CSS = Path(__file__).with_name("drafts.tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f4,enter", "dismiss", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f4,enter", "dismiss", "Close")]
 
     def __init__(self, first: int, rounds: Sequence[DraftRound], *, mono: bool) -> None:
         """`first` is the number of the first of these rounds in the answer, from 1."""

@@ -20,7 +20,7 @@ class HelpScreen(Modal[None]):
     """Shows sections of keys. Closes with Esc, Q, F1 or Enter."""
 
     DEFAULT_CSS = Path(__file__).with_name("help.tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,enter", "dismiss", "Close the help")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f1,enter", "dismiss", "Close the help")]
 
     def __init__(self, sections: dict[str, list[Row]]) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ class PlanScreen(Modal[None]):
     """Shows the plan's lines, which are sanitised: the first in short, then `subject: sentence`."""
 
     DEFAULT_CSS = Path(__file__).with_name("plan.tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,enter", "dismiss", "Close")]
 
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__()

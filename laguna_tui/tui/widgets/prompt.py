@@ -12,7 +12,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
 from laguna_tui.context.blocks import Completion
-from laguna_tui.text import sanitize, sanitize_line
+from laguna_tui.text import JOINER, sanitize, sanitize_line
 from laguna_tui.tui.commands import is_slash, matching
 from laguna_tui.tui.context.mention_list import QUOTE, MentionList
 from laguna_tui.tui.history import History
@@ -199,6 +199,11 @@ class Prompt(TextArea):
             event.stop()
             event.prevent_default()
             getattr(self, f"action_{action}")()
+        elif event.character == JOINER:
+            # Textual takes only what prints; a keyboard's emoji come as their parts.
+            event.stop()
+            event.prevent_default()
+            self._replace_via_keyboard(JOINER, *self.selection)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()

@@ -1,5 +1,6 @@
 """A message becomes events, whatever the model says, and the conversation is whole afterwards."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -295,11 +296,11 @@ def test_an_engine_that_fails_leaves_a_whole_conversation(chat):
     ("reason", "end"),
     [(FinishReason.MAX_TOKENS, TurnEnd.MAX_TOKENS), (FinishReason.CONTEXT_FULL, TurnEnd.CONTEXT_FULL)],
 )
-def test_limits_end_the_turn_with_what_to_do(chat, reason, end):
+def test_limits_end_the_turn_with_what_happened(chat, reason, end):
     talk = chat(Say("\nHalf an ans", reason), answer("Two."), max_tokens=5)
     last = talk.ask("a")[-1]
     assert last.end is end
-    assert last.sentence.count(".") == 2
+    assert last.sentence.count(".") == 1
     assert talk.engine.requests[0].max_tokens == 5
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
@@ -316,7 +317,7 @@ def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
     talk = chat(answer("Here."), n_ctx=4096)
     before = talk.text
     events = talk.ask("word " * 4000)
-    assert events[-1].end is TurnEnd.CONTEXT_FULL
+    assert events[-1].end is TurnEnd.MESSAGE_TOO_LONG
     assert not talk.engine.requests
     assert talk.text == before
     assert talk.ask("Where?")[-1].end is TurnEnd.ANSWERED
@@ -421,3 +422,14 @@ def test_every_part_of_the_answer_says_who_proposed_it(chat):
     parts = of(TextDelta, talk.ask("Where?"))
     assert {part.source for part in parts} == {Source.TARGET, Source.DFLASH, Source.SUFFIX}
     assert said(parts) == "It is there."
+
+
+def test_a_message_that_is_too_long_alone_is_told_apart_from_a_full_context(chat):
+    talk = chat(*[answer("Here.")] * 9, n_ctx=4096)
+    end = talk.ask("word " * 6000)[-1]
+    assert end.end is TurnEnd.MESSAGE_TOO_LONG
+    found = re.fullmatch(r"([\d,]+) of 4,096 tokens: this message alone is too long\.", end.sentence)
+    assert found is not None
+    assert int(found[1].replace(",", "")) > 6000
+    ends = [talk.ask("word " * 100)[-1].end for _ in range(8)]
+    assert (ends[0], ends[-1]) == (TurnEnd.ANSWERED, TurnEnd.CONTEXT_FULL)
