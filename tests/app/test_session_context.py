@@ -238,7 +238,7 @@ class EndlessScorer:
     def __init__(self) -> None:
         self.asked, self.stopped = threading.Event(), threading.Event()
 
-    def score(self, texts, query, should_stop):
+    def score(self, texts, query, should_stop, progress):
         self.asked.set()
         while not should_stop() and not self.stopped.wait(0.01):
             pass
