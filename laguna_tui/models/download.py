@@ -221,7 +221,7 @@ class Download:
             part.discard()
             raise DownloadError(
                 f"{item.repository}/{item.remote.name}: what arrived is not what the hub announced "
-                f"({found.kind} {found.value[:12]}…) and was thrown away; run the same again, and if it stays so, "
+                f"({found.kind} {found.value[:12]}…) and was thrown away; try again, and if it stays so, "
                 "something on the way changes what you download"
             )
         final = self._store.final(item.source, item.remote.name)

@@ -42,7 +42,7 @@ def disk_trouble(error: OSError, folder: Path) -> DownloadError:
     """What an error of the disk under the store means for a download."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFullError(
-            f"{folder}: the disk is full; what has arrived is kept: make room and run the same again, or move the "
+            f"{folder}: the disk is full; what has arrived is kept: make room and try again, or move the "
             "models to another disk with LAGUNA_TUI_MODELS=FOLDER"
         )
     where = error.filename or folder

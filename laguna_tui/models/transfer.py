@@ -63,8 +63,8 @@ def persistently(work: Callable[[], _T], patience: Patience, brake: Brake, note:
             failures = 1 if isinstance(fault, Advanced) else failures + 1
             if failures >= patience.tries:
                 raise DownloadError(
-                    f"{who}: {fault.reason}, {failures} times in a row; what has arrived is kept: check the network "
-                    "and run the same again"
+                    f"{who}: {fault.reason}, {failures} times in a row; what has arrived is kept: check the network, "
+                    "then try again"
                 ) from fault
             wait = fault.wait_s if fault.wait_s is not None else patience.wait_s(failures)
             note(f"{fault.reason}; trying again in {wait:.0f} s")

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import platform
-import stat
 import tempfile
 import threading
 from functools import cache
@@ -17,6 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from laguna_engine.native.library import library_folders
+from laguna_engine.small_file import read_small_file
 
 _FORMAT = 1
 _MAX_BYTES = 1 << 18
@@ -103,13 +103,7 @@ def _processor() -> str:
 def _read(path: Path) -> dict[str, str]:
     """What the file holds; nothing if it is not one of ours, whole and of this format."""
     try:
-        # Non-blocking: a FIFO in the file's place must not hold up the start.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(descriptor, "rb") as file:
-            state = os.fstat(descriptor)
-            if not stat.S_ISREG(state.st_mode) or state.st_size > _MAX_BYTES:
-                return {}
-            held = json.loads(file.read(_MAX_BYTES))
+        held = json.loads(read_small_file(path, _MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(held, dict) or held.get("format") != _FORMAT or not isinstance(held.get("verdicts"), dict):

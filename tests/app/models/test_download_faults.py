@@ -72,7 +72,7 @@ def test_a_server_that_will_not_go_on_is_asked_for_all_of_it(get: Get, hub: Loop
 
 def test_wrong_bytes_never_become_a_model_and_are_not_kept(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Wrong()]
-    with pytest.raises(DownloadError, match=r"is not what the hub announced.*thrown away; run the same again"):
+    with pytest.raises(DownloadError, match=r"is not what the hub announced.*thrown away; try again"):
         get().run()
     assert store.status(model()).state is State.MISSING
     assert not store.final(model().source, FILE).exists()
