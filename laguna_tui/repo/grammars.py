@@ -22,10 +22,10 @@ _MATCH_LIMIT = 4096
 
 
 class Grammar(NamedTuple):
-    """A language's parser and queries."""
+    """A language and its queries. Any thread, several at once."""
 
     name: str
-    parser: Parser
+    language: Language
     definitions: Query
     references: Query
 
@@ -36,7 +36,8 @@ class Grammar(NamedTuple):
         def piece(offset: int, _: object) -> bytes:
             return b"" if time.monotonic() > deadline else source[offset : offset + _PIECE_BYTES]
 
-        return self.parser.parse(piece, encoding="utf8")
+        # A parser of its own: while it asks for a piece another thread may run, and one parser in two threads crashes.
+        return Parser(self.language).parse(piece, encoding="utf8")
 
     def matches(self, query: Query, root: Node) -> list[dict[str, list[Node]]]:
         """What each match of a query captured."""
@@ -86,6 +87,6 @@ def grammar(name: str) -> Grammar | None:
     tags = TAGS[name][0]
     try:
         language = Language(getattr(importlib.import_module(tags.module), tags.function)())
-        return Grammar(name, Parser(language), Query(language, tags.definitions), Query(language, tags.references))
+        return Grammar(name, language, Query(language, tags.definitions), Query(language, tags.references))
     except (ImportError, AttributeError, ValueError, QueryError):
         return None

@@ -1,5 +1,8 @@
 """Definitions, units and references of every language that has a grammar, at exact character offsets."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -151,3 +154,22 @@ def test_a_file_that_is_too_long_to_parse_is_still_text():
     syntax = analyse("a.py", "x = 1\n" * (PARSE_LIMIT_CHARS // 6 + 1))
     assert not syntax.exact
     assert syntax.units
+
+
+def test_threads_that_parse_at_the_same_time_do_not_disturb_each_other():
+    """In a process of its own: a parser that two threads share ends the process."""
+    program = """
+import sys, threading
+from laguna_tui.repo.syntax import analyse
+sys.setswitchinterval(1e-6)
+text = "".join(f"def step_{n}(order):\\n    return order + {n}\\n\\n" for n in range(1500))
+right, found = analyse("a.py", text, 60), []
+threads = [threading.Thread(target=lambda: found.append(analyse("a.py", text, 60))) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(found == [right] * 8)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
