@@ -6,7 +6,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from laguna_tui import __version__, compress_command, fit_command, models_command, quantize, repo_command, trust_command
@@ -28,39 +28,50 @@ exit codes of `ask`:
 """
 
 
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+_CLOSED = getattr(signal, "SIGHUP", None)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command given; returns the exit code."""
     _forget_folder()
-    ended_by = _end_on_signals()
-    _open_streams()
-    arguments = command_parser().parse(sys.argv[1:] if argv is None else argv)
-    run: Callable[[argparse.Namespace], int] = arguments.run
-    try:
-        return _guarded(run, arguments)
-    except Exception:
-        # What a handler raises inside of a callback from C code comes out of it as something else.
-        if not ended_by:
-            raise
-        return 128 + ended_by[0]
+    with _ending_on_signals() as ended_by:
+        _open_streams()
+        arguments = command_parser().parse(sys.argv[1:] if argv is None else argv)
+        run: Callable[[argparse.Namespace], int] = arguments.run
+        try:
+            return _guarded(run, arguments)
+        except Exception:
+            # What a handler raises inside of a callback from C code comes out of it as something else.
+            if not ended_by:
+                raise
+            return 128 + ended_by[0]
 
 
-def _end_on_signals() -> Sequence[int]:
+@contextlib.contextmanager
+def _ending_on_signals() -> Iterator[Sequence[int]]:
     """A TERM, or a terminal that is closed, ends a command as Ctrl-C does: with its children and half files gone.
 
-    The signal's number is in what is returned once it came; a second one ends the program at once.
+    The signal's number is in what is yielded once it came. A second one ends the program at once, but a closed terminal
+    is reported twice, by the kernel and by the shell.
     """
     came: list[int] = []
 
     def end(number: int, _: object) -> None:
         came.append(number)
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_IGN if number == _CLOSED else signal.SIG_DFL)
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-            signal.signal(number, end)
-    return came
+    numbers = [number for name in _ENDING if (number := getattr(signal, name, None)) is not None]
+    before = {number: signal.getsignal(number) for number in numbers}
+    ours = {number for number, handler in before.items() if handler in (signal.SIG_DFL, signal.default_int_handler)}
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield came
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
 
 
 def _forget_folder() -> None:

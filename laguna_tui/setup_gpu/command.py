@@ -3,9 +3,7 @@
 import argparse
 import contextlib
 import shlex
-import signal
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from laguna_tui.arguments import add_commands, add_offline
@@ -90,7 +88,7 @@ def _exchange(arguments: argparse.Namespace, machine: "Machine") -> int:
     exchange = Exchange(environment, kept, Pip(environment, kept.work, network), try_nano, _say, _show)
     try:
         kept.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with FileLock(kept.folder / "lock", timeout=0), _gentle_end():
+        with FileLock(kept.folder / "lock", timeout=0):
             recovered = exchange.recover()
             if arguments.rollback:
                 return _roll_back(exchange, recovered=recovered, ask=not arguments.yes)
@@ -103,21 +101,6 @@ def _exchange(arguments: argparse.Namespace, machine: "Machine") -> int:
         _show("")
         sys.stderr.write(sanitize(f"laguna-tui: {error}\n"))
         return FAILED
-
-
-@contextlib.contextmanager
-def _gentle_end() -> Iterator[None]:
-    """A TERM, or a terminal that is closed, ends it as Ctrl-C does: with everything put back."""
-
-    def end(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _set_up(arguments: argparse.Namespace, exchange: "Exchange", machine: "Machine") -> int:
