@@ -221,6 +221,17 @@ class TestWhoMeantToAnswer:
             await pilot.press("escape")
 
     @pytest.mark.usefixtures("quick")
+    async def test_a_word_that_comes_in_one_read_answers_with_none_of_its_letters(self, project: Project) -> None:
+        async with running(session(project.rename())) as (app, pilot):
+            await asked(app, pilot)
+            for letter in "delay any":
+                app.edit_panel.post_message(events.Key("space" if letter == " " else letter, letter))
+            await until(pilot, lambda: app.prompt.text == "delay any")
+            assert project.cart.read_text() == CART
+            assert app.edit_panel.display
+            await pilot.press("escape")
+
+    @pytest.mark.usefixtures("quick")
     async def test_what_is_pasted_does_not_answer(self, project: Project) -> None:
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot)

@@ -71,6 +71,8 @@ class EditPanel(Widget, can_focus=True):
         self.display = False
         self._edit: Edited | None = None
         self._from = self._focused_at = 0.0
+        # Keys that come in one read with a letter for the input are here before the focus is there.
+        self._typing = False
         self._own_keys = {binding.key: binding.action for binding in self.BINDINGS if isinstance(binding, Binding)}
 
     def ask(self, edit: Edited) -> None:
@@ -121,6 +123,7 @@ class EditPanel(Widget, can_focus=True):
         self.refresh()
 
     def on_blur(self) -> None:
+        self._typing = False
         self.refresh()
 
     # -- what the user does
@@ -133,7 +136,8 @@ class EditPanel(Widget, can_focus=True):
         event.stop()
         event.prevent_default()
         early = event.time < self._from
-        if event.is_printable and event.character and (action is None or early):
+        if event.is_printable and event.character and (action is None or early or self._typing):
+            self._typing = True
             self.post_message(self.Left(event.character))
         elif action is not None:
             getattr(self, f"action_{action}")()
