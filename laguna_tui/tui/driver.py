@@ -52,45 +52,8 @@ class _Parser(XTermParser):
             return None
 
 
-class CarefulDriver(LinuxDriver):
-    """Textual's driver for a terminal, with a reading loop that goes on. Bytes that are not UTF-8 become U+FFFD."""
-
-    def run_input_thread(self) -> None:
-        parser = _Parser(self._debug)
-        decode = getincrementaldecoder("utf-8")("replace").decode
-        with selectors.SelectSelector() as selector:
-            selector.register(self.fileno, selectors.EVENT_READ)
-            while not self.exit_event.is_set():
-                if selector.select(_POLL_S):
-                    data = self._read()
-                    if not data:
-                        return
-                    self._post(parser.feed(text) if (text := decode(data)) else ())
-                self._post(parser.tick())
-
-    def _read(self) -> bytes:
-        """What was typed; nothing when the terminal is gone, which the app is told as a hangup."""
-        try:
-            data = os.read(self.fileno, _READ_BYTES)
-        except OSError:
-            data = b""
-        if not data and not self.exit_event.is_set():
-            os.kill(os.getpid(), signal.SIGHUP)
-        return data
-
-    def _post(self, messages: Iterable[Message]) -> None:
-        for message in messages:
-            self.process_message(message)
-
-    def _run_input_thread(self) -> None:
-        try:
-            self.run_input_thread()
-        except Exception as error:
-            self._app.call_later(self._app._handle_exception, error)
-
-
-class TerminalDriver(CarefulDriver):
-    """The screen of a job that a shell can stop and continue."""
+class TerminalDriver(LinuxDriver):
+    """The screen of a job that a shell can stop and continue. Bytes that are not UTF-8 are read as U+FFFD."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         before = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
@@ -175,3 +138,36 @@ class TerminalDriver(CarefulDriver):
     def _resume(self) -> None:
         self.resume_application_mode()
         self._app.refresh(layout=True)
+
+    def run_input_thread(self) -> None:
+        parser = _Parser(self._debug)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(_POLL_S):
+                    data = self._read()
+                    if not data:
+                        return
+                    self._post(parser.feed(text) if (text := decode(data)) else ())
+                self._post(parser.tick())
+
+    def _read(self) -> bytes:
+        """What was typed; nothing when the terminal is gone, which the app is told as a hangup."""
+        try:
+            data = os.read(self.fileno, _READ_BYTES)
+        except OSError:
+            data = b""
+        if not data and not self.exit_event.is_set():
+            os.kill(os.getpid(), signal.SIGHUP)
+        return data
+
+    def _post(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
+
+    def _run_input_thread(self) -> None:
+        try:
+            self.run_input_thread()
+        except Exception as error:
+            self._app.call_later(self._app._handle_exception, error)
