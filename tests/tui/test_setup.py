@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from textual import events
 
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.models.fetching import Stage
@@ -222,3 +223,15 @@ async def test_its_letters_count_in_either_case():
         await until(pilot, lambda: shop.discarded == ["xs-2.1"])
         await pilot.press("Q")
         await until(pilot, lambda: len(app.screen_stack) == 1)
+
+
+async def test_what_is_typed_while_it_is_open_goes_to_the_input_and_downloads_nothing():
+    shop = ScriptedShop()
+    async with running(session(), shop=shop) as (app, pilot):
+        await opened(app, pilot)
+        for letter in "what is x?":
+            app.screen.post_message(events.Key({" ": "space", "?": "question_mark"}.get(letter, letter), letter))
+        app.screen.post_message(events.Key("enter", None))
+        await until(pilot, lambda: app._session.asked == ["what is x?"])
+        assert len(app.screen_stack) == 1
+        assert shop.fetched == []

@@ -52,7 +52,8 @@ class Desk:
             self._take(offer)
             return
         wanted = name or (offer.name if offer is not None else "")
-        self._app.push_screen(SetupScreen(lambda: shop.look(wanted), fetching, self.watch), self._take)
+        screen = SetupScreen(lambda: shop.look(wanted), fetching, self.watch, self._app.prompt.put)
+        self._app.push_screen(screen, self._take)
 
     def choose(self) -> None:
         """Show the list."""

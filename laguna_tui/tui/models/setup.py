@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from textual import work
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -21,7 +21,11 @@ LOOKING = "looking at this machine …"
 
 
 class SetupScreen(Modal[Offer | None]):
-    """Gives back what to switch to, or None. `look` may take a while; it runs on a thread of its own."""
+    """Gives back what to switch to, or None. `look` may take a while; it runs on a thread of its own.
+
+    On the first start it opens by itself, maybe over a question that is being typed: letters that are no keys of its
+    own close it and are handed to `typed`, so that the Enter after them downloads nothing.
+    """
 
     DEFAULT_CSS = Path(__file__).with_name("setup.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -31,10 +35,16 @@ class SetupScreen(Modal[Offer | None]):
         Binding("escape,q,Q,f8", "dismiss", "Close"),
     ]
 
-    def __init__(self, look: Callable[[], Offer], fetching: Fetching, begun: Callable[[], None]) -> None:
-        """begun: is told when a download was begun here."""
+    def __init__(
+        self, look: Callable[[], Offer], fetching: Fetching, begun: Callable[[], None], typed: Callable[[str], None]
+    ) -> None:
+        """begun: called when a download was begun here. typed: called with each character meant for the input."""
         super().__init__()
-        self._look, self._fetching, self._begun = look, fetching, begun
+        self._look, self._fetching, self._begun, self._typed = look, fetching, begun, typed
+        self._own_keys = {
+            key for binding in self.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
+        }
+        self._typing = False
         self._offer: Offer | None = None
         self._working = False
         self._text = Static(LOOKING, markup=False)
@@ -74,10 +84,19 @@ class SetupScreen(Modal[Offer | None]):
         progress, problem = (fetching.progress, fetching.problem) if mine else (None, "")
         self._text.update(Content.assemble(*setup_parts(self._offer, stage, progress, problem)))
 
+    def on_key(self, event: events.Key) -> None:
+        """Hand over what is typed; keys that come in one read are all here before the screen is closed."""
+        if event.is_printable and event.character and (self._typing or event.key not in self._own_keys):
+            event.stop()
+            self._typed(event.character)
+            if not self._typing:
+                self._typing = True
+                self.dismiss(None)
+
     def action_go(self) -> None:
         """The one key: download, go on, or switch."""
         offer, stage = self._offer, self._stage()
-        if offer is None or not offer.name:
+        if offer is None or not offer.name or self._typing:
             return
         if offer.ready or stage is Stage.READY:
             self.dismiss(offer)
