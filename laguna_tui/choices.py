@@ -59,7 +59,7 @@ def drafter_of(settings: Settings, entry: ModelEntry, store: "Store | None" = No
         return None
     known = {name: each for name, each in load_catalogue().items() if each.kind is Kind.DRAFTER}
     if settings.drafter in known:
-        return _stored(known[settings.drafter], store)
+        return _stored(known[settings.drafter], store, settings.given("drafter"))
     path = Path(settings.drafter).expanduser()
     if not path.is_file():
         names = ", ".join(name for name, each in known.items() if entry.name in each.belongs)
@@ -68,14 +68,12 @@ def drafter_of(settings: Settings, entry: ModelEntry, store: "Store | None" = No
     return path
 
 
-def _stored(drafter: ModelEntry, store: "Store | None") -> Path:
+def _stored(drafter: ModelEntry, store: "Store | None", given: str) -> Path:
     from laguna_tui.models.store import Store
 
     path = drafter.path or (store or Store()).path(drafter)
     if path is None or not path.is_file():
-        raise UserError(
-            f"--drafter {drafter.name}: not on this machine; run: laguna-tui models download {drafter.name}"
-        )
+        raise UserError(f"{given}: not on this machine; run: laguna-tui models download {drafter.name}")
     return path
 
 

@@ -29,7 +29,7 @@ LIMIT_S = 10.0
 """For a program that only looks: nvidia-smi takes 2 s on a cold driver, and for ever on a hung one."""
 
 FOLDER = str(Path(__file__).resolve().parent)
-"""Where children run: the folder of this package, in which nobody else's files are."""
+"""Where children run: the folder of this package, which holds no file of the user's."""
 
 _KILL_WAIT_S = 1.0
 """After the kill. A process stuck in a driver does not even die; it is left behind then."""

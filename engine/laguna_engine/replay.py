@@ -19,7 +19,7 @@ class Divergence:
 
     index: of the token in the answer. expected: the answer's token id. found: plain decoding's. margin: the logit of
     `found` minus that of `expected` there; near 0, the two were equally good up to rounding. cause: of the rounding;
-    None where tokens are drawn, or nobody knows how the answer was made.
+    None where tokens are drawn, or where the answer's rounds are not known.
     """
 
     index: int
@@ -58,8 +58,8 @@ def replay(
     """Decode as many tokens behind `prompt` as `answer` has, and compare.
 
     generate: the engine's. margin: of two tokens behind a text, found minus expected. sampling: with the seed that the
-    answer was made with (`Stats.seed`). progress: is told how many tokens were equal so far. rounds: how many tokens
-    each round of the answer drafted and accepted (`Round`), none if it was decoded plainly; None for unknown.
+    answer was made with (`Stats.seed`). progress: called with the number of equal tokens so far. rounds: how many
+    tokens each round of the answer drafted and accepted (`Round`), none if it was decoded plainly; None for unknown.
     """
     compared = 0
     for event in generate(Request(prompt, sampling=sampling, max_tokens=len(answer), drafting=PLAIN)):
@@ -94,7 +94,7 @@ def _cause(
 
 
 def _script(answer: Sequence[int], rounds: Sequence[tuple[int, int]]) -> tuple[Sequence[int], ...]:
-    """Drafts as long as those that made `answer`, of which as many tokens are accepted if it comes out the same."""
+    """Drafts as long as those that made `answer`; as many of their tokens are accepted if it comes out the same."""
     script: list[Sequence[int]] = []
     last = 0
     for drafted, accepted in rounds:

@@ -220,7 +220,7 @@ class Agent:
         return (forgets(turns),) if turns is not None and self.conversation.forgets else ()
 
     def _untold(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """The notes without those about the model itself that this chat has had; each of them is told once."""
+        """The notes without those about the model itself that this chat has had; each is shown once."""
         new = tuple(note for note in notes if note not in self._told)
         self._told |= {LOOKS_UP, *self._forgotten()}.intersection(new)
         return new

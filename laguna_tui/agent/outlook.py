@@ -106,7 +106,7 @@ class Outlook:
 
 
 def forgets(turns: int) -> str:
-    """What the user is told once a chat has more turns than the model reads."""
+    """The note shown once a chat has more turns than the model reads."""
     return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
 
 

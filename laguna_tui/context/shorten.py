@@ -25,7 +25,7 @@ NO_SCORER = "none"
 """What the setting `scorer` says to rank by words alone."""
 
 PARSING, SCORING = "parsing", "scoring"
-"""What takes time, as `progress` is told."""
+"""The phases that `progress` reports."""
 Progress = Callable[[str, float], None]
 
 _SCORES = 20_000

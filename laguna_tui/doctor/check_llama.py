@@ -60,10 +60,18 @@ def _kernels(loaded: Loaded, python: str) -> Finding:
     found = f"this build's own order of quantized weights does not work here ({told}), so they compute more slowly"
     gpus = [f"-DGGML_{_GPU_OPTIONS[kind]}=on" for kind in loaded.built if kind in _GPU_OPTIONS]
     faulty = [option for name, options in _WITHOUT.items() if name in loaded.faults for option in options]
-    options = shlex.quote(" ".join([*faulty, *gpus]))
-    again = ("-m", "pip", "install", "--no-deps", "--force-reinstall", "--no-cache-dir", "--no-binary")
-    command = shlex.join([*outside_python(python), *again, "llama-cpp-python", f"llama-cpp-python=={BINDING_VERSION}"])
-    return warn(KERNELS, found, f"build it without that: CMAKE_ARGS={options} {command}")
+    command = source_command(" ".join([*faulty, *gpus]), python)
+    return warn(KERNELS, found, f"build it without that: {command}")
+
+
+def source_command(options: str, python: str) -> str:
+    """The command, for a shell, that compiles the pinned llama.cpp with these options of CMake into an environment."""
+    install = (
+        *outside_python(python),
+        *("-m", "pip", "install", "--no-deps", "--force-reinstall", "--no-cache-dir"),
+        *("--no-binary", "llama-cpp-python", f"llama-cpp-python=={BINDING_VERSION}"),
+    )
+    return f"CMAKE_ARGS={shlex.quote(options)} {shlex.join(install)}"
 
 
 def provide(missing: tuple[str, ...]) -> str:

@@ -1,22 +1,13 @@
 """The command that builds llama.cpp for this very machine."""
 
-import shlex
-from collections.abc import Sequence
-
-from laguna_engine.child import outside_python
-from laguna_engine.native.selftest import BINDING_VERSION
+from laguna_tui.doctor.check_llama import source_command
 from laguna_tui.doctor.graphics import Graphics, Vendor
 from laguna_tui.doctor.machine import Machine
 
 
 def build_command(graphics: Graphics, python: str) -> str:
     """For a shell. Compiles for the cards and the processor that are here, and for no others."""
-    install: Sequence[str] = (
-        *outside_python(python),
-        *("-m", "pip", "install", "--no-deps", "--force-reinstall", "--no-cache-dir"),
-        *("--no-binary", "llama-cpp-python", f"llama-cpp-python=={BINDING_VERSION}"),
-    )
-    return f"CMAKE_ARGS={shlex.quote(_options(graphics))} {shlex.join(install)}"
+    return source_command(_options(graphics), python)
 
 
 def build_needs(graphics: Graphics, machine: Machine) -> str:

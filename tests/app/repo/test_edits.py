@@ -335,8 +335,10 @@ def test_a_link_in_the_place_of_what_was_left_is_not_removed(workspace, killed, 
 @pytest.mark.timeout(30)
 def test_a_note_that_is_no_file_is_passed_over(notes):
     notes.mkdir(parents=True)
-    os.mkfifo(notes / f".laguna-tui-{'0' * 16}.tmp")
+    pipe = notes / f".laguna-tui-{'0' * 16}.tmp"
+    os.mkfifo(pipe)
     Unfinished(notes).sweep()
+    assert pipe.is_fifo()
 
 
 def test_lines_that_lack_their_indentation_get_it_where_python_needs_it(edit):
