@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import drafters
 import pytest
 
 from laguna_engine.events import Round, Source
@@ -13,7 +12,7 @@ from laguna_tui.cli import main
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.settings import Settings
-from tests.engine import tiny
+from tests.engine import drafters, tiny
 
 
 def record(*rounds: tuple[int, int]) -> Record:

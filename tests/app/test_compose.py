@@ -4,7 +4,6 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import drafters
 import pytest
 
 from laguna_engine.engine import Engine
@@ -15,6 +14,7 @@ from laguna_tui.compose import LocalSession
 from laguna_tui.errors import UserError
 from laguna_tui.events import Proving, StepFinished, TurnFinished
 from laguna_tui.settings import Settings
+from tests.engine import drafters
 
 
 @pytest.fixture

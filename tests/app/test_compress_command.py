@@ -5,10 +5,10 @@ import shutil
 
 import numpy as np
 import pytest
-import scorers
 
 from laguna_tui.cli import main
 from tests.app.repo.conftest import git, write
+from tests.engine import scorers
 
 CODE = "".join(f"def make_{n}(value):\n    return other_{n}(value) * {n}\n\n\n" for n in range(40))
 

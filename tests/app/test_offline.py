@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import drafters
 import pexpect
 import pytest
 
 from laguna_tui.arguments import commands_of
 from laguna_tui.cli import command_parser
 from tests.app.models import published
+from tests.engine import drafters
 
 # Nothing listens there, and nothing may be asked whether something does.
 NOWHERE = "http://127.0.0.1:9"

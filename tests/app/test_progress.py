@@ -5,7 +5,6 @@ import io
 import re
 import sys
 
-import drafters
 import pytest
 
 from laguna_tui import output
@@ -15,6 +14,7 @@ from laguna_tui.models.digest import SHA256, Fingerprint
 from laguna_tui.models.record import Listing, Record, Remote
 from laguna_tui.models.store import Store
 from tests.app.models import published
+from tests.engine import drafters
 
 
 class Terminal(io.StringIO):

@@ -4,13 +4,12 @@ import os
 import signal
 from pathlib import Path
 
-import drafters
 import pytest
 
 from laguna_engine.gguf import drafter
 from laguna_tui import quantize
 from laguna_tui.cli import main
-from tests.engine import tiny
+from tests.engine import drafters, tiny
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import shutil
 
 import pytest
-from approvers import always
 
 from laguna_tui.agent.approval import Decision, EditMode
 from laguna_tui.context.blocks import BlockKind
 from laguna_tui.local import LocalSession
 from laguna_tui.settings import Settings
+from tests.app.approvers import always
 
 CALL = {"path": "cart.py", "old": "total", "new": "amount"}
 

@@ -14,13 +14,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
-import drafters
-from drafters import Variant
-from drafting import Fed, drafter, quantized
-from upstream_dflash import Upstream, upstream
-
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.types import Type
+from tests.engine import drafters
+from tests.engine.drafters import Variant
+from tests.engine.drafting import Fed, drafter, quantized
+from tests.engine.upstream_dflash import Upstream, upstream
 
 LAST, CONTEXT = 77, 1024
 SIZES = {"n_embd": 1024, "n_layer": 5, "heads": 16, "kv_heads": 4, "head": 64, "n_ff": 3072, "n_vocab": 32000}

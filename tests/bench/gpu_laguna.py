@@ -33,12 +33,9 @@ from laguna_engine.speculate.rounds import Drafters
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
-import drafters
-import drafting
-import tiny
-from scripted_drafters import Oracle, use
-
 from tests.bench import shape_exact
+from tests.engine import drafters, drafting, tiny
+from tests.engine.scripted_drafters import Oracle, use
 
 SMALL = tiny.Shape(n_layer=8, n_embd=512, head=64, full_heads=4, sliding_heads=8, kv_heads=2, n_ff=2048,
                    experts=16, experts_used=2, expert_ff=256, window=256, n_ctx=8192, n_vocab=4096)  # fmt: skip

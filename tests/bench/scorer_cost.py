@@ -18,15 +18,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
 import numpy as np
-import scorers
-import tiny
-from drafting import quantized
-from scorers import Variant
 
 from laguna_engine.compress.scorer import Scorer
 from laguna_engine.ggml.types import Type
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
+from tests.engine import scorers, tiny
+from tests.engine.drafting import quantized
+from tests.engine.scorers import Variant
 
 SHAPES = {
     "nano": Variant(n_embd=192, n_layer=3, heads=2, kv_heads=2, head=64, n_ff=384, n_vocab=2048, tied=True),

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
-import drafters
 import numpy as np
-import tiny
+
+from tests.engine import drafters, tiny
 
 XS = replace(tiny.XS, n_ctx=131_072)
 XS_DRAFTER = replace(

@@ -19,15 +19,14 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
-import tiny
-from drafting import quantized
-
 from laguna_engine import opening
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished
 from laguna_engine.ggml.types import Type
 from laguna_engine.options import Speculation
 from laguna_engine.request import PLAIN
+from tests.engine import tiny
+from tests.engine.drafting import quantized
 
 NANO = Path(__file__).parents[2] / "assets/nano/laguna-nano.gguf"
 RANDOM = tiny.Shape(n_layer=8, n_embd=768, head=64, full_heads=12, sliding_heads=12, kv_heads=4, n_ff=2048, experts=16,

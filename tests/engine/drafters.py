@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tiny
 from numpy.typing import NDArray
+
+from tests.engine import tiny
 
 Array = NDArray[np.float64]
 

@@ -5,10 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import drafters
 import numpy as np
-import tiny
-from drafters import Variant
 from numpy.typing import NDArray
 
 from laguna_engine.draft.dflash import DFlash
@@ -22,6 +19,8 @@ from laguna_engine.gguf import header
 from laguna_engine.gguf.drafter import TargetFacts
 from laguna_engine.gguf.header import Header
 from laguna_engine.native.library import lib
+from tests.engine import drafters, tiny
+from tests.engine.drafters import Variant
 
 
 class Fed:

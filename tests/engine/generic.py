@@ -5,10 +5,10 @@ it refuses a file with one tensor less, or one more.
 """
 
 import numpy as np
-import tiny
 
 from laguna_engine.gguf import generic
 from laguna_engine.gguf.dimensions import Dimensions
+from tests.engine import tiny
 
 BPE, SENTENCEPIECE = "gpt2", "llama"
 EMBD, HEAD, HEADS, KV_HEADS, FF, LAYERS, N_CTX, VOCABULARY = 64, 16, 4, 2, 96, 2, 512, 512

@@ -3,16 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-import tiny
-from runs import gather
 
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import EngineError, ModelFileError
 from laguna_engine.events import Round, Source
 from laguna_engine.options import Speculation
+from tests.engine import drafters, tiny
+from tests.engine.runs import gather
 
 PROMPT = [40 + (11 * index) % 400 for index in range(65)]
 VARIANT = drafters.Variant(window=64, causal=True)

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-import drafters
 import pytest
-import tiny
+
+from tests.engine import drafters, tiny
 
 README = Path(__file__).parents[2] / "engine/README.md"
 

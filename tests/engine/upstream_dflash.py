@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tiny
 from numpy.typing import NDArray
 
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import Batch, ContextHandle
+from tests.engine import tiny
 
 _F32, _F16 = 0, 1
 _FLASH = 1

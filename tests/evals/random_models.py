@@ -12,8 +12,7 @@ from tests.evals.keepers import NANO
 
 sys.path.insert(0, str(HERE / "tests/engine"))
 
-import scorers
-import tiny
+from tests.engine import scorers, tiny
 
 CONTEXT = 65_536 + 2_048
 # Attention from end to end is as large a share of the work at 64 K tokens as in Laguna XS: somewhat more than all else.

@@ -17,12 +17,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
-import drafters
-import generic
-import scorers
-import tiny
-
 from laguna_engine.gguf.generic import LAYOUTS
+from tests.engine import drafters, generic, scorers, tiny
 
 TARGET, DRAFTER, ADAPTER, SCORER = "target", "drafter", "adapter", "scorer"
 

@@ -7,7 +7,6 @@ parameters: most answers have to be right, to the last character, not all.
 import sys
 
 import pytest
-from approvers import always, never
 
 from laguna_engine.chat.template import Family
 from laguna_engine.engine import Engine, EngineOptions
@@ -22,6 +21,7 @@ from laguna_tui.repo.workspace import Workspace
 from laguna_tui.resources import data_root
 from laguna_tui.settings import Settings
 from laguna_tui.tui.transcript.proof import NEAR_TIE_LOGITS
+from tests.app.approvers import always, never
 
 NAMES = ["parse_header", "OrderBook", "close_socket", "render_page", "TokenBucket", "merge_ranges"]
 FILES = ["headers.py", "orders.py", "sockets.py", "pages.py", "limits.py", "ranges.py"]

@@ -1,8 +1,6 @@
 """A turn in which the model edits: what is told when, and a conversation that is whole however the user decides."""
 
 import pytest
-from approvers import always, never
-from scripted_engine import ScriptedEngine, answer, call
 
 from laguna_engine.chat.template import Family
 from laguna_tui.agent.approval import Decision, EditMode
@@ -12,6 +10,8 @@ from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.events import EditDone, EditProposed, ToolFinished, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.repo.workspace import Workspace
+from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
+from tests.app.approvers import always, never
 
 EDIT = call("edit", path="cart.py", old="total", new="amount")
 

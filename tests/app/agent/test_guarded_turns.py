@@ -4,8 +4,6 @@ The engine is scripted: it slips where a test wants it to.
 """
 
 import pytest
-from approvers import always
-from scripted_engine import Say, ScriptedEngine, answer, call
 
 from laguna_engine.chat.template import Family
 from laguna_engine.events import FinishReason
@@ -28,6 +26,8 @@ from laguna_tui.events import (
     TurnFinished,
 )
 from laguna_tui.repo.workspace import Workspace
+from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
+from tests.app.approvers import always
 
 CODE = (
     'def total(items):\n    return sum(items)\n\n\ndef price(item):\n    """What it costs."""\n    return item.price\n'

@@ -5,7 +5,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from scripted_engine import Say, ScriptedEngine, answer, call
 
 from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
@@ -30,6 +29,7 @@ from laguna_tui.events import (
     TurnStarted,
 )
 from laguna_tui.repo.workspace import Workspace
+from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
 
 
 class Chat:

@@ -1,15 +1,10 @@
 """A tiny pair of random weights whose context holds the app's own prompt."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-# Where pytest itself looks for them once it has collected the engine's tests.
-sys.path.insert(0, str(Path(__file__).parents[2] / "engine"))
-
-import drafters
-import tiny
+from tests.engine import drafters, tiny
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import os
 
 import numpy as np
 import pytest
-import scorers
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from laguna_tui.repo.map import estimated_tokens
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.resources import data_root
 from tests.app.repo.conftest import FILES, write
+from tests.engine import scorers
 
 ROOM = 8000
 STEP = """def step_{number}(order):

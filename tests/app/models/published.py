@@ -6,7 +6,6 @@ what was published. Files are written byte by byte from the format's description
 
 import json
 import struct
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,12 +13,8 @@ from typing import Any
 
 import numpy as np
 
-# Where pytest itself looks for them once it has collected the engine's tests.
-sys.path.insert(0, str(Path(__file__).parents[2] / "engine"))
-
-import drafters
-import tiny
-from drafters import Variant
+from tests.engine import drafters, tiny
+from tests.engine.drafters import Variant
 
 Tensors = dict[str, tuple[str, np.ndarray]]
 """Name to number format and stored numbers; bfloat16 is stored as uint16."""

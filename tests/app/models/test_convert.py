@@ -5,10 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-import published
 import pytest
-from published import Published
-from runs import assert_same_answer
 
 from laguna_engine.engine import Engine, Request
 from laguna_engine.events import Round, Source, Token
@@ -21,10 +18,10 @@ from laguna_engine.options import EngineOptions
 from laguna_engine.request import Drafting
 from laguna_tui.models.convert import convert, plan
 from laguna_tui.models.convert_metadata import Provenance
-from tests.engine import tiny
-
-import drafters  # isort: skip
-import drafting  # isort: skip
+from tests.app.models import published
+from tests.app.models.published import Published
+from tests.engine import drafters, drafting, tiny
+from tests.engine.runs import assert_same_answer
 
 LAYOUTS = {"xs-2.1": published.laguna, "xs.2": published.speculator}
 layouts = pytest.mark.parametrize("make", LAYOUTS.values(), ids=LAYOUTS.keys())

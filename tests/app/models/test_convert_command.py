@@ -3,11 +3,11 @@
 import signal
 from pathlib import Path
 
-import published
 import pytest
 
 from laguna_engine.gguf import drafter, header
 from laguna_tui import cli, output
+from tests.app.models import published
 from tests.engine import tiny
 
 

@@ -6,20 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import published
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from published import Published
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.ggml import writing
 from laguna_engine.gguf import drafter
 from laguna_tui.models.convert import convert, plan
 from laguna_tui.models.convert_metadata import Provenance
-from tests.engine import tiny
-
-import drafters  # isort: skip
+from tests.app.models import published
+from tests.app.models.published import Published
+from tests.engine import drafters, tiny
 
 Change = Callable[[Published], object]
 

@@ -3,7 +3,6 @@
 import shutil
 from pathlib import Path
 
-import published
 import pytest
 
 from laguna_engine.gguf import drafter
@@ -12,6 +11,7 @@ from laguna_tui.models.convert import convert, plan
 from laguna_tui.models.convert_files import convert_files
 from laguna_tui.models.convert_metadata import Provenance
 from laguna_tui.models.download import Converter
+from tests.app.models import published
 
 KNOWN = Provenance("poolside/Laguna-XS-2.1-DFlash", "f" * 40, "openmdw-1.1")
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import published
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from laguna_engine.errors import ModelFileError
 from laguna_tui.models import convert_safetensors
 from laguna_tui.models.convert_safetensors import read_file, read_folder
+from tests.app.models import published
 
 Header = dict[str, Any]
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import published
 import pytest
 
 from laguna_engine.gguf import drafter as drafter_file
@@ -22,6 +21,7 @@ from laguna_tui.models.store import State, Store
 from laguna_tui.network import Network
 from tests.app.hub.sample import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, Told, model
 from tests.app.hub.server import Cut, Headers, LoopbackHub, Repository, Stall, sha256
+from tests.app.models import published
 
 Get = Callable[..., Download]
 

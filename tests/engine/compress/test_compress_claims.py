@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from paragraphs import cut, filler, letters
 
 from laguna_engine.compress.compressor import Why, compress
 from laguna_engine.compress.document import Document, Role, Span, Unit
 from laguna_engine.compress.lookup import Definitions
+from tests.engine.compress.paragraphs import cut, filler, letters
 
 STEPS = "".join(f"def step_{n}(state):\n    state.value += {n}\n    return state\n\n" for n in range(400))
 
@@ -97,7 +97,7 @@ def test_a_name_is_looked_up_once_for_a_file_however_many_definitions_use_it(mon
 def test_every_process_values_everything_alike():
     """The order of a set of words differs with the seed of their hashes, and so does a sum of floats in that order."""
     script = """
-from paragraphs import cut
+from tests.engine.compress.paragraphs import cut
 from laguna_engine.compress.ranking import rank
 keys = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
 text = " ".join(keys) + " = 7\\n\\n" + "".join(f"{key} so\\n\\n" * 3**n for n, key in enumerate(keys[:8]))

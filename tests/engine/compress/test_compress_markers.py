@@ -1,11 +1,11 @@
 """The lines that stand for what is missing: what they say, in which comments, and that nothing else is put in."""
 
 import pytest
-from paragraphs import cut, filler
 
 from laguna_engine.compress.comments import comment
 from laguna_engine.compress.document import Document, Role, Span, Unit
 from laguna_engine.compress.elision import render
+from tests.engine.compress.paragraphs import cut, filler
 
 TEXT = "import os\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n\ndef three():\n    return 3\n"
 

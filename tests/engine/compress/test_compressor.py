@@ -3,10 +3,10 @@
 import random
 
 import pytest
-from paragraphs import cut, filler, letters
 
 from laguna_engine.compress.compressor import Scores, Why, compress
 from laguna_engine.errors import Stopped
+from tests.engine.compress.paragraphs import cut, filler, letters
 
 
 def reasons(result, name):

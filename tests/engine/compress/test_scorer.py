@@ -9,10 +9,8 @@ from typing import Any
 
 import psutil
 import pytest
-import scorers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scorers import Variant
 
 from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
@@ -20,6 +18,8 @@ from laguna_engine.compress.scorer_body import Body
 from laguna_engine.compress.scorer_model import ScorerModel
 from laguna_engine.compress.scorer_windows import Window
 from laguna_engine.errors import EngineClosed, RequestError, Stopped
+from tests.engine import scorers
+from tests.engine.scorers import Variant
 
 ASKED = "where is the function that adds two numbers?"
 TEXTS = [f"def function_{i}(a, b):\n    return a + {i}\n" * (1 + i % 5) for i in range(40)]

@@ -4,18 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-import scorers
-import tiny
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from scorers import Variant
-from tiny import GgufFile
 
 from laguna_engine.compress.scorer import Scorer
 from laguna_engine.errors import EngineError, ModelFileError
+from tests.engine import drafters, scorers, tiny
+from tests.engine.scorers import Variant
+from tests.engine.tiny import GgufFile
 
 
 def reshaped(file: GgufFile, name: str, *shape: int) -> GgufFile:

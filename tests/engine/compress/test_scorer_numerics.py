@@ -4,18 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-import scorers
-from drafting import nmse, quantized, unpacked_matrices
-from scorers import Array, Variant
 
 from laguna_engine.compress.scorer import QUERY, Scorer
 from laguna_engine.compress.scorer_windows import TAIL
 from laguna_engine.ggml.types import Type
 from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
+from tests.engine import drafters, scorers
+from tests.engine.drafting import nmse, quantized, unpacked_matrices
+from tests.engine.scorers import Array, Variant
 
 ASKED = "where is the function that computes the factorial of a number?"
 TEXTS = (

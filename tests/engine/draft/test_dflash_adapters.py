@@ -3,12 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-import tiny
-from drafters import Variant
-from drafting import drafter, nmse
 
 from laguna_engine.draft.drafter import Candidates
 from laguna_engine.errors import GraphError, ModelFileError, RequestError
@@ -16,6 +12,9 @@ from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.gguf import adapter as gguf_adapter
 from laguna_engine.gguf import drafter as gguf_drafter
+from tests.engine import drafters, tiny
+from tests.engine.drafters import Variant
+from tests.engine.drafting import drafter, nmse
 
 LAST = 77
 VARIANT = Variant(window=40, gate=True)

@@ -3,15 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import pytest
-import tiny
-from drafters import LAGUNA, Expected, Variant
-from drafting import Fed, drafter, nmse, quantized, unpacked
 
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.types import Type
 from laguna_engine.gguf import header
+from tests.engine import drafters, tiny
+from tests.engine.drafters import LAGUNA, Expected, Variant
+from tests.engine.drafting import Fed, drafter, nmse, quantized, unpacked
 
 CONTEXT = 200
 """With it a ring of full attention holds 448 positions, one of a small window 192."""

@@ -4,12 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-import tiny
-from drafters import LAGUNA, Variant
-from drafting import drafter, nmse
 
 from laguna_engine.draft import dflash_weights
 from laguna_engine.draft.dflash import DEFAULT_CONTEXT, DFlash
@@ -20,6 +16,9 @@ from laguna_engine.ggml.store import Store
 from laguna_engine.ggml.types import Type
 from laguna_engine.gguf import header
 from laguna_engine.gguf.drafter import TargetFacts
+from tests.engine import drafters, tiny
+from tests.engine.drafters import LAGUNA, Variant
+from tests.engine.drafting import drafter, nmse
 
 LAST = 77
 TARGET = TargetFacts(64, 4, 512, "laguna")

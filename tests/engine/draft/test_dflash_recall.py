@@ -3,14 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-from drafters import LAGUNA, Variant
-from drafting import drafter
 
 from laguna_engine.errors import GraphError
 from laguna_engine.ggml import transfer
+from tests.engine import drafters
+from tests.engine.drafters import LAGUNA, Variant
+from tests.engine.drafting import drafter
 
 CONTEXT, LAST, LENGTH = 200, 77, 900
 VARIANTS = {

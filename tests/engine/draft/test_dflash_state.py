@@ -3,15 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-from drafters import LAGUNA, Variant
-from drafting import Fed, drafter
 from numpy.typing import NDArray
 
 from laguna_engine.draft.drafter import Draft, Offer
 from laguna_engine.events import Source
+from tests.engine import drafters
+from tests.engine.drafters import LAGUNA, Variant
+from tests.engine.drafting import Fed, drafter
 
 CONTEXT = 200
 LAST = 77

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-from drafters import Variant
-from drafting import drafter, nmse, quantized, unpacked
-from upstream_dflash import upstream
 
 from laguna_engine.ggml.types import Type
+from tests.engine import drafters
+from tests.engine.drafters import Variant
+from tests.engine.drafting import drafter, nmse, quantized, unpacked
+from tests.engine.upstream_dflash import upstream
 
 LAST = 77
 POSITIONS = 700

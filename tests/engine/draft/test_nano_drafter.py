@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runs import Run, gather
 
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Round, Source
+from tests.engine.runs import Run, gather
 
 ASSETS = Path(__file__).parents[3] / "assets/nano"
 LENGTH = 7

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny
-from runs import Run, gather
-from test_nano_drafter import ASSETS, DRAFTED, OPENING, PRICED, tokens_of
 
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Round
 from laguna_engine.gguf import drafter as drafters
+from tests.engine import tiny
+from tests.engine.draft.test_nano_drafter import ASSETS, DRAFTED, OPENING, PRICED, tokens_of
+from tests.engine.runs import Run, gather
 
 DRAFTER = ASSETS / "laguna-nano-dflash.gguf"
 PARTS = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")

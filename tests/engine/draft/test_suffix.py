@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from votes import path
 
 from laguna_engine.draft.drafter import Offer
 from laguna_engine.draft.suffix import SHORTEST, SuffixDrafter, kind
 from laguna_engine.events import Source
+from tests.engine.draft.votes import path
 
 TOKENS = st.lists(st.integers(0, 2), max_size=40)
 LIMIT = 48

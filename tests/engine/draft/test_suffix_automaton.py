@@ -2,9 +2,9 @@
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from votes import path, vote
 
 from laguna_engine.draft.suffix_automaton import MAX_MATCH, ROOT, SEPARATOR, SuffixAutomaton
+from tests.engine.draft.votes import path, vote
 
 TEXTS = st.one_of(
     st.lists(st.integers(0, 1), max_size=90),

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import outlines
 import pytest
-import tiny
 
 from laguna_engine.fit.shape import ModelShape
 from laguna_engine.gguf import header
+from tests.engine import tiny
+from tests.engine.fit import outlines
 
 
 @pytest.fixture(scope="session")

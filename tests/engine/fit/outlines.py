@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-import tiny
+from tests.engine import tiny
 
 F32, F16, Q4_K, Q6_K = 0, 1, 12, 14
 _BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_K: (256, 144), Q6_K: (256, 210)}

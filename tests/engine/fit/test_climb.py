@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import plans
 import pytest
-import tiny
 
 from laguna_engine.errors import ContextError, EngineError, ModelFileError
 from laguna_engine.fit.devices import installed_build
 from laguna_engine.fit.ladder import Notes, climb
 from laguna_engine.fit.shortage import ran_out
+from tests.engine import tiny
+from tests.engine.fit import plans
 
 CHILD = Path(__file__).with_name("short_of_memory.py")
 MORE = 1700 << 20

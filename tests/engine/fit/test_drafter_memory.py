@@ -3,13 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import pytest
-from drafting import drafter
 
 from laguna_engine.fit.drafter import DrafterShape, features_size, graphs_size, ring_size
 from laguna_engine.ggml.types import Type
 from laguna_engine.gguf import drafter as drafter_files
+from tests.engine import drafters
+from tests.engine.drafting import drafter
 
 CONTEXT, ROWS = 1024, 576
 SHARING = replace(drafters.LAGUNA, own_embedding=True, own_head=True)

@@ -4,7 +4,6 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-import plans
 import pytest
 
 from laguna_engine.fit.devices import Machine
@@ -13,6 +12,7 @@ from laguna_engine.fit.ladder import Notes, difference, ladder
 from laguna_engine.fit.plan import Plan, choose_plan
 from laguna_engine.fit.simulated import simulated
 from laguna_engine.fit.wishes import Wishes
+from tests.engine.fit import plans
 
 XS = plans.laguna_xs()
 BUILD = "llama.cpp b1, CUDA"

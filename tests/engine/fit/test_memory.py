@@ -4,10 +4,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-import outlines
 import pytest
-import tiny
-from breakdown import breakdown, described, linux_only
 
 from laguna_engine.fit.devices import DeviceFacts
 from laguna_engine.fit.memory import DeviceMemory, Load, kv_per_token, memory_of
@@ -16,6 +13,9 @@ from laguna_engine.ggml import extra_buffers
 from laguna_engine.ggml.device import Backend
 from laguna_engine.gguf import header
 from laguna_engine.llama.options import KvType
+from tests.engine import tiny
+from tests.engine.fit import outlines
+from tests.engine.fit.breakdown import breakdown, described, linux_only
 
 NANO = Path(__file__).parents[3] / "assets/nano/laguna-nano.gguf"
 GIB = 1 << 30

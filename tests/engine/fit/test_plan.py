@@ -4,10 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import outlines
-import plans
 import pytest
-import tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +20,8 @@ from laguna_engine.fit.wishes import GOOD, KV_TYPES, First, Wishes
 from laguna_engine.gguf import drafter as drafter_files
 from laguna_engine.gguf import header
 from laguna_engine.llama.options import KvType
+from tests.engine import tiny
+from tests.engine.fit import outlines, plans
 
 ASSETS = Path(__file__).parents[3] / "assets/nano"
 XS = plans.laguna_xs()

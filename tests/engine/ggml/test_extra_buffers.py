@@ -6,12 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-import scorers
-import tiny
-from runs import gather
 
 from laguna_engine import child
 from laguna_engine.compress.scorer import Scorer
@@ -25,6 +21,8 @@ from laguna_engine.gguf import header
 from laguna_engine.llama import model as model_module
 from laguna_engine.llama.model import Model
 from laguna_engine.native.verdicts import Verdicts
+from tests.engine import drafters, scorers, tiny
+from tests.engine.runs import gather
 
 SEGFAULT = "import ctypes; ctypes.string_at(0)"
 WRONG_PRODUCTS = "raise SystemExit(3)"

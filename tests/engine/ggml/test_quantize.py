@@ -4,16 +4,15 @@ import hashlib
 import shutil
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-import tiny
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.ggml import quantize as writing
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.gguf import drafter, header
 from laguna_engine.gguf.quantize import KINDS, plan
+from tests.engine import drafters, tiny
 
 ERROR = {"q8_0": 0.5 / 127, "q4_0": 1 / 8}
 """Largest error of a weight, as a share of the largest of the 32 that share a scale: half a step, and a whole one on

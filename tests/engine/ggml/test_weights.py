@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.ggml.device import Backend
@@ -16,6 +15,7 @@ from laguna_engine.ggml.weights import Weights
 from laguna_engine.ggml.writing import quantized
 from laguna_engine.gguf import header
 from laguna_engine.native.abort import run_guarded
+from tests.engine import tiny
 
 MATRIX = "blk.0.attn_q.weight"
 

@@ -9,16 +9,15 @@ import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import generic
 import numpy as np
 import pytest
-import tiny
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.fit.shape import ModelShape
 from laguna_engine.gguf import header
 from laguna_engine.gguf.generic import LAYOUTS
 from laguna_engine.llama.model import Model
+from tests.engine import generic, tiny
 
 Change = Callable[[tiny.GgufFile], object]
 

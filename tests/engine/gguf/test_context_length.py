@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-import tiny
 
 from laguna_engine.gguf import header
 from laguna_engine.gguf.context_length import header_warnings, safe_context
 from laguna_engine.gguf.header import Header
+from tests.engine import tiny
 
 
 def checked(tmp_path: Path, context: int, factor: float, original: int, scaling: str = "yarn") -> Header:

@@ -4,17 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-import tiny
-from drafters import LAGUNA, Variant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.gguf import drafter, header, token_map
 from laguna_engine.gguf.drafter import TargetFacts
+from tests.engine import drafters, tiny
+from tests.engine.drafters import LAGUNA, Variant
 
 TARGET = TargetFacts(64, 4, 512, "laguna")
 Change = Callable[[tiny.GgufFile], object]

@@ -12,12 +12,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-import tiny
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.gguf import header, vocabulary
+from tests.engine import tiny
 
 GOOD = tiny.laguna().to_bytes()
 HEADER_BYTES = GOOD.index(b"blk.3.ffn_down_shexp.weight") + 60

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import drafters
 import pytest
-import tiny
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.ggml import quantize as writing
 from laguna_engine.gguf.quantize import plan
+from tests.engine import drafters, tiny
 
 WHOLE = drafters.Variant(gate=True, tap_norm=True, rank=32, confidence="both", reduced=96)
 

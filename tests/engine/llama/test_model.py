@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-import tiny
 
 from laguna_engine.errors import EngineClosed, ModelFileError
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
+from tests.engine import tiny
 
 
 def test_the_facts_are_those_of_the_file(tiny_model: Model, tiny_model_path: Path) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import tiny
 
 from laguna_engine.errors import RequestError
 from laguna_engine.llama.context import Context, ContextOptions
@@ -22,6 +21,7 @@ from laguna_engine.llama.sampler import (
     TopK,
     TopP,
 )
+from tests.engine import tiny
 
 VOCABULARY = 512
 

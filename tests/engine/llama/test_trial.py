@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import generic
 import pytest
 
 from laguna_engine import child
@@ -14,6 +13,7 @@ from laguna_engine.errors import ModelFileError
 from laguna_engine.llama import trial
 from laguna_engine.llama.model import Model
 from laguna_engine.native.verdicts import Verdicts
+from tests.engine import generic
 
 SEGFAULT = "import ctypes; ctypes.string_at(0)"
 ABORT = "import os; os.write(2, b'/x/vendor/llama.cpp/src/a.cpp:7: GGML_ASSERT(b) failed'); os.abort()"

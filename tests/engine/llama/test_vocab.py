@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_engine.errors import EngineClosed, RequestError
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.vocab import Vocab
+from tests.engine import tiny
 
 LEAKING = {tiny.THINK, tiny.END_THINK, tiny.ASSISTANT, tiny.END_ASSISTANT, tiny.TOOL_CALL, tiny.END_TOOL_CALL}
 """Markers that older conversions type as user-defined, so that their text shows and plain text makes them."""

@@ -9,10 +9,10 @@ import threading
 from pathlib import Path
 
 import pytest
-import tiny
 
 from laguna_engine.errors import NativeAbort
 from laguna_engine.native.abort import AbortWatch, run_guarded
+from tests.engine import tiny
 
 PRELUDE = """
 import ctypes, os, sys, threading

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from runs import gather
 
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Prefill, Token
@@ -23,6 +22,7 @@ from laguna_engine.llama.options import KvType
 from laguna_engine.llama.readout import LOGITS
 from laguna_engine.options import Speculation
 from laguna_engine.request import PLAIN
+from tests.engine.runs import gather
 
 CONTEXT, ANSWER = 1024, 12
 EXAMPLES = 400 if os.environ.get("LAGUNA_TUI_FUZZ") else 25

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from scripted_drafters import Oracle, use
-
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Finished, Source, Token
 from laguna_engine.llama.options import KvType
 from laguna_engine.options import Speculation
 from laguna_engine.request import PLAIN
 from laguna_engine.sampling import GREEDY, Sampling
+from tests.engine.scripted_drafters import Oracle, use
 
 COUNT = 40
 SAMPLED = Sampling(temperature=0.8, top_k=20, seed=5)

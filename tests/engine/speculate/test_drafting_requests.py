@@ -4,16 +4,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-import drafters
 import pytest
-import tiny
-from runs import gather
 
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError, RequestError
 from laguna_engine.events import Round, Source
 from laguna_engine.request import PLAIN
 from laguna_engine.sampling import Sampling
+from tests.engine import drafters, tiny
+from tests.engine.runs import gather
 
 PROMPT = [40 + (11 * index) % 400 for index in range(65)]
 VARIANT = drafters.Variant(window=64, causal=True)

@@ -7,12 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import pytest
-import tiny
-from drafting import quantized
-from runs import answer, assert_same_answer, gather
-from scripted_drafters import Oracle, use
 
 from laguna_engine import opening
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
@@ -26,6 +21,10 @@ from laguna_engine.options import Speculation
 from laguna_engine.replay import replay
 from laguna_engine.request import PLAIN
 from laguna_engine.sampling import GREEDY, Sampling
+from tests.engine import drafters, tiny
+from tests.engine.drafting import quantized
+from tests.engine.runs import answer, assert_same_answer, gather
+from tests.engine.scripted_drafters import Oracle, use
 
 ROOT = Path(__file__).parents[3]
 NANO = ROOT / "assets/nano/laguna-nano.gguf"
@@ -65,10 +64,9 @@ def test_a_strict_answer_of_quantized_weights_does_not_depend_on_what_was_asked_
 def strictly(script: str, *arguments: str) -> str:
     """What a script in this folder prints, run in a process that has computed nothing yet."""
     environment = {name: value for name, value in os.environ.items() if name != "GGML_CPU_TILED_MM"}
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests/engine")])
     run = subprocess.run(
         [sys.executable, str(Path(__file__).with_name(script)), *arguments],
-        env={**environment, "PYTHONPATH": path},
+        env={**environment, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,

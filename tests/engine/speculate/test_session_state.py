@@ -7,11 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import drafters
 import numpy as np
 import pytest
-import tiny
-from runs import gather
 
 from laguna_engine.cache.prefix import Reuse
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
@@ -22,6 +19,8 @@ from laguna_engine.ggml import transfer
 from laguna_engine.llama.features import Features
 from laguna_engine.request import PLAIN
 from laguna_engine.speculate import assembly
+from tests.engine import drafters, tiny
+from tests.engine.runs import gather
 
 PROMPT = [40 + (11 * index) % 400 for index in range(230)]
 OTHER = [60 + (7 * index) % 380 for index in range(150)]

@@ -3,7 +3,6 @@
 import shutil
 
 import pytest
-from approvers import always, never
 
 from laguna_tui.agent.approval import Decision, EditMode
 from laguna_tui.agent.tools import Toolbox
@@ -12,6 +11,7 @@ from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.events import EditDone, EditProposed
 from laguna_tui.repo.workspace import Workspace
+from tests.app.approvers import always, never
 
 CART = "def total(items):\n    return sum(items)\n"
 RENAME = {"path": "shop/cart.py", "old": "total", "new": "amount"}
