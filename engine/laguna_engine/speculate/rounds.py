@@ -153,8 +153,9 @@ class Speculator:
         if self._feed is None:
             return self._target.decode(tokens, outputs)
         start = len(self._target.cache)
-        self._feed.before(len(tokens))
-        self._feed.computed(start, len(tokens))
+        written = self._target.rows(len(tokens))
+        self._feed.before(written)
+        self._feed.computed(start, len(tokens), written)
         status = None
         try:
             status = self._target.decode(tokens, outputs)
