@@ -124,7 +124,7 @@ class Assembly:
             return False
         try:
             self._dflash = DFlash.open(
-                path,
+                self._drafter,
                 self._facts,
                 taps.features.tensor,
                 self._head(taps),
