@@ -135,7 +135,8 @@ class Generation:
         if self._speculator is not None:
             judge = Judge(self._target.context, self._sampling)
             keep = self._speculator.begin(self._prompt, keep, self._drafting, judge, remembered)
-        kept = self._target.rewind(self._prompt, keep).keep
+        reuse = plan if keep == plan.keep else self._target.cache.plan(self._prompt, keep)
+        kept = self._target.rewind_to(reuse).keep
         if self._speculator is not None:
             self._speculator.rewound(kept)
         elif self._aside is not None:

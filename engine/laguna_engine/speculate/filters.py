@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from laguna_engine.sampling import Sampling
 
 
+_BINS, _BINS_A_UNIT = 2048, 64
+"""Steps of logits, from the best one down, by which top-p finds what to sort; the last holds all that is below."""
+
+
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """What a token is drawn from: `ids` (int32, each once) and their `probabilities` (float64, summing to 1)."""
@@ -48,11 +52,15 @@ def candidates_needed(sampling: Sampling) -> int | None:
 
 
 def likeliest(logits: NDArray[np.float32], count: int | None = None) -> Candidates:
-    """The `count` likeliest tokens of a row of logits, [vocabulary]; None gives all. The row is left alone."""
-    size = len(logits) if count is None else min(count, len(logits))
-    kept = np.argpartition(logits, -size)[-size:]
-    ids = kept[np.argsort(-logits[kept], kind="stable")]
-    return Candidates(ids.astype(np.int32), logits[ids])
+    """The `count` likeliest tokens of a row of logits, [vocabulary]; None gives all. The row is left alone.
+
+    Of equals the lowest ids come first.
+    """
+    if count is None or count >= len(logits):
+        return _sorted(np.arange(len(logits)), logits)
+    least = np.partition(logits, -count)[-count]
+    above, equal = np.flatnonzero(logits > least), np.flatnonzero(logits == least)
+    return _sorted(np.concatenate((above, equal[: count - len(above)])), logits)
 
 
 def filtered(candidates: Candidates, sampling: Sampling, recent: Sequence[int] = ()) -> Distribution:
@@ -75,6 +83,27 @@ def filtered(candidates: Candidates, sampling: Sampling, recent: Sequence[int] =
     if not (np.isfinite(total) and total > 0):
         return Distribution.certain(int(ids[0]))
     return Distribution(ids[:kept], weights / total)
+
+
+def filtered_row(logits: NDArray[np.float32], sampling: Sampling, recent: Sequence[int] = ()) -> Distribution:
+    """The distribution that `sampling` draws from, given a row of logits, [vocabulary], which is left alone.
+
+    What `filtered` says of all its tokens, in the order of the ids if all of them are kept. Only what passes the
+    filters is sorted: all of 100,000 takes 10 ms.
+    """
+    count = candidates_needed(sampling)
+    if count is not None:
+        return filtered(likeliest(logits, count), sampling, recent)
+    if sampling.remembered and len(recent):
+        ids = np.arange(len(logits), dtype=np.int32)
+        logits = _penalized(ids, logits, sampling.repeat_penalty, recent[-sampling.remembered :])
+    if not np.isfinite(logits.max()):
+        return filtered(likeliest(logits), sampling)
+    candidates = _unsorted_min_p(logits, sampling.min_p)
+    if sampling.top_p < 1:
+        candidates = _unsorted_top_p(logits, candidates, sampling.top_p)
+    weights = _weights(candidates.logits / np.float32(sampling.temperature)).astype(np.float64)
+    return Distribution(candidates.ids, weights / weights.sum())
 
 
 def residual(wanted: Distribution, proposal: Distribution) -> Distribution:
@@ -102,12 +131,53 @@ def _penalize(
     ids: NDArray[np.int32], logits: NDArray[np.float32], penalty: float, recent: Sequence[int]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Both, with the seen tokens' logits lowered, likeliest first again."""
-    seen = np.isin(ids, list(set(recent)))
-    factor = np.float32(penalty)
-    lowered = np.where(logits <= 0, logits * factor, logits / factor)
-    logits = np.where(seen, lowered, logits)
+    logits = _penalized(ids, logits, penalty, recent)
     order = np.argsort(-logits, kind="stable")
     return ids[order], logits[order]
+
+
+def _penalized(
+    ids: NDArray[np.int32], logits: NDArray[np.float32], penalty: float, recent: Sequence[int]
+) -> NDArray[np.float32]:
+    """A copy of `logits`, with those of the seen tokens lowered."""
+    seen = np.isin(ids, list(set(recent)))
+    factor = np.float32(penalty)
+    logits = logits.copy()
+    logits[seen] = np.where(logits[seen] <= 0, logits[seen] * factor, logits[seen] / factor)
+    return logits
+
+
+def _sorted(ids: NDArray[np.intp], logits: NDArray[np.float32]) -> Candidates:
+    """Those `ids`, ascending among equals, likeliest first; logits: of the whole vocabulary."""
+    ids = ids[np.argsort(-logits[ids], kind="stable")]
+    return Candidates(ids.astype(np.int32), logits[ids])
+
+
+def _unsorted_min_p(logits: NDArray[np.float32], share: float) -> Candidates:
+    """What `_min_p` keeps of a whole row, ids ascending."""
+    if share <= 0:
+        return Candidates(np.arange(len(logits), dtype=np.int32), logits)
+    kept = np.flatnonzero(logits >= logits.max() + np.log(np.float32(share)))
+    return Candidates(kept.astype(np.int32), logits[kept])
+
+
+def _unsorted_top_p(logits: NDArray[np.float32], among: Candidates, share: float) -> Candidates:
+    """The first of `among`, which begins with the likeliest of the row, whose probabilities add up to `share`.
+
+    Probabilities are shares of the whole row. Sorts no more than a step of logits beyond what is kept, unless rounding
+    leaves less than `share` there.
+    """
+    weights = _weights(logits)
+    total = np.cumsum(weights)[-1]
+    steps = np.minimum((logits.max() - among.logits) * _BINS_A_UNIT, _BINS - 1).astype(np.intp)
+    sums = np.bincount(steps, weights[among.ids], _BINS).cumsum()
+    for last in (sums.searchsorted(share * float(total)), _BINS - 1):
+        first = _sorted(np.flatnonzero(steps <= last), among.logits)
+        enough = np.flatnonzero(np.cumsum(weights[among.ids[first.ids]] / total) >= np.float32(share))
+        if len(enough):
+            break
+    kept = int(enough[0]) + 1 if len(enough) else len(first.ids)
+    return Candidates(among.ids[first.ids[:kept]], first.logits[:kept])
 
 
 def _top_p(ids: NDArray[np.int32], logits: NDArray[np.float32], sampling: Sampling) -> int:

@@ -9,7 +9,7 @@ from laguna_engine.llama.readout import Wanted
 from laguna_engine.llama.sampler import SamplerChain
 from laguna_engine.sampling import Sampling
 from laguna_engine.speculate.accept import accept, accept_by_ratio
-from laguna_engine.speculate.filters import Distribution, candidates_needed, draw, filtered, likeliest
+from laguna_engine.speculate.filters import Distribution, draw, filtered, filtered_row
 
 
 class Judge:
@@ -44,14 +44,15 @@ class Judge:
         newest = len(recent) - len(draft.tokens)
 
         def target(row: int) -> Distribution:
-            return filtered(self._row(row), self._sampling, recent[: newest + row])
+            return self._target(row, recent[: newest + row])
 
         tokens = accept_by_ratio(draft.tokens, proposals, target, self._random.random)
         for token in tokens:
             chain.accept(token)
         return tokens
 
-    def _row(self, row: int) -> Candidates:
+    def _target(self, row: int, recent: Sequence[int]) -> Distribution:
+        """What the target draws from at a row."""
         if self._context.readout.wanted is Wanted.CANDIDATES:
-            return Candidates(*self._context.candidates(row))
-        return likeliest(self._context.logits(row), candidates_needed(self._sampling))
+            return filtered(Candidates(*self._context.candidates(row)), self._sampling, recent)
+        return filtered_row(self._context.logits(row), self._sampling, recent)
