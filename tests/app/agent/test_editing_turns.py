@@ -63,6 +63,14 @@ def test_an_edit_is_told_between_its_calls_beginning_and_its_end(chat, cart):
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
 
 
+def test_a_file_can_be_read_again_after_each_edit(chat):
+    read = call("read", path="cart.py")
+    first, second = EDIT, call("edit", path="cart.py", old="sum(items)", new="len(items)")
+    talk = chat(always, read, first, read, second, read, answer("Done."))
+    outputs = [event.output for event in talk.agent.run("Go") if isinstance(event, ToolFinished)]
+    assert ["total" in outputs[0], "amount" in outputs[2], "len(items)" in outputs[4]] == [True] * 3
+
+
 def test_a_declined_edit_is_told_to_the_model_and_the_turn_goes_on(chat, cart):
     talk = chat(never, EDIT, answer("Then not."))
     events = list(talk.agent.run("Rename it."))

@@ -205,6 +205,15 @@ def test_a_model_that_cannot_write_calls_is_given_up_on(chat):
     assert events[-1].sentence
 
 
+def test_only_calls_in_a_row_that_cannot_be_run_end_the_turn(chat):
+    bad = MALFORMED[0][0]
+    calls = [call("search", pattern=f"name{n}") for n in range(MAX_REJECTED)]
+    talk = chat(*(each for good in calls for each in (bad, good)), answer("Here."))
+    events = talk.ask("Where?")
+    assert len(of(CallRejected, events)) == MAX_REJECTED
+    assert events[-1].end is TurnEnd.ANSWERED
+
+
 def test_the_same_call_for_the_third_time_is_not_run(chat):
     talk = chat(SEARCH, SEARCH, SEARCH, answer("Here."))
     outputs = [event.output for event in of(ToolFinished, talk.ask("Where?"))]
