@@ -116,7 +116,8 @@ class LocalSession:
         around = Surroundings(workspace, self.settings, self.state, self.wait_s)
         around.codebase.withheld = self._withheld
         edits = Edits(self.edits, self._approver, state=self.state)
-        toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools, edits=edits)
+        codebase, tools = around.codebase, self.entry.tools
+        toolbox = Toolbox(workspace, codebase=codebase, tools=tools, edits=edits, state=self.state)
         attacher = around.attacher(engine, self.entry.tools)
         family = family_of(self.entry, engine.info)
         agent = Agent(engine, engine.vocab, family, toolbox, options, attacher=attacher)

@@ -39,7 +39,8 @@ class Chat:
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, n_ctx)
         store = ResultStore(codebase.root.parent / "cache")
-        toolbox = Toolbox(Workspace(codebase.root), store, codebase=codebase, tools=tools)
+        workspace, state = Workspace(codebase.root), codebase.root.parent / "state"
+        toolbox = Toolbox(workspace, store, codebase=codebase, tools=tools, state=state)
         options = AgentOptions(thinking=thinking, max_tokens=max_tokens)
         opening = "[folder shop]\n\n"
         self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: opening)
@@ -298,6 +299,40 @@ def test_an_engine_that_fails_leaves_a_whole_conversation(chat):
     with pytest.raises(NativeAbort):
         talk.ask("a")
     assert talk.after_header.endswith("\nHalf\n</assistant>\n")
+    assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
+
+
+def failing(error):
+    def run(*_):
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize("error", [ValueError("/home/user/secret"), RecursionError("deep"), MemoryError()])
+def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(chat, tmp_path, monkeypatch, error):
+    monkeypatch.setattr("laguna_tui.agent.tools.search.run", failing(error))
+    talk = chat(SEARCH, answer("Then without it."))
+    events = talk.ask("Where?")
+    (finished,) = of(ToolFinished, events)
+    kind = type(error).__name__
+    assert finished.output == f"error: search failed ({kind}); try other arguments, or go on without it"
+    assert not finished.ok
+    assert f"\n{finished.output}\n</tool_response>" in talk.text
+    assert "secret" not in talk.text
+    assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
+    assert Path(finished.full_output).parent == tmp_path / "state"
+    assert f"{kind}" in Path(finished.full_output).read_text()
+    assert "Traceback" in Path(finished.full_output).read_text()
+
+
+@pytest.mark.parametrize("error", [NativeAbort("GGML_ASSERT; open the model again"), KeyboardInterrupt()])
+def test_an_engine_error_or_ctrl_c_in_a_tool_ends_the_turn_and_leaves_a_whole_conversation(chat, monkeypatch, error):
+    monkeypatch.setattr("laguna_tui.agent.tools.search.run", failing(error))
+    talk = chat(SEARCH, answer("Two."))
+    with pytest.raises(type(error)):
+        talk.ask("Where?")
+    assert talk.after_header.count("<tool_response>") == 1
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
 
