@@ -161,10 +161,14 @@ class Toolbox:
         told = failure(f"{name} failed ({type(error).__name__}); try other arguments, or go on without it")
         return replace(told, full_output=str(log)) if isinstance(log, Path) else told
 
-    def news(self) -> list[str]:
-        """What the model is to be told before the next message, each once; a small one was never trained on any."""
-        news = self._edits.news()
-        return news if self.tools is ToolSet.FULL else []
+    @property
+    def news(self) -> tuple[str, ...]:
+        """What the model is to be told before the next message; a small one was never trained on any."""
+        return self._edits.news if self.tools is ToolSet.FULL else ()
+
+    def forget_news(self) -> None:
+        """The model was told, or is never to be told."""
+        self._edits.forget_news()
 
     def keep(self, text: str) -> str | None:
         """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""

@@ -248,6 +248,15 @@ def test_a_turn_that_leaves_no_room_for_the_next_is_left_out_at_once(chat):
     assert talk.prompt.count("<user>") == 1
 
 
+def test_a_message_that_is_too_long_alone_does_not_make_the_chat_forget(chat):
+    talk = chat(answer("Hello!"), turns=2, n_ctx=2048)
+    talk.ask("Hi.")
+    before = talk.prompt
+    assert talk.ask("word " * 3000)[-1].end is TurnEnd.MESSAGE_TOO_LONG
+    assert talk.prompt == before
+    assert not talk.agent.conversation.forgets
+
+
 def test_another_model_is_told_what_was_forgotten(chat):
     talk = chat(*(answer(f"Answer {number}.") for number in range(4)), turns=2)
     asking(talk, 4)
