@@ -188,6 +188,16 @@ def test_a_docstring_that_was_asked_for_is_made(chat, cart):
     assert '    """TODO: describe total."""\n    return sum' in cart.read_text()
 
 
+def test_of_an_edit_that_was_indented_the_model_repeats_the_sentence_that_it_was_trained_on(chat, cart):
+    cart.write_text("class Cart:\n    def total(self, items):\n        return sum(items)\n")
+    line = "def total(self, items):"
+    edit = call("edit", path="cart.py", old=line, new=f'{line}\n    """TODO: describe total."""')
+    events = chat(SEARCH, edit, answer("Changed `cart.py` in 1 place.")).ask("add a docstring to total")
+    assert said(events) == "Changed `cart.py` in 1 place."
+    assert not of(AnswerCorrected, events)
+    assert of(ToolFinished, events)[-1].output.endswith("so that the file stays valid Python.")
+
+
 def test_a_docstring_is_not_put_above_another(chat, cart):
     edit = call("edit", path="cart.py", old="def price(item):", new='def price(item):\n    """TODO: describe price."""')
     talk = chat(call("search", list="defined", pattern="price"), edit)
