@@ -10,6 +10,7 @@ from laguna_tui.agent.tools.patterns import PATTERN_LIMIT_CHARS, SearchPattern, 
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
 from laguna_tui.agent.tools.symbol_lines import incomplete, symbol_at, symbol_line
+from laguna_tui.base.units import plural
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, Entry, Listing
 from laguna_tui.repo.languages import language_of
 from laguna_tui.repo.names import shown
@@ -139,4 +140,4 @@ def _rest(hits: Sequence[Hit]) -> list[str]:
     if not hits:
         return []
     files = len({hit.path for hit in hits})
-    return [f"… {len(hits)} more match{'es' * (len(hits) > 1)} in {files} file{'s' * (files > 1)}"]
+    return [f"… {len(hits)} more {plural(len(hits), 'match', 'matches')} in {files} {plural(files, 'file')}"]
