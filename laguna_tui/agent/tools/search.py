@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.arguments import ArgumentError, check_names, text
-from laguna_tui.agent.tools.matching import BUDGET_S, Clock, Match, Matcher, OutOfTime, matcher
+from laguna_tui.agent.tools.matching import BUDGET_S, Clock, Match, Matcher, OutOfTime
 from laguna_tui.agent.tools.patterns import PATTERN_LIMIT_CHARS, SearchPattern, prepare
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
@@ -83,16 +83,17 @@ def collect_hits(
 ) -> tuple[list[Hit], list[str]]:
     """Hits in path order, and a note when the search did not get to its end."""
     hits: list[Hit] = []
+    match = Matcher(pattern, clock)
     try:
-        with matcher(pattern, clock) as match:
-            for entry in entries:
-                clock.check()
-                hits.extend(_hits_in(workspace, entry, pattern, match))
-                if len(hits) >= MAX_HITS:
-                    return hits, [f"… stopped after {MAX_HITS} matches; search for something rarer"]
+        for entry in entries:
+            clock.check()
+            hits.extend(_hits_in(workspace, entry, pattern, match))
+            if len(hits) >= MAX_HITS:
+                return hits, [f"… stopped after {MAX_HITS} matches; search for something rarer"]
     except OutOfTime:
         return hits, [f"… stopped after {BUDGET_S:.0f} s; use a simpler pattern or search in one path"]
-    return hits, []
+    count = match.given_up
+    return hits, [f"… {count} {plural(count, 'line')} took too long to match; use a simpler pattern"] if count else []
 
 
 def _hits_in(workspace: Workspace, entry: Entry, pattern: SearchPattern, match: Matcher) -> Iterator[Hit]:
