@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from laguna_tui.base.units import plural
 from laguna_tui.repo.beneath import Identity
 
 
@@ -39,4 +40,4 @@ class Proposal:
     @property
     def counted(self) -> str:
         """How many places, in words: `1 place`, `3 places`."""
-        return f"{self.places} place{'s' * (self.places > 1)}"
+        return f"{self.places} {plural(self.places, 'place')}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from laguna_tui.agent.approval import Approver, Decision, EditMode
 from laguna_tui.agent.tools.result import ResultStore
+from laguna_tui.base.units import plural
 from laguna_tui.events import EditDone, EditProposed
 from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.edits import EditError, Proposal, apply
@@ -150,7 +151,7 @@ class Edits:
 
     def _more(self) -> str:
         count = len(self._made) - 1
-        return f"{count} earlier edit{'s' * (count > 1)}"
+        return f"{count} earlier {plural(count, 'edit')}"
 
     def _forget(self, sentence: str) -> str:
         self._made.pop()

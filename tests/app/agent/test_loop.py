@@ -399,8 +399,8 @@ def test_files_cannot_forge_a_turn(chat, root):
 def test_a_cancel_from_another_thread_ends_a_search(chat, root, monkeypatch):
     """Nothing else ends it: neither the expression nor the budget would while a test may run."""
     monkeypatch.setattr("laguna_tui.agent.tools.search.BUDGET_S", 1e6)
-    (root / "trap.txt").write_text("a" * 60 + "!\n")
-    talk = chat(call("search", pattern="(a+)+$", path="trap.txt"), answer("Two."))
+    (root / "trap.txt").write_text(("a" * 60 + "!\n") * 10_000)
+    talk = chat(call("search", pattern="(a|aa)+$", path="trap.txt"), answer("Two."))
     events = []
     for event in talk.agent.run("a"):
         events.append(event)
