@@ -20,10 +20,9 @@ from laguna_engine.events import Round, Source
 from laguna_engine.llama.context import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import SamplerChain
 from laguna_engine.request import DRAFTING, Drafting
-from laguna_engine.sampling import GREEDY
+from laguna_engine.speculate.accept import accept
 from laguna_engine.speculate.arbiter import Arbiter, Choice
 from laguna_engine.speculate.feed import FeatureFeed
-from laguna_engine.speculate.judge import Judge
 from laguna_engine.speculate.rest import Rest
 from laguna_engine.target import Target
 
@@ -89,7 +88,6 @@ class Speculator:
         self._transcript: list[int] = []
         self._drafting = DRAFTING
         self._script: Iterator[Sequence[int]] = iter(())
-        self._judge = Judge(target.context, GREEDY)
         self._rest = Rest()
         # A draft is verified in one micro-batch, together with the token before it.
         self._longest = min(MAX_DRAFT, target.context.n_ubatch - 1)
@@ -99,17 +97,17 @@ class Speculator:
         prompt: list[int],
         keep: int,
         drafting: Drafting,
-        judge: Judge,
+        chain: SamplerChain | None = None,
         remembered: DrafterState | None = None,
     ) -> int:
         """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
 
+        chain: what the answer's tokens are picked by, and those of a drafter that samples; None if nothing is picked.
         remembered: what the drafter knew at the last checkpoint up to there, if it did. Less than all of them when the
         drafter has lost what it needs to draft well behind the prompt.
         """
         self._drafting = drafting
         self._script = iter(drafting.script or ())
-        self._judge = judge
         self._rest.end()
         shared = common_prefix(self._transcript, prompt)
         for listener in self._drafters.listeners:
@@ -119,7 +117,7 @@ class Speculator:
         if self._drafters.files is not None:
             self._drafters.files.add_files(drafting.files)
         if self._drafters.reader is not None:
-            self._prepare(self._drafters.reader)
+            self._prepare(self._drafters.reader, chain)
         elif drafting.adapter is not None and drafting.adapter not in self._drafters.left_out:
             raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
         return self._feed.begin(keep, len(prompt), remembered) if self._feed else keep
@@ -150,8 +148,9 @@ class Speculator:
         if self._feed is None:
             return self._target.decode(tokens, outputs)
         start = len(self._target.cache)
-        self._feed.before(len(tokens))
-        self._feed.computed(start, len(tokens))
+        written = self._target.rows(len(tokens))
+        self._feed.before(written)
+        self._feed.computed(start, len(tokens), written)
         status = None
         try:
             status = self._target.decode(tokens, outputs)
@@ -182,7 +181,7 @@ class Speculator:
             return status
         self._target.context.synchronize()
         verified = time.perf_counter()
-        tokens = self._judge.accepted(draft, chain, self._transcript)
+        tokens = accept(draft.tokens, lambda row: self._target.context.sample(chain, row))
         picked = time.perf_counter()
         self._settle(start + len(tokens), cut=len(tokens) <= len(draft.tokens))
         self.committed(tokens)
@@ -209,11 +208,13 @@ class Speculator:
         tokens = next(self._script, ())
         return Draft(list(tokens[: min(self._longest, max(0, self._target.room - 1))]))
 
-    def _prepare(self, reader: DFlash) -> None:
+    def _prepare(self, reader: DFlash, chain: SamplerChain | None) -> None:
         """Set the drafter up for this request, before it is asked what it still knows."""
         reader.use_adapter(self._drafting.adapter)
-        sampled = self._drafting.sampled and self._judge.draws
-        reader.sample_with(CANDIDATES if sampled else None, self._judge.choose)
+        if chain is not None and chain.draws and self._drafting.sampled:
+            reader.sample_with(CANDIDATES, chain.propose)
+        else:
+            reader.sample_with(None)
 
     def _choose(self, last: int, start: int, room: int | None) -> Choice:
         longest = min(self._longest, self._target.room - 1, self._longest if room is None else room - 1)
@@ -249,8 +250,4 @@ class Speculator:
 
 
 def _shortened(draft: Draft, length: int) -> Draft:
-    return Draft(
-        draft.tokens[:length],
-        draft.confidence and draft.confidence[:length],
-        draft.candidates and draft.candidates[:length],
-    )
+    return Draft(draft.tokens[:length], draft.confidence and draft.confidence[:length])
