@@ -87,6 +87,7 @@ class ToolStarted:
 class ToolFinished:
     """A tool ran. `output` is exactly what the model is given; `full_output` names the file with all of it.
 
+    Of a tool that failed unexpectedly, that file has the traceback.
     seconds: without those in which the user was asked about an edit.
     """
 

@@ -35,7 +35,8 @@ from laguna_tui.text import Pieces, sanitize_line
 
 # Of an argument of a tool, so much is written to stderr: an edit's texts are long, and shown as a diff.
 _VALUE_CHARS = 60
-
+# In the place of a `TurnEnd`, when the turn was ended by an error.
+_FAILED = "failed"
 
 # What to do about it on the command line.
 _ADVICE = {
@@ -167,6 +168,9 @@ class Outcome:
 def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, opened: str = "") -> ExitCode:
     """Write the events of one turn in the given format; returns the exit code.
 
+    What `events` raises comes out of here as it is. If it is an Exception, the object of `Format.JSON` was written
+    before: edits may have been made.
+
     Args:
         events: one turn of the agent.
         form: how stdout is written.
@@ -179,11 +183,13 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
         for event in events:
             outcome.add(event)
             show(event)
-    except BaseException:
-        if form is Format.TEXT:
-            # Nobody may read any more, which is what is raised already.
-            with suppress(OSError):
+    except BaseException as error:
+        # Nobody may read any more, which is what is raised already.
+        with suppress(OSError):
+            if form is Format.TEXT:
                 _end_lines(outcome)
+            if form is Format.JSON and isinstance(error, Exception):
+                _line(sys.stdout, _summary(outcome, model, error))
         raise
     if form is Format.JSON:
         _line(sys.stdout, _summary(outcome, model))
@@ -192,13 +198,15 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
     return outcome.exit_code
 
 
-def _summary(outcome: Outcome, model: str) -> dict[str, object]:
+def _summary(outcome: Outcome, model: str, error: Exception | None = None) -> dict[str, object]:
+    """error: what ended the turn before its time, so that nothing is known of its end."""
     return {
         "model": model,
         "answer": "".join(outcome.text),
         "corrected": outcome.corrected,
-        "end": outcome.end.value,
+        "end": outcome.end.value if error is None else _FAILED,
         "detail": outcome.detail,
+        "error": None if error is None else str(error) or type(error).__name__,
         "attached": outcome.attached,
         "notes": outcome.notes,
         "tools": outcome.tools,

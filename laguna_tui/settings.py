@@ -11,7 +11,7 @@ from pathlib import Path
 
 import platformdirs
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file
 from laguna_tui.errors import UserError
 
 APP = "laguna-tui"
@@ -22,7 +22,7 @@ EDITS = ("ask", "allow", "never")
 NO_DRAFTER = "none"
 # The app's own themes; `theme` may also name one of Textual's.
 THEMES = ("auto", "laguna-dark", "laguna-light")
-# A draft is verified in one computation of at most one more (`speculate.rounds.MAX_DRAFT`).
+# A draft is verified in one computation of at most one more (`laguna_engine.draft.drafter.MAX_DRAFT`).
 MAX_DRAFT = 16
 # Below this not even the system prompt and one tool result fit.
 MIN_CONTEXT = 1024

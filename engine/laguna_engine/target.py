@@ -59,10 +59,13 @@ class Target:
         """How many rows `decode` computes for `count` tokens: one token is paired where none is computed alone."""
         return max(count, 2) if self._paired else count
 
-    def rewind(self, tokens: list[int], at_most: int | None = None) -> Reuse:
-        """Cut the KV cache back to what the prompt `tokens` can keep, or to `at_most`; says how much that is."""
+    def rewind(self, tokens: list[int]) -> Reuse:
+        """Cut the KV cache back to what the prompt `tokens` can keep; says how much that is."""
         self.settle()
-        reuse = self.cache.plan(tokens, at_most)
+        return self.rewind_to(self.cache.plan(tokens))
+
+    def rewind_to(self, reuse: Reuse) -> Reuse:
+        """Cut the KV cache back as just planned; says what was kept, which is nothing if the plan failed."""
         if reuse.keep == len(self.cache):
             return reuse
         if self._went_back(reuse):

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.workspace import UnreadableError, Workspace, WorkspaceError
 

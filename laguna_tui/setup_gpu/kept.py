@@ -7,7 +7,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.errors import UserError
 from laguna_tui.setup_gpu.faults import SetupFailed
 from laguna_tui.setup_gpu.wheels import installed, pack
@@ -101,12 +101,7 @@ class Kept:
 
 def _write(path: Path, record: Record) -> None:
     """All or nothing, and on the disk before anything is exchanged."""
-    new = path.with_suffix(".new")
-    with new.open("w", encoding="utf-8") as file:
-        json.dump(asdict(record), file)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    write_atomically(path, json.dumps(asdict(record)), durable=True)
 
 
 def _read(path: Path) -> Record | None:

@@ -17,7 +17,7 @@ from textual import on
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
-from laguna_tui.errors import UserError
+from laguna_tui.errors import UserError, log_failure
 from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui import crash
@@ -469,7 +469,7 @@ class LagunaApp(Shell):
         """A thread or a task that no screen waits for failed: the app goes on."""
         if error is None:
             return
-        log = crash.log_failure(error, self.settings.state_dir)
+        log = log_failure(error, self.settings.state_dir)
         where = f"; what to report is in {log}" if isinstance(log, Path) else ""
         with contextlib.suppress(Exception):
             self.call_later(self.tell, f"Something failed in the background ({type(error).__name__}){where}", "error")
@@ -477,7 +477,7 @@ class LagunaApp(Shell):
     def _handle_exception(self, error: Exception) -> None:
         if self._exit:
             # The user has left: what the rest of the screen makes of that is no reason to say that it failed.
-            crash.log_failure(error, self.settings.state_dir)
+            log_failure(error, self.settings.state_dir)
             return
         self._fail(error)
         super()._handle_exception(error)

@@ -5,10 +5,9 @@ The history is a convenience: when the file cannot be read or written, the app g
 
 import contextlib
 import json
-import os
 from pathlib import Path
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file, write_atomically
 
 # Enough to find last month's question; small enough to read at every start.
 MAX_ENTRIES = 1000
@@ -53,11 +52,7 @@ class History:
         if self._path is None:
             return
         with contextlib.suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                file.writelines(json.dumps(entry) + "\n" for entry in self.entries)
-            temporary.replace(self._path)
+            write_atomically(self._path, "".join(json.dumps(entry) + "\n" for entry in self.entries))
 
 
 def _read(path: Path) -> list[str]:

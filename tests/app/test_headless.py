@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.errors import NativeAbort
 from laguna_engine.events import DrafterFailed, Round, Source, Stats
+from laguna_tui.compose import run_ask
 from laguna_tui.events import (
     AnswerCorrected,
     CallRejected,
@@ -21,8 +23,11 @@ from laguna_tui.events import (
     TurnStarted,
 )
 from laguna_tui.headless import ExitCode, Format, run
+from laguna_tui.local import LocalSession
 from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.proposal import Proposal
+from laguna_tui.settings import Settings
+from laguna_tui.tui.session import SessionInfo
 
 FIRST = Stats(prompt_tokens=600, cached_tokens=0, prefill_s=0.5, generated_tokens=21, decode_s=0.2)
 SECOND = Stats(prompt_tokens=700, cached_tokens=620, prefill_s=0.1, generated_tokens=11, decode_s=0.1)
@@ -287,3 +292,42 @@ def test_what_is_written_as_json_is_not_added_to_when_it_is_interrupted(capsys):
     with pytest.raises(KeyboardInterrupt):
         run(interrupted(TextDelta("`main` is in `a.")), Format.JSON, "Nano", stats=False)
     assert capsys.readouterr().out == ""
+
+
+def failing(*events):
+    yield from events
+    raise NativeAbort("llama.cpp gave up; open the model again")
+
+
+def test_json_tells_what_was_said_and_edited_before_the_engine_failed(capsys):
+    with pytest.raises(NativeAbort):
+        run(failing(*edit_events(asks=False)[:-1], TextDelta("I renamed ")), Format.JSON, "Nano", stats=False)
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    told = json.loads(out)
+    assert (told["end"], told["error"]) == ("failed", "llama.cpp gave up; open the model again")
+    assert told["answer"] == "I renamed "
+    assert [edit["path"] for edit in told["edits"]] == ["shop/cart.py"]
+
+
+def test_json_of_a_turn_that_came_to_its_end_has_no_error(capsys):
+    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["error"] is None
+
+
+class FailingSession(LocalSession):
+    """A session whose engine fails in the middle of the answer, without a model."""
+
+    def open(self, progress):
+        return SessionInfo(4096, "", plan=("",))
+
+    def ask(self, message):
+        return failing(TextDelta("Half"))
+
+
+def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("laguna_tui.compose.LocalSession", FailingSession)
+    assert run_ask(Settings(), tmp_path, "Where?", Format.JSON, stats=False) is ExitCode.FAILED
+    out, err = capsys.readouterr()
+    assert json.loads(out)["answer"] == "Half"
+    assert err == "laguna-tui: llama.cpp gave up; open the model again\n"

@@ -79,7 +79,7 @@ class DFlash:
     @classmethod
     def open(
         cls,
-        path: Path,
+        drafter: DrafterHeader,
         target: TargetFacts,
         features: Tensor,
         head: Tensor | None,
@@ -91,19 +91,18 @@ class DFlash:
         kv: Type = Type.F16,
         repack: bool = True,
     ) -> "DFlash":
-        """Check the pair and load the drafter onto `backend`.
+        """Check the pair and load the drafter, whose header was read and checked, onto `backend`.
 
         features: F32 [n_embd * taps, rows] on the backend's device; position p lies in row p % rows. head, embedding:
         the target's output matrix (on the same device) and embeddings, used if the drafter has none of its own.
         context: most positions that full-attention layers look back. kv: format of keys and values. ModelFileError for
         a wrong file or pair, GraphError if the device cannot run it.
         """
-        drafter = drafters.read(path)
         drafters.check_pair(drafter, target)
         checked = {name: adapter_files.read(file, drafter) for name, file in adapters}
         rows = HostRows(drafter.file, _EMBEDDING) if drafter.has(_EMBEDDING) else embedding
         if rows is None or (rows.width, rows.count) != (drafter.n_embd, target.n_vocab):
-            raise ModelFileError(f"{path}: it needs its model's embeddings; choose a drafter with its own")
+            raise ModelFileError(f"{drafter.path}: it needs its model's embeddings; choose a drafter with its own")
         if features.shape[0] != drafter.n_embd * len(drafter.taps):
             raise GraphError(f"{features} does not hold {len(drafter.taps)} hidden states of {drafter.n_embd}")
         weights = DrafterWeights(drafter, target.n_vocab, head, checked, backend, repack=repack)

@@ -134,7 +134,8 @@ class Generation:
         remembered = checkpoints.drafter_at(plan.checkpoint or checkpoints.before(keep))
         if self._speculator is not None:
             keep = self._speculator.begin(self._prompt, keep, self._drafting, chain, remembered)
-        kept = self._target.rewind(self._prompt, keep).keep
+        reuse = plan if keep == plan.keep else self._target.cache.plan(self._prompt, keep)
+        kept = self._target.rewind_to(reuse).keep
         if self._speculator is not None:
             self._speculator.rewound(kept)
         elif self._aside is not None:

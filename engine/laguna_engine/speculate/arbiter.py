@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from laguna_engine.draft.drafter import MAX_DRAFT
 from laguna_engine.speculate import reasons
-from laguna_engine.speculate.depth import FIRST_INTERVAL, LAST_INTERVAL, LONGEST, Costs
+from laguna_engine.speculate.depth import FIRST_INTERVAL, LAST_INTERVAL, Costs
 from laguna_engine.speculate.economics import Plan, best_length, cut_length
 from laguna_engine.speculate.experience import Experience, Kind, bucket_of
 
@@ -120,7 +121,7 @@ class Arbiter:
 
     def cut(self, choice: Choice, draft: "Draft") -> int:
         """How many of the draft's tokens to verify: fewer when the drafter itself doubts them, but not in a trial."""
-        count = min(len(draft.tokens), LONGEST)
+        count = min(len(draft.tokens), MAX_DRAFT)
         if draft.confidence is None or choice.purpose is not Purpose.BEST or not choice.rate:
             return count
         return cut_length(draft.confidence[:count], self._verify.expected, choice.rate)
@@ -136,7 +137,7 @@ class Arbiter:
         self._round += 1
         bucket = bucket_of(context)
         cold, self._previous = drafted != self._previous, drafted
-        self._experience.verify(bucket).add(min(drafted, LONGEST), verify_s, cold)
+        self._experience.verify(bucket).add(min(drafted, MAX_DRAFT), verify_s, cold)
         self._elapsed += draft_s + verify_s - self._elapsed / _LOSS_MEMORY
         self._lost -= self._lost / _LOSS_MEMORY
         if drafted == 0 and choice.length == 0 and not cold:
@@ -188,7 +189,7 @@ class Arbiter:
         kind = self._experience.kind(offer.kind)
         draft = kind.draft(bucket)
         verify, committed = self._verify.expected, kind.acceptance.committed
-        longest = min(offer.longest, LONGEST, self._verify.reach)
+        longest = min(offer.longest, MAX_DRAFT, self._verify.reach)
         plan = best_length(committed, verify, draft.expected, longest)
         usual = kind.length
         if usual and usual <= longest and usual != plan.length:
@@ -206,7 +207,7 @@ class Arbiter:
     def _fixed(self, options: list[_Option], length: int) -> Choice:
         long = [option for option in options if option.offer.kind.endswith(_LONG_MATCH)]
         offer = max(long or options, key=lambda option: option.plan.rate).offer
-        return Choice(offer, min(length, offer.longest, LONGEST), reasons.fixed(length), Purpose.FIXED)
+        return Choice(offer, min(length, offer.longest, MAX_DRAFT), reasons.fixed(length), Purpose.FIXED)
 
     def _repeated(self, options: list[_Option]) -> Choice | None:
         """The trial that is not over, if its drafter can go on."""

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar, overload
 from laguna_engine.cache.checkpoints import DrafterState
 from laguna_engine.cache.prefix import common_prefix
 from laguna_engine.draft.dflash import DFlash
-from laguna_engine.draft.drafter import Draft, Drafter, Offer
+from laguna_engine.draft.drafter import MAX_DRAFT, Draft, Drafter, Offer
 from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.draft.suffix_files import FileDrafter
 from laguna_engine.errors import RequestError
@@ -26,9 +26,6 @@ from laguna_engine.speculate.arbiter import Arbiter, Choice, Purpose
 from laguna_engine.speculate.feed import FeatureFeed
 from laguna_engine.speculate.rest import Rest
 from laguna_engine.target import Target
-
-MAX_DRAFT = 16
-"""The widest block there is; copies that are longer rarely stand to the end."""
 
 CANDIDATES = 64
 """Of how many of its likeliest tokens a drafter samples one; what is beyond has next to no probability."""

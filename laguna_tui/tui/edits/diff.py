@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from laguna_tui.base.units import count
 from laguna_tui.tui.edits.emphasis import emphasised, partners
 from laguna_tui.tui.markdown.code import MAX_HIGHLIGHT, highlight
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
 from laguna_tui.tui.markdown.layout import code_reach
 from laguna_tui.tui.markdown.wrap import MIN_WIDTH, fold
-from laguna_tui.tui.meter import count
 
 # Laying out more holds up the screen, and nobody reads it; what is left out is said.
 MOST_LINES = 10_000

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from laguna_engine.draft.drafter import Draft, Offer
+from laguna_engine.draft.drafter import MAX_DRAFT, Draft, Offer
 from laguna_engine.events import Source
 from laguna_engine.speculate.arbiter import Arbiter, Choice, Purpose
 from tests.engine.speculate.simulation import (
@@ -168,6 +168,12 @@ def test_a_fixed_length_is_cut_to_what_is_offered_and_zero_means_none():
     nobody = arbiter.choose([DFLASH], 100, fixed=0)
     assert (nobody.offer, nobody.length, nobody.reason) == (None, 0, "fixed at 0")
     assert arbiter.choose([], 100, fixed=8).offer is None
+
+
+def test_nothing_longer_is_planned_than_can_be_drafted():
+    session = play(Arbiter(), [copier("suffix/8+", 1.0)], 200)
+    assert max(choice.length for choice in session.choices) == MAX_DRAFT
+    assert Arbiter().choose([LONG_COPY], 100, fixed=32).length == MAX_DRAFT
 
 
 def test_a_fixed_length_goes_to_the_long_match_or_else_to_the_better_drafter():
