@@ -222,7 +222,8 @@ class Speculator:
         self.committed(tokens)
         accepted = len(tokens) - 1
         if resting is None:
-            self.arbiter.record(choice, start, len(draft.tokens), accepted, drafted - began, verified - drafted)
+            spent = drafted - began, verified - drafted
+            self.arbiter.record(choice, start, len(draft.tokens), accepted, *spent, draft.doubted)
             asking_s = time.perf_counter() - picked + drafted - began
             self._rest.after(choice, asking_s, verified - drafted)
         told = Round(
@@ -333,4 +334,8 @@ class Speculator:
 
 
 def _shortened(draft: Draft, length: int) -> Draft:
-    return Draft(draft.tokens[:length], draft.confidence and draft.confidence[:length])
+    """The first `length` tokens, which are not all."""
+    confidence = draft.confidence
+    if confidence is None:
+        return Draft(draft.tokens[:length])
+    return Draft(draft.tokens[:length], confidence[:length], confidence[length])
