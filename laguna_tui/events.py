@@ -8,7 +8,7 @@ All text in them is raw (model, files, tools): a front end passes it through `la
 from dataclasses import dataclass, field
 from enum import Enum
 
-from laguna_engine.events import Cause, Prefill, Round, Source, Stats
+from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
 from laguna_tui.repo.proposal import Proposal
 
 
@@ -198,6 +198,7 @@ AgentEvent = (
     | EditDone
     | CallRejected
     | DraftRound
+    | DrafterFailed
     | Rate
     | AnswerCorrected
     | StepFinished

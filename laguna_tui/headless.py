@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum, IntEnum
 from typing import TextIO
 
-from laguna_engine.events import Round, Stats
+from laguna_engine.events import DrafterFailed, Round, Stats
 from laguna_engine.speculate.tally import Tally
 from laguna_tui.asking import diff_lines
 from laguna_tui.events import (
@@ -44,6 +44,9 @@ _ADVICE = {
     TurnEnd.MESSAGE_TOO_LONG: "Ask with less of it, or with a larger --context.",
     TurnEnd.MAX_TOKENS: "Raise --max-tokens.",
 }
+
+
+_WITHOUT = "If it happens again, use --speculation off."
 
 
 class ExitCode(IntEnum):
@@ -87,8 +90,8 @@ class Outcome:
     def add(self, event: AgentEvent) -> None:
         """Take one event into account."""
         match event:
-            case Attached(titles, notes):
-                self.attached, self.notes = list(titles), list(notes)
+            case Attached() | DrafterFailed():
+                self._add_notes(event)
             case TextDelta(text):
                 self.text.append(text)
             case AnswerCorrected(said):
@@ -109,6 +112,12 @@ class Outcome:
                 self.end, self.detail = end, _told(event)
             case _:
                 pass
+
+    def _add_notes(self, event: Attached | DrafterFailed) -> None:
+        if isinstance(event, Attached):
+            self.attached, self.notes = list(event.titles), list(event.notes)
+        else:
+            self.notes.append(event.sentence)
 
     def _add_edit(self, event: EditProposed | EditDone) -> None:
         if isinstance(event, EditProposed):
@@ -275,6 +284,8 @@ def _text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
                 lines = output.count("\n") + 1
                 said = f"{lines} line{'s'[: lines > 1]}" if ok else f"failed, {sanitize_line(output)}"
                 log.write(f"  {said}, {seconds:.2f} s\n")
+            case DrafterFailed():
+                log.write(f"· {sanitize_line(event.sentence)} {_WITHOUT}\n")
             case CallRejected(_, problem):
                 log.write(f"· call rejected: {sanitize_line(problem)}\n")
             case _:

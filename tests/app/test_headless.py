@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.errors import NativeAbort
-from laguna_engine.events import Round, Source, Stats
+from laguna_engine.events import DrafterFailed, Round, Source, Stats
 from laguna_tui.compose import run_ask
 from laguna_tui.events import (
     AnswerCorrected,
@@ -155,6 +155,27 @@ def test_an_answer_of_the_models_own_was_not_corrected(capsys):
     assert json.loads(capsys.readouterr().out)["corrected"] is None
 
 
+FAILED = DrafterFailed(Source.DFLASH, "GraphError - the device failed")
+FAILED_SENTENCE = (
+    "The drafter failed (GraphError - the device failed) and is switched off; answers are the same, only slower."
+)
+
+
+def test_a_drafter_that_failed_is_told_on_stderr_with_what_to_do(capsys):
+    run(iter((FAILED, *TURN)), Format.TEXT, "Nano", stats=False)
+    out, err = capsys.readouterr()
+    assert out == "`main` is in `a.py:1`.\n"
+    assert f"· {FAILED_SENTENCE} If it happens again, use --speculation off.\n" in err
+
+
+def test_a_drafter_that_failed_is_a_note_in_json_and_a_line_of_the_stream(capsys):
+    run(iter((FAILED, *TURN)), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["notes"] == [FAILED_SENTENCE]
+    run(iter((FAILED, *TURN)), Format.STREAM_JSON, "Nano", stats=False)
+    told = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert told == {"type": "drafter_failed", "drafter": "dflash", "problem": "GraphError - the device failed"}
+
+
 @pytest.mark.parametrize("form", list(Format))
 def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
     hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"
@@ -165,6 +186,7 @@ def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
         AnswerCorrected(hostile),
         TextDelta(hostile),
         DraftRound(Round(None, 0, 0, 0.0, 0.0, 0.0, 0.0, hostile, hostile), hostile, hostile),
+        DrafterFailed(Source.FILE, hostile),
         TurnFinished(TurnEnd.MALFORMED_CALL, hostile),
     )
     assert run(iter(events), form, "Nano", stats=True) is ExitCode.UNFINISHED

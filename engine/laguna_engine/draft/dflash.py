@@ -178,6 +178,11 @@ class DFlash:
         if any(adapter.changes_context for adapter in changed):
             self.reset()
 
+    @property
+    def adapters(self) -> frozenset[str]:
+        """The names of its adapters."""
+        return frozenset(self._weights.adapters) | self._left_out
+
     def gives_numbers(self, adapter: str | None = None) -> bool:
         """Whether what it computes of one position and drafts behind it is finite, as it is or with an adapter.
 

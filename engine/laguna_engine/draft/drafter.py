@@ -29,11 +29,13 @@ class Offer:
 class Draft:
     """Proposed tokens.
 
-    confidence: for each token the chance that it stands if those before it do, when the drafter knows.
+    confidence: for each token the chance that it stands if those before it do, when the drafter knows. doubted: that of
+    the first token that was left out for it, when some were.
     """
 
     tokens: list[int]
     confidence: list[float] | None = None
+    doubted: float | None = None
 
 
 class Drafter(Protocol):

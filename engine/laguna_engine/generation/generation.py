@@ -199,6 +199,7 @@ class Generation:
     ) -> tuple[list[int], Source] | FinishReason:
         room = None if self._limit is None else self._limit - self._committer.count
         outcome = speculator.round(last, chain, room)
+        self._tell_failures()
         if not isinstance(outcome, Committed):
             return _INTERRUPTED[outcome]
         self._rounds += 1
@@ -208,9 +209,16 @@ class Generation:
         return outcome.tokens, outcome.source
 
     def _tell_prefill(self) -> None:
+        self._tell_failures()
         self._target.settle()
         elapsed = time.perf_counter() - self._began
         self._outlet.tell(Prefill(self._read, len(self._prompt), self._cached, elapsed))
+
+    def _tell_failures(self) -> None:
+        """Say which drafters failed, to a reader who shows it: what is read ahead or replayed is not shown."""
+        if self._speculator is not None and self._limit != 0 and self._drafting.script is None:
+            for failure in self._speculator.failures():
+                self._outlet.put(failure)
 
     def _note_prompt_read(self) -> None:
         self._prompt_read = time.perf_counter()

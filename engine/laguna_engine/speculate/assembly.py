@@ -30,7 +30,7 @@ from laguna_engine.native.library import recent_log
 from laguna_engine.options import EngineOptions, Speculation
 from laguna_engine.speculate.arbiter import Arbiter
 from laguna_engine.speculate.feed import FeatureFeed
-from laguna_engine.speculate.rounds import Drafters, Speculator
+from laguna_engine.speculate.rounds import Drafters, Listener, Speculator
 from laguna_engine.target import Target
 
 _NO_NUMBERS = "its weights give no numbers; download it again"
@@ -83,6 +83,7 @@ class Assembly:
             arbiter.load(self.options.economy)
         suffix, files = SuffixDrafter(), FileDrafter()
         drafters: dict[Source, Drafter] = {Source.SUFFIX: suffix, Source.FILE: files}
+        listeners: dict[Source, Listener] = {Source.SUFFIX: suffix, Source.FILE: files}
         taps = target.context.taps
         feed = None
         if taps is not None and self._open_dflash(taps, target.capacity) and self._dflash is not None:
@@ -92,7 +93,7 @@ class Assembly:
             outputs = taps.outputs if tapped_last else None
             feed = FeatureFeed(self._dflash, target.context.synchronize, taps.features.rows, outputs)
         left_out = frozenset(name for name, _ in self.options.adapters if self._dflash is None)
-        made = Drafters(drafters, (suffix, files), suffix, files, self._dflash, feed, left_out)
+        made = Drafters(drafters, listeners, suffix, files, self._dflash, feed, left_out)
         return Speculator(target, made, arbiter)
 
     def close(self) -> None:
