@@ -298,12 +298,14 @@ def test_a_full_disk_leaves_the_file_as_it_was(workspace):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from laguna_tui.repo.edits import apply, propose
-from laguna_tui.repo.workspace import Workspace
-from laguna_tui.repo.writing import Unfinished
+import laguna_tui.repo.edits
+import laguna_tui.repo.workspace
+import laguna_tui.repo.writing
 
 os.replace = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)
-apply(propose(Workspace(Path(sys.argv[1])), "src/cart.py", "total", "amount"), Unfinished(Path(sys.argv[2])))
+workspace = laguna_tui.repo.workspace.Workspace(Path(sys.argv[1]))
+proposal = laguna_tui.repo.edits.propose(workspace, "src/cart.py", "total", "amount")
+laguna_tui.repo.edits.apply(proposal, laguna_tui.repo.writing.Unfinished(Path(sys.argv[2])))
 """
 
 
