@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from laguna_tui.base.hunks import Hunk, unified
 from laguna_tui.base.units import plural
 from laguna_tui.repo.beneath import Identity
 
@@ -16,7 +17,7 @@ class Proposal:
         before: its text as it is, newlines as they are in the file, without a byte order mark.
         after: its text after the edit.
         places: how often the old text is replaced.
-        diff: the lines of a unified diff without file names and newlines: each begins with `@@`, a blank, `-` or `+`.
+        hunks: what changes, with some lines around it.
         warning: a sentence for the user who is asked, such as that the file would no longer parse; mostly empty.
         root: the folder, and `identity` what tells it from one that takes its place.
         old, new: the file's bytes, before and after.
@@ -27,13 +28,18 @@ class Proposal:
     before: str = field(repr=False)
     after: str = field(repr=False)
     places: int
-    diff: tuple[str, ...] = field(repr=False)
+    hunks: tuple[Hunk, ...] = field(repr=False)
     warning: str
     root: Path = field(repr=False)
     old: bytes = field(repr=False)
     new: bytes = field(repr=False)
     identity: Identity = field(repr=False)
     asks_because: str = ""
+
+    @property
+    def diff(self) -> tuple[str, ...]:
+        """The lines of a unified diff, without file names and newlines."""
+        return unified(self.hunks)
 
     @property
     def counted(self) -> str:
