@@ -22,7 +22,7 @@ EDITS = ("ask", "allow", "never")
 NO_DRAFTER = "none"
 # The app's own themes; `theme` may also name one of Textual's.
 THEMES = ("auto", "laguna-dark", "laguna-light")
-# A draft is verified in one computation of at most one more (`speculate.rounds.MAX_DRAFT`).
+# A draft is verified in one computation of at most one more (`laguna_engine.draft.drafter.MAX_DRAFT`).
 MAX_DRAFT = 16
 # Below this not even the system prompt and one tool result fit.
 MIN_CONTEXT = 1024

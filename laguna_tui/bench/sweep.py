@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from laguna_engine.draft.drafter import MAX_DRAFT
 from laguna_engine.gguf import drafter as drafter_file
-from laguna_engine.speculate.rounds import MAX_DRAFT
 from laguna_tui.bench import figures
 from laguna_tui.bench.measurement import Outcome
 from laguna_tui.bench.options import DFLASH, Options

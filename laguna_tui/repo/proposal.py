@@ -18,7 +18,8 @@ class Proposal:
         after: its text after the edit.
         places: how often the old text is replaced.
         hunks: what changes, with some lines around it.
-        warning: a sentence for the user who is asked, such as that the file would no longer parse; mostly empty.
+        warning: sentences for the user, such as that the file would no longer parse; mostly empty.
+        notes: sentences for the model, once the edit is made, about what it did not ask for; mostly none.
         root: the folder, and `identity` what tells it from one that takes its place.
         old, new: the file's bytes, before and after.
         asks_because: why a person has to agree whatever is allowed, as a clause; mostly empty (`protected`).
@@ -35,6 +36,7 @@ class Proposal:
     new: bytes = field(repr=False)
     identity: Identity = field(repr=False)
     asks_because: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def diff(self) -> tuple[str, ...]:

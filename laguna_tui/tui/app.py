@@ -17,7 +17,7 @@ from textual import on
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
-from laguna_tui.errors import UserError
+from laguna_tui.errors import log_failure
 from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui import crash
@@ -52,6 +52,7 @@ from laguna_tui.tui.turns import (
     Switched,
     Turns,
     Undone,
+    sentence,
 )
 from laguna_tui.tui.widgets.plan import PlanScreen
 from laguna_tui.tui.widgets.prompt import Prompt
@@ -364,11 +365,20 @@ class LagunaApp(Shell):
         self._say(self._session.index)
 
     def _say(self, done: Callable[[], str]) -> None:
-        """Do something quick, and show its sentence now: nothing may be polled for."""
-        try:
-            self.conversation.say(sanitize(done()))
-        except UserError as error:
-            self.conversation.say(sanitize(str(error)), "error")
+        """Do something on a thread of its own, which may wait for a file or another process, and show its sentence."""
+
+        def do() -> None:
+            try:
+                text, kind = sanitize(done()), "info"
+            except Exception as error:
+                text, kind = sentence(error), "error"
+            self.call_later(self._said, text, kind)
+
+        threading.Thread(target=do, name="laguna-command", daemon=True).start()
+
+    def _said(self, text: str, kind: str) -> None:
+        """Show a sentence now: nothing may be polled for."""
+        self.conversation.say(text, kind)
         self.transcript.follow()
         self._show()
 
@@ -469,7 +479,7 @@ class LagunaApp(Shell):
         """A thread or a task that no screen waits for failed: the app goes on."""
         if error is None:
             return
-        log = crash.log_failure(error, self.settings.state_dir)
+        log = log_failure(error, self.settings.state_dir)
         where = f"; what to report is in {log}" if isinstance(log, Path) else ""
         with contextlib.suppress(Exception):
             self.call_later(self.tell, f"Something failed in the background ({type(error).__name__}){where}", "error")
@@ -477,7 +487,7 @@ class LagunaApp(Shell):
     def _handle_exception(self, error: Exception) -> None:
         if self._exit:
             # The user has left: what the rest of the screen makes of that is no reason to say that it failed.
-            crash.log_failure(error, self.settings.state_dir)
+            log_failure(error, self.settings.state_dir)
             return
         self._fail(error)
         super()._handle_exception(error)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard, get_args
 
-from laguna_engine.events import LoadProgress
+from laguna_engine.events import DrafterFailed, LoadProgress
 from laguna_tui.base.hunks import HunkLine
 from laguna_tui.events import (
     AgentEvent,
@@ -61,8 +61,8 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return replace(event, name=sanitize_line(event.name), output=sanitize(event.output))
         case EditProposed() | EditDone():
             return _safe_edit(event)
-        case CallRejected(raw, problem):
-            return CallRejected(sanitize(raw), sanitize_line(problem))
+        case CallRejected() | DrafterFailed():
+            return _safe_problem(event)
         case AnswerCorrected(said):
             return AnswerCorrected(sanitize(said))
         case TurnFinished(end, detail):
@@ -72,6 +72,12 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return DraftRound(safe, sanitize(stood), sanitize(instead))
         case _:
             return event
+
+
+def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | DrafterFailed:
+    if isinstance(event, CallRejected):
+        return CallRejected(sanitize(event.raw), sanitize_line(event.problem))
+    return replace(event, problem=sanitize_line(event.problem))
 
 
 def _safe_edit(event: EditProposed | EditDone) -> EditProposed | EditDone:

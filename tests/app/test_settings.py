@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_engine.speculate import rounds
+from laguna_engine.draft import drafter
 from laguna_tui import settings
 from laguna_tui.agent.approval import EditMode
 from laguna_tui.errors import UserError
@@ -95,7 +95,7 @@ def test_every_theme_that_the_screen_has_may_be_chosen(tmp_path):
 
 
 def test_the_longest_draft_is_the_engines():
-    assert settings.MAX_DRAFT == rounds.MAX_DRAFT
+    assert settings.MAX_DRAFT == drafter.MAX_DRAFT
 
 
 def test_the_modes_of_edits_are_those_that_there_are():

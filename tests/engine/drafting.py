@@ -90,8 +90,8 @@ def drafter(
     dflash = None
     try:
         dflash = DFlash.open(
-            path, facts, store["features"], head and head["output.weight"], embedding, backend, adapters,
-            context=context, kv=kv, repack=repack,
+            gguf_drafter.read(path), facts, store["features"], head and head["output.weight"], embedding, backend,
+            adapters, context=context, kv=kv, repack=repack,
         )  # fmt: skip
         yield Fed(dflash, store, drafters.features(variant, length))
     finally:

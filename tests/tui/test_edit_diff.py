@@ -13,6 +13,7 @@ from laguna_tui.repo.proposal import Proposal
 from laguna_tui.tui.border import safe_event
 from laguna_tui.tui.edits.choices import CHOICES, ELSEWHERE, Forms, choice_at, choice_parts
 from laguna_tui.tui.edits.diff import MOST_LINES, tinted_diff
+from laguna_tui.tui.edits.piece import Edited, Fate
 from laguna_tui.tui.markdown.flow import plain
 from laguna_tui.tui.markdown.wrap import cells
 from tests.app.hunks import hunks_of
@@ -123,3 +124,15 @@ def test_each_choice_is_where_it_shows(forms: Forms, width: int) -> None:
     for key, _ in forms[0]:
         assert choice_at(forms, width, row.index(f"{key} ")) == key
     assert choice_at(forms, width, len(row)) == ""
+
+
+def test_the_warning_of_an_edit_that_nobody_was_asked_about_stands_above_its_diff(tmp_path: Path) -> None:
+    proposal = Project(tmp_path).edit("def total(self):", "def total(self:")
+
+    def shown(*, agreed: bool) -> list[str]:
+        edit = Edited(proposal, agreed=agreed)
+        edit.finish(Fate.MADE)
+        return [plain(line.runs).rstrip() for line in edit.peek(100)]
+
+    assert shown(agreed=True)[0].startswith("│ After this edit the file is no longer valid Python: ")
+    assert shown(agreed=True)[1:] == shown(agreed=False)

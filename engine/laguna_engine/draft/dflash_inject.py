@@ -16,6 +16,13 @@ from laguna_engine.gguf.drafter import DrafterHeader
 LARGEST = 512
 """Rows taken in at once; more only cost memory."""
 
+SPARE_ROWS = 64
+"""Positions whose features wait beside those of a micro-batch: some rounds need no drafter."""
+
+LAST_LAYER_OUTPUTS = 64
+"""Rows of the last layer computed at once while a prompt is read for a drafter that taps it: 64 take 77 MB of memory
+for their logits at a vocabulary of 100,000."""
+
 _NODES, _NODES_A_LAYER = 64, 48
 
 

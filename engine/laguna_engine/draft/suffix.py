@@ -7,17 +7,13 @@ first token never waits for them: a prompt of 30,000 tokens takes 0.15 s, which 
 
 from collections.abc import Sequence
 
-from laguna_engine.draft.drafter import Draft, Offer
+from laguna_engine.draft.drafter import MAX_DRAFT, Draft, Offer
 from laguna_engine.draft.suffix_automaton import SuffixAutomaton
 from laguna_engine.events import Source
 
 SHORTEST = 2
 """Shortest match that is worth an offer. One token alone recurs nearly always and says little: on code the first token
 drafted after it was right in 33 of 100 cases and half a token stood, after two it was 53 and a whole one."""
-
-LONGEST = 16
-"""Tokens drafted at most, like the widest block of the drafters that are models. After the best matches in code, 10 of
-100 drafts of 16 stood to the end."""
 
 LIMIT = 65_536
 """Tokens copied from, the newest ones: 36 MB, and 0.3 s to build afresh."""
@@ -50,7 +46,7 @@ class SuffixDrafter:
     forgetting means building the rest afresh (0.2 s, once in 16,384 tokens).
     """
 
-    def __init__(self, limit: int = LIMIT, longest: int = LONGEST) -> None:
+    def __init__(self, limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
         self._limit = limit
         self._longest = longest
         self._tokens: list[int] = []

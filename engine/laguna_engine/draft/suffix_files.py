@@ -5,8 +5,8 @@ Deals in token ids; a file is known by its content. What the transcript itself q
 
 from collections.abc import Sequence
 
-from laguna_engine.draft.drafter import Draft, Offer
-from laguna_engine.draft.suffix import LIMIT, LONGEST, CopyDraft
+from laguna_engine.draft.drafter import MAX_DRAFT, Draft, Offer
+from laguna_engine.draft.suffix import LIMIT, CopyDraft
 from laguna_engine.draft.suffix_automaton import MAX_MATCH, ROOT, SEPARATOR, SuffixAutomaton
 from laguna_engine.events import Source
 
@@ -19,7 +19,7 @@ class FileDrafter:
     named at once the first ones, of a single file its end.
     """
 
-    def __init__(self, limit: int = LIMIT, longest: int = LONGEST) -> None:
+    def __init__(self, limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
         self._limit = limit
         self._room = limit - limit // 4
         self._longest = longest

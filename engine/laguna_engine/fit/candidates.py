@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
+from laguna_engine.draft.dflash_inject import LAST_LAYER_OUTPUTS
 from laguna_engine.fit.devices import GIB, DeviceFacts, Machine
 from laguna_engine.fit.drafter import DrafterShape
-from laguna_engine.fit.memory import ALL, FEATURE_OUTPUTS, HOST, VERIFY_OUTPUTS, Load, Memory, memory_of
+from laguna_engine.fit.memory import ALL, HOST, VERIFY_OUTPUTS, Load, Memory, memory_of
 from laguna_engine.fit.shape import ModelShape
 from laguna_engine.fit.wishes import ENOUGH, KV_TYPES, LEAST, LONG, STEPS, UBATCHES, First, Merits, Wishes
 from laguna_engine.llama.options import KvType
@@ -80,7 +81,7 @@ class Question:
     def load(self, context: int, drafter: bool) -> Load:
         """How it would be opened, as far as these say."""
         wishes, ubatch = self.wishes, min(UBATCHES[0], context)
-        outputs = FEATURE_OUTPUTS if drafter and self.last_tapped else VERIFY_OUTPUTS
+        outputs = LAST_LAYER_OUTPUTS if drafter and self.last_tapped else VERIFY_OUTPUTS
         return Load(
             context,
             wishes.kv or KV_TYPES[0],

@@ -2,15 +2,12 @@
 
 from dataclasses import dataclass
 
-from laguna_engine.draft.dflash_inject import LARGEST
+from laguna_engine.draft.dflash_inject import LARGEST, SPARE_ROWS
 from laguna_engine.draft.dflash_ring import Ring, header_slots
 from laguna_engine.gguf.drafter import DrafterHeader
 from laguna_engine.options import DEFAULT_CONTEXT
 
 _F16, _F32 = 2, 4
-_SPARE_ROWS = 64
-"""Positions whose features wait beside those of a micro-batch (`speculate.assembly`)."""
-
 _HOST_ONLY = "d2t"
 _EMBEDDING, _TAP_NORM = "token_embd.weight", "enc.aux_norm"
 
@@ -64,7 +61,7 @@ def ring_size(shape: DrafterShape, context: int) -> int:
 
 def features_size(shape: DrafterShape, ubatch: int) -> int:
     """Bytes of the hidden states that wait to be taken in."""
-    return _F32 * shape.n_embd * shape.taps * (ubatch + _SPARE_ROWS)
+    return _F32 * shape.n_embd * shape.taps * (ubatch + SPARE_ROWS)
 
 
 def graphs_size(shape: DrafterShape, ubatch: int) -> int:
@@ -73,7 +70,7 @@ def graphs_size(shape: DrafterShape, ubatch: int) -> int:
     Graphs that take features in exist for 1, 2, 4 … rows, so together for about twice the largest; so do those that
     draft, and once more when answers are sampled.
     """
-    taken = min(LARGEST, ubatch) + _SPARE_ROWS
+    taken = min(LARGEST, ubatch) + SPARE_ROWS
     beside = shape.n_embd * shape.taps if shape.tap_norms else shape.n_embd
     drafted = 2 * 2 * shape.block * shape.vocabulary
     return _F32 * (taken * (shape.n_embd * shape.taps + beside) + drafted)

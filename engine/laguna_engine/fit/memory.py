@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from laguna_engine.draft.drafter import MAX_DRAFT
 from laguna_engine.fit.compute import Work, compute_size, inputs_size
 from laguna_engine.fit.devices import DeviceFacts
 from laguna_engine.fit.drafter import DrafterShape, drafter_size
@@ -22,9 +23,8 @@ HOST = "CPU"
 ALL = -1
 """Layers on the GPU: every one, and the output matrix."""
 
-VERIFY_OUTPUTS, FEATURE_OUTPUTS = 17, 64
-"""Rows of logits a decode may have: those of a draft, and those of a prompt for a drafter that reads the last layer
-(`speculate.assembly`)."""
+VERIFY_OUTPUTS = MAX_DRAFT + 1
+"""Rows of logits that a decode of a draft may have."""
 
 RUNTIME = 256 << 20
 """What CUDA, Vulkan or Metal takes on a GPU while it computes: workspaces of its matrix products, captured graphs."""

@@ -51,7 +51,7 @@ class GraphHook:
             backend_apply=SamplerBackendApply(self._on_apply),
             backend_reset=SamplerEvent(self._on_reset),
         )
-        # llama.cpp keeps bare pointers, also to chains that were replaced: they live as long as the hook.
+        # The attached chain comes last. llama.cpp keeps bare pointers, also to the one before, until the next decode.
         self._chains: list[SamplerHandle] = []
         self.sequences = (SequenceSampler * 1)()
         self.sequences[0].seq_id = _SEQUENCE
@@ -60,9 +60,12 @@ class GraphHook:
     def renew(self, context: ContextHandle) -> None:
         """Have `context` build its graphs again, because `insert` would now do something else.
 
-        A chain can be attached once only (llama.cpp aborts on the second time), so it gets a new one.
+        A chain can be attached once only (llama.cpp aborts on the second time), so it gets a new one. The replaced one
+        is freed by the next `renew`: old graphs name it until then, but are not used again.
         """
         lib.llama_set_sampler(context, _SEQUENCE, self._new_chain())
+        while len(self._chains) > 2:
+            lib.llama_sampler_free(self._chains.pop(0))
         self.check()
 
     def check(self) -> None:

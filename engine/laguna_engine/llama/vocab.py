@@ -7,6 +7,7 @@ BOS token: Laguna's template writes it, and some files ask for a second one.
 import ctypes
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -41,8 +42,10 @@ class Vocab:
         self.bos = bos if bos >= 0 else None
         self.add_bos: bool = lib.llama_vocab_get_add_bos(handle)
         self._pieces: dict[int, bytes] = {}
-        # Reentrant, because the garbage collector may close an engine at any point.
-        self._lock = threading.RLock()
+        # Held for moments only, and reentrant, because the garbage collector may close an engine at any point.
+        self._changed = threading.Condition(threading.RLock())
+        self._open = True
+        self._users: Counter[int] = Counter()
 
     @cached_property
     def eog(self) -> frozenset[int]:
@@ -138,13 +141,28 @@ class Vocab:
 
     def close(self) -> None:
         """Forget the native vocabulary, once no other thread is in it; its model calls this before it frees it."""
-        with self._lock:
+        mine = threading.get_ident()
+        with self._changed:
+            self._open = False
+            self._changed.wait_for(lambda: self._users.keys() <= {mine})
             self._handle.value = None
 
     @contextmanager
     def _in_use(self) -> Iterator[VocabHandle]:
-        """The native vocabulary, which is not freed meanwhile."""
-        with self._lock:
-            if not self._handle:
+        """The native vocabulary, which is not freed meanwhile.
+
+        Several threads may be in it: llama.cpp only reads it (`llama_vocab`'s methods are const).
+        """
+        mine = threading.get_ident()
+        with self._changed:
+            if not self._open:
                 raise EngineClosed("the model is closed; open it again")
+            self._users[mine] += 1
+        try:
             yield self._handle
+        finally:
+            with self._changed:
+                self._users[mine] -= 1
+                if not self._users[mine]:
+                    del self._users[mine]
+                    self._changed.notify_all()

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from laguna_engine.draft.drafter import MAX_DRAFT
 from laguna_engine.speculate import reasons
-from laguna_engine.speculate.depth import FIRST_INTERVAL, LAST_INTERVAL, LONGEST, Costs
+from laguna_engine.speculate.depth import FIRST_INTERVAL, LAST_INTERVAL, Costs
 from laguna_engine.speculate.economics import Plan, best_length, cut_length
 from laguna_engine.speculate.experience import Experience, Kind, bucket_of
 
@@ -120,29 +121,45 @@ class Arbiter:
 
     def cut(self, choice: Choice, draft: "Draft") -> int:
         """How many of the draft's tokens to verify: fewer when the drafter itself doubts them, but not in a trial."""
-        count = min(len(draft.tokens), LONGEST)
+        count = min(len(draft.tokens), MAX_DRAFT)
         if draft.confidence is None or choice.purpose is not Purpose.BEST or not choice.rate:
             return count
         return cut_length(draft.confidence[:count], self._verify.expected, choice.rate)
 
     def record(
-        self, choice: Choice, context: int, drafted: int, accepted: int, draft_s: float, verify_s: float
+        self,
+        choice: Choice,
+        context: int,
+        drafted: int,
+        accepted: int,
+        draft_s: float,
+        verify_s: float,
+        doubted: float | None = None,
     ) -> None:
         """What came of `choice`: `drafted` tokens were verified in `verify_s`, and `accepted` of them stood.
 
+        doubted: if `cut` left tokens out, the drafter's own confidence in the first of those.
         draft_s includes all that only drafting needs, such as taking in features. Not to be called for a round that was
         interrupted.
         """
         self._round += 1
         bucket = bucket_of(context)
         cold, self._previous = drafted != self._previous, drafted
-        self._experience.verify(bucket).add(min(drafted, LONGEST), verify_s, cold)
+        self._experience.verify(bucket).add(min(drafted, MAX_DRAFT), verify_s, cold)
         self._elapsed += draft_s + verify_s - self._elapsed / _LOSS_MEMORY
         self._lost -= self._lost / _LOSS_MEMORY
         if drafted == 0 and choice.length == 0 and not cold:
             self._plain_round = self._round
         if choice.offer is not None:
-            self._learn(choice, choice.offer, bucket, accepted, draft_s, draft_s + verify_s)
+            self._learn(
+                choice,
+                choice.offer,
+                bucket,
+                accepted,
+                draft_s,
+                draft_s + verify_s,
+                doubted if accepted == drafted else None,
+            )
         elif choice.purpose is Purpose.BASELINE and not cold:
             self._plain_interval = min(_LAST_BASELINE, 2 * self._plain_interval)
 
@@ -155,13 +172,20 @@ class Arbiter:
         return self._experience.load(state)
 
     def _learn(
-        self, choice: Choice, offer: "Offer", bucket: int, accepted: int, draft_s: float, total_s: float
+        self,
+        choice: Choice,
+        offer: "Offer",
+        bucket: int,
+        accepted: int,
+        draft_s: float,
+        total_s: float,
+        doubted: float | None,
     ) -> None:
         kind = self._experience.kind(offer.kind)
         kind.draft(bucket).add(choice.length, max(draft_s, 1e-9))
         if choice.purpose is Purpose.DRAFTER:
             kind.acceptance.reconsider(accepted)
-        kind.acceptance.add(choice.length, accepted)
+        kind.acceptance.add(choice.length, accepted, doubted)
         gain_s = (accepted + 1) * self._verify.expected[0] - total_s
         kind.gain_s += gain_s - kind.gain_s / _GAIN_MEMORY
         if choice.otherwise:
@@ -188,7 +212,7 @@ class Arbiter:
         kind = self._experience.kind(offer.kind)
         draft = kind.draft(bucket)
         verify, committed = self._verify.expected, kind.acceptance.committed
-        longest = min(offer.longest, LONGEST, self._verify.reach)
+        longest = min(offer.longest, MAX_DRAFT, self._verify.reach)
         plan = best_length(committed, verify, draft.expected, longest)
         usual = kind.length
         if usual and usual <= longest and usual != plan.length:
@@ -206,7 +230,7 @@ class Arbiter:
     def _fixed(self, options: list[_Option], length: int) -> Choice:
         long = [option for option in options if option.offer.kind.endswith(_LONG_MATCH)]
         offer = max(long or options, key=lambda option: option.plan.rate).offer
-        return Choice(offer, min(length, offer.longest, LONGEST), reasons.fixed(length), Purpose.FIXED)
+        return Choice(offer, min(length, offer.longest, MAX_DRAFT), reasons.fixed(length), Purpose.FIXED)
 
     def _repeated(self, options: list[_Option]) -> Choice | None:
         """The trial that is not over, if its drafter can go on."""

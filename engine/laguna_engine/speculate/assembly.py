@@ -7,7 +7,8 @@ not belong to the model is an error, because somebody asked for it by name.
 from dataclasses import dataclass, field
 
 from laguna_engine.draft.dflash import DFlash
-from laguna_engine.draft.drafter import Drafter
+from laguna_engine.draft.dflash_inject import LAST_LAYER_OUTPUTS, SPARE_ROWS
+from laguna_engine.draft.drafter import MAX_DRAFT, Drafter
 from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.draft.suffix_files import FileDrafter
 from laguna_engine.errors import ContextError, GraphError
@@ -29,15 +30,8 @@ from laguna_engine.native.library import recent_log
 from laguna_engine.options import EngineOptions, Speculation
 from laguna_engine.speculate.arbiter import Arbiter
 from laguna_engine.speculate.feed import FeatureFeed
-from laguna_engine.speculate.rounds import MAX_DRAFT, Drafters, Speculator
+from laguna_engine.speculate.rounds import Drafters, Listener, Speculator
 from laguna_engine.target import Target
-
-_SPARE_ROWS = 64
-"""Positions whose features wait beside those of a micro-batch: some rounds need no drafter."""
-
-_LAST_LAYER_OUTPUTS = 64
-"""Rows of the last layer computed at once while a prompt is read for a drafter that taps it: 64 take 77 MB of memory
-for their logits at a vocabulary of 100,000."""
 
 _NO_NUMBERS = "its weights give no numbers; download it again"
 
@@ -89,6 +83,7 @@ class Assembly:
             arbiter.load(self.options.economy)
         suffix, files = SuffixDrafter(), FileDrafter()
         drafters: dict[Source, Drafter] = {Source.SUFFIX: suffix, Source.FILE: files}
+        listeners: dict[Source, Listener] = {Source.SUFFIX: suffix, Source.FILE: files}
         taps = target.context.taps
         feed = None
         if taps is not None and self._open_dflash(taps, target.capacity) and self._dflash is not None:
@@ -98,7 +93,7 @@ class Assembly:
             outputs = taps.outputs if tapped_last else None
             feed = FeatureFeed(self._dflash, target.context.synchronize, taps.features.rows, outputs)
         left_out = frozenset(name for name, _ in self.options.adapters if self._dflash is None)
-        made = Drafters(drafters, (suffix, files), suffix, files, self._dflash, feed, left_out)
+        made = Drafters(drafters, listeners, suffix, files, self._dflash, feed, left_out)
         return Speculator(target, made, arbiter)
 
     def close(self) -> None:
@@ -114,10 +109,10 @@ class Assembly:
 
     def _tap_arguments(self, options: ContextOptions) -> tuple[tuple[int, ...], TargetShape, int, int, int]:
         layers = self._drafter.taps if self._drafter else ()
-        outputs = _LAST_LAYER_OUTPUTS if self.model.n_layer - 1 in layers else MAX_DRAFT + 1
+        outputs = LAST_LAYER_OUTPUTS if self.model.n_layer - 1 in layers else MAX_DRAFT + 1
         ubatch = min(options.n_ubatch, options.n_batch)
         shape = TargetShape(self.model.n_embd, self.model.n_layer)
-        return layers, shape, ubatch + _SPARE_ROWS, min(outputs, ubatch), options.threads or physical_cores()
+        return layers, shape, ubatch + SPARE_ROWS, min(outputs, ubatch), options.threads or physical_cores()
 
     def _without_hook(self, options: ContextOptions, why: str) -> Context:
         """The slower way: with a callback where a drafter needs features, with whole logits in any case."""
@@ -130,7 +125,7 @@ class Assembly:
             return False
         try:
             self._dflash = DFlash.open(
-                path,
+                self._drafter,
                 self._facts,
                 taps.features.tensor,
                 self._head(taps),

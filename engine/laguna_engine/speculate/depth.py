@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import prod
 
+from laguna_engine.draft.drafter import MAX_DRAFT
 from laguna_engine.speculate.economics import expected_tokens
 
-LONGEST = 32
-"""The longest draft that is considered: with 9 of 10 tokens standing, 32 tokens bring 9.7 and 64 would bring 10."""
-
-LENGTHS = LONGEST + 1
-"""Lengths from 0 to `LONGEST`."""
+LENGTHS = MAX_DRAFT + 1
+"""Lengths from 0 to `MAX_DRAFT`."""
 
 _RATE = 0.3
 _COLD_RATE = 0.1
@@ -28,7 +26,7 @@ _LEAST = 1e-5
 _NEW_LENGTHS = 2
 """A draft may be this much longer than twice what was tried before: nobody pays for 16 wrong tokens to learn of one."""
 
-_SOME = (0, 1, 2, 4, 8, 16, LONGEST)
+_SOME = (0, 1, 2, 4, 8, MAX_DRAFT)
 """Enough lengths to tell a guess by."""
 
 _DOUBT = 0.3
@@ -94,7 +92,7 @@ class Costs:
         self.counts[length] = count + 1
         if count == 0:
             insort(self._known, length)
-            self.reach = max(self.reach, min(LONGEST, 2 * length + _NEW_LENGTHS))
+            self.reach = max(self.reach, min(MAX_DRAFT, 2 * length + _NEW_LENGTHS))
         self._fill_around(length)
 
     def hopeful(self) -> list[float]:
@@ -165,27 +163,33 @@ class Acceptance:
         """`guess`: what to believe of the first position before anything was seen."""
         self._guess = self._first_guess = guess
         self._streak = 1.0
-        self._means = [0.0] * LONGEST
-        self._weights = [0.0] * LONGEST
+        self._means = [0.0] * MAX_DRAFT
+        self._weights = [0.0] * MAX_DRAFT
         self._deepest = 0
         self.samples = 0
         self.chances: list[float] = []
         self.committed: list[float] = []
         self._settle()
 
-    def add(self, asked: int, accepted: int) -> None:
+    def add(self, asked: int, accepted: int, doubted: float | None = None) -> None:
         """Of a draft that was to have `asked` tokens, the first `accepted` stood.
 
-        A draft that stopped short counts as wrong where it stopped: what was asked for was paid for.
+        A draft that stopped short counts as wrong where it stopped: what was asked for was paid for. doubted: the
+        drafter's confidence in the first token that was left out unverified for its doubts. If all before it stood, it
+        counts as that much of an accepted token: nobody knows whether it would have been one.
         """
-        self._streak = 1.0 if accepted else self._streak * (1 - self.chances[0])
+        outcome = doubted or 0.0
+        if accepted:
+            self._streak = 1.0
+        elif doubted is None:
+            self._streak *= 1 - self.chances[0]
         if self._streak < _STREAK and self._weights[0] >= _SETTLED:
             self._doubt(min(self._guess, self.chances[0]))
         self.samples += 1
         tried = min(asked, accepted + 1)
         for position in range(tried):
-            weight = self._weights[position]
-            self._means[position] += ((position < accepted) - self._means[position]) * max(_NEWEST, 1 / (weight + 1))
+            weight, stood = self._weights[position], 1.0 if position < accepted else outcome
+            self._means[position] += (stood - self._means[position]) * max(_NEWEST, 1 / (weight + 1))
             self._weights[position] = min(weight + 1, _MEMORY)
         self._deepest = max(self._deepest, tried)
         for position in range(tried, self._deepest):
@@ -219,5 +223,5 @@ class Acceptance:
         for mean, weight in self.known():
             chance = (weight * mean + _GUESS_WEIGHT * chance) / (weight + _GUESS_WEIGHT)
             chances.append(chance)
-        self.chances = chances + [chance] * (LONGEST - len(chances))
+        self.chances = chances + [chance] * (MAX_DRAFT - len(chances))
         self.committed = expected_tokens(self.chances)

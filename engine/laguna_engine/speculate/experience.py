@@ -7,11 +7,11 @@ kind of draft. Context lengths fall into buckets, powers of two from 1 K, becaus
 import math
 from collections.abc import Mapping
 
+from laguna_engine.draft.drafter import MAX_DRAFT
 from laguna_engine.speculate.depth import (
     FIRST_INTERVAL,
     LAST_INTERVAL,
     LENGTHS,
-    LONGEST,
     Acceptance,
     Costs,
     interpolated,
@@ -70,7 +70,7 @@ class Kind:
 
     def draft(self, bucket: int) -> Costs:
         """What drafting costs at this context length."""
-        return _at(self.drafts, bucket) or self.drafts.setdefault(bucket, Costs([_FREE] * LENGTHS, LONGEST))
+        return _at(self.drafts, bucket) or self.drafts.setdefault(bucket, Costs([_FREE] * LENGTHS, MAX_DRAFT))
 
 
 class Experience:
@@ -147,7 +147,7 @@ def _kind_state(kind: Kind) -> dict[str, object]:
 def _loaded_costs(saved: object) -> dict[int, Costs]:
     costs = {}
     for bucket, points in _mapping(saved).items():
-        seconds = {_index(length, LONGEST): _positive(value) for length, value in _mapping(points).items()}
+        seconds = {_index(length, MAX_DRAFT): _positive(value) for length, value in _mapping(points).items()}
         if seconds:
             reach = max(_FIRST_REACH, *seconds)
             costs[_index(bucket, _BUCKETS - 1)] = Costs(interpolated(seconds), reach, inherited=True)
@@ -159,7 +159,7 @@ def _loaded_kind(name: str, saved: object) -> Kind:
     kind = Kind(name)
     kind.interval = int(_within(_number(fields["interval"]), FIRST_INTERVAL, LAST_INTERVAL))
     kind.interval = min(kind.interval, _LOADED_INTERVAL)
-    kind.acceptance.learn([_loaded_chance(pair) for pair in _list(fields["acceptance"])[:LONGEST]])
+    kind.acceptance.learn([_loaded_chance(pair) for pair in _list(fields["acceptance"])[:MAX_DRAFT]])
     kind.drafts = _loaded_costs(fields["draft"])
     return kind
 

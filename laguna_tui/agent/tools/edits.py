@@ -130,10 +130,14 @@ class Edits:
         self._news.append(NEWS.format(path=path))
         return self._forget((UNDONE_MORE if self._made[:-1] else UNDONE).format(path=path, more=self._more()))
 
-    def news(self) -> list[str]:
-        """Sentences for the model about edits that were taken back, each told once."""
-        news, self._news = self._news, []
-        return news
+    @property
+    def news(self) -> tuple[str, ...]:
+        """Sentences for the model about edits that were taken back, until `forget_news`."""
+        return tuple(self._news)
+
+    def forget_news(self) -> None:
+        """The model was told, or is never to be told."""
+        self._news.clear()
 
     def close(self) -> None:
         """Forget everything; what was edited stays."""

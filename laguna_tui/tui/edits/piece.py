@@ -31,6 +31,8 @@ class Edited(Headed):
         self.path, self.places, self.warning = proposal.path, proposal.places, proposal.warning
         self.fate = Fate.OPEN
         self.agreed = agreed
+        # Who was asked has read the warning beside the question.
+        self._unread = "" if not agreed else proposal.warning
         self._why = ""
         self.is_open = True
         self._hunks = proposal.hunks
@@ -60,7 +62,7 @@ class Edited(Headed):
         return (Run(crop_front(self.path, max(room, width // 3)), tone), Run("  "), *after)
 
     def body(self, width: int) -> Sequence[Line]:
-        return self.diff.lay(width)
+        return [*self._warned(width), *self.diff.lay(width)]
 
     def peek(self, width: int) -> Sequence[Line]:
         if self.fate is not Fate.MADE:
@@ -69,7 +71,11 @@ class Edited(Headed):
         rows = self.diff.lay(width)
         hidden = len(rows) - PEEK
         # A row that says that one more is hidden takes the room of that one.
-        return rows if hidden <= 1 else [*rows[:PEEK], Line((Run(f"… {hidden} more rows", "muted"),))]
+        shown = rows if hidden <= 1 else [*rows[:PEEK], Line((Run(f"… {hidden} more rows", "muted"),))]
+        return [*self._warned(width), *shown]
+
+    def _warned(self, width: int) -> Sequence[Line]:
+        return bar(self._unread, width, "warning") if self._unread else ()
 
     def source(self) -> str:
         return "\n".join((f"--- {self.path}", f"+++ {self.path}", *unified(self._hunks)))

@@ -14,6 +14,7 @@ from laguna_engine.ggml.device import Backend
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.store import Store
 from laguna_engine.ggml.types import Type
+from laguna_engine.gguf import drafter as drafter_files
 from laguna_engine.gguf import header
 from laguna_engine.gguf.drafter import TargetFacts
 from tests.engine import drafters, tiny
@@ -47,7 +48,7 @@ def test_a_bad_file_never_reaches_native_code(
     loaded: list[object] = []
     monkeypatch.setattr(dflash_weights, "Weights", lambda *arguments, **_: loaded.append(arguments))
     with pytest.raises(ModelFileError):
-        DFlash.open(path, target, store["features"], None, None, backend)
+        DFlash.open(drafter_files.read(path), target, store["features"], None, None, backend)
     assert loaded == []
     store.close()
     backend.close()
@@ -71,7 +72,7 @@ def test_a_drafter_without_a_head_needs_its_targets(tiny_model_path: Path, tmp_p
     embedding = _rows(tiny_model_path)
     for head, found in ((None, "none is at hand"), (store["head"], r"that is \[64, 100\]")):
         with pytest.raises(ModelFileError, match=f"needs its model's output matrix, and {found}"):
-            DFlash.open(path, TARGET, store["features"], head, embedding, backend)
+            DFlash.open(drafter_files.read(path), TARGET, store["features"], head, embedding, backend)
     store.close()
     backend.close()
 
@@ -85,7 +86,7 @@ def test_features_of_another_width(tmp_path: Path) -> None:
     store = Store(backend, {"features": (Type.F32, (128, 8))})
     path = drafters.make(Variant()).write(tmp_path / "drafter.gguf")
     with pytest.raises(GraphError, match="does not hold 3 hidden states of 64"):
-        DFlash.open(path, TARGET, store["features"], None, None, backend)
+        DFlash.open(drafter_files.read(path), TARGET, store["features"], None, None, backend)
     store.close()
     backend.close()
 

@@ -1,7 +1,8 @@
 """Hidden states and picks taken inside the target's graph are those of a callback on every node, and of its logits."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from laguna_engine.llama.model import Model
 from laguna_engine.llama.readout import BEST, LOGITS, Readout, Wanted
 from laguna_engine.llama.sampler import Distribution, Greedy, SamplerChain, Temperature, TopK
 from laguna_engine.llama.taps import Taps
+from laguna_engine.native.library import lib
 
 LAYERS = (0, 2, 3)
 ROWS, OUTPUTS = 32, 16
@@ -118,6 +120,33 @@ def test_the_readout_can_be_changed_again_and_again(hooked: tuple[Context, Taps]
             context.clear()
             context.decode(PROMPT[:8], 0)
             assert context.sample(chain) == expected
+
+
+def test_changes_of_the_readout_leave_at_most_one_old_chain_behind(
+    hooked: tuple[Context, Taps], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, _ = hooked
+    alive = 1
+    make, free = lib.llama_sampler_chain_init, lib.llama_sampler_free
+
+    def counted(function: Callable[..., Any], step: int) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            nonlocal alive
+            alive += step
+            return function(*arguments)
+
+        return call
+
+    monkeypatch.setattr(lib, "llama_sampler_chain_init", counted(make, 1))
+    monkeypatch.setattr(lib, "llama_sampler_free", counted(free, -1))
+    for _ in range(8):
+        for readout in (LOGITS, BEST):
+            context.read_out(readout)
+            context.clear()
+            context.decode(PROMPT[:8], 0)
+            assert alive <= 2
+    context.close()
+    assert alive == 0
 
 
 def test_logits_are_those_of_a_plain_context(hooked: tuple[Context, Taps], plain: Context) -> None:

@@ -1,8 +1,9 @@
 """Text to tokens and back: nothing untrusted becomes a marker, nothing is lost, BOS is nobody's business here."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from laguna_engine.errors import EngineClosed, RequestError
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.vocab import Vocab
+from laguna_engine.native.library import lib
+from laguna_engine.native.structs import ModelHandle
 from tests.engine import tiny
 
 LEAKING = {tiny.THINK, tiny.END_THINK, tiny.ASSISTANT, tiny.END_ASSISTANT, tiny.TOOL_CALL, tiny.END_TOOL_CALL}
@@ -111,6 +114,62 @@ def test_a_closed_model_says_so(tiny_model_path: Path) -> None:
     for call in (lambda: model.vocab.tokenize("a", special=False), lambda: model.vocab.piece(5), lambda: model.handle):
         with pytest.raises(EngineClosed, match="open it again"):
             call()
+
+
+class Held:
+    """A native function that has begun and does not return before it may."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.begun.set()
+        assert self.may_end.wait(60)
+        return self._function(*arguments)
+
+
+@pytest.fixture
+def tokenizing(tiny_model_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Model, Held]]:
+    """A model in whose vocabulary another thread tokenizes, for as long as it is held there."""
+    model, held = Model.open(tiny_model_path), Held(lib.llama_tokenize)
+    monkeypatch.setattr(lib, "llama_tokenize", held)
+    thread = threading.Thread(target=lambda: model.vocab.tokenize("def", special=True))
+    thread.start()
+    held.begun.wait(60)
+    yield model, held
+    held.may_end.set()
+    thread.join(60)
+    model.close()
+
+
+def test_a_token_becomes_text_while_another_thread_tokenizes(tokenizing: tuple[Model, Held], vocab: Vocab) -> None:
+    found: list[bytes] = []
+    model, _ = tokenizing
+    reader = threading.Thread(target=lambda: found.append(model.vocab.piece(300)))
+    reader.start()
+    reader.join(10)
+    assert found == [vocab.piece(300)]
+
+
+def test_a_model_is_closed_only_when_no_thread_tokenizes_with_it(
+    tokenizing: tuple[Model, Held], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, held = tokenizing
+    free, held_while_freed = lib.llama_model_free, []
+
+    def free_model(handle: ModelHandle) -> None:
+        held_while_freed.append(not held.may_end.is_set())
+        free(handle)
+
+    monkeypatch.setattr(lib, "llama_model_free", free_model)
+    closer = threading.Thread(target=model.close)
+    closer.start()
+    # Time enough to close too early; it cannot be too short for a model that waits.
+    closer.join(0.2)
+    held.may_end.set()
+    closer.join(60)
+    assert held_while_freed == [False]
 
 
 def test_a_model_may_be_closed_while_another_thread_tokenizes(tiny_model_path: Path) -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from laguna_engine.draft.drafter import Draft, Offer
+from laguna_engine.draft.drafter import MAX_DRAFT, Draft, Offer
 from laguna_engine.events import Source
 from laguna_engine.speculate.arbiter import Arbiter, Choice, Purpose
 from tests.engine.speculate.simulation import (
@@ -170,6 +170,12 @@ def test_a_fixed_length_is_cut_to_what_is_offered_and_zero_means_none():
     assert arbiter.choose([], 100, fixed=8).offer is None
 
 
+def test_nothing_longer_is_planned_than_can_be_drafted():
+    session = play(Arbiter(), [copier("suffix/8+", 1.0)], 200)
+    assert max(choice.length for choice in session.choices) == MAX_DRAFT
+    assert Arbiter().choose([LONG_COPY], 100, fixed=32).length == MAX_DRAFT
+
+
 def test_a_fixed_length_goes_to_the_long_match_or_else_to_the_better_drafter():
     arbiter = settled(always(0.9, kind="good"), always(0.1, kind="bad"))
     good, bad = Offer(Source.DFLASH, "good", 16), Offer(Source.DFLASH, "bad", 16)
@@ -227,3 +233,17 @@ def test_the_reason_can_be_read(offer, acceptance, expected):
     assert "measuring plain speed" in reasons
     assert any(reason.startswith("trying ") for reason in reasons)
     assert max(map(len, reasons)) <= 40
+
+
+def test_a_draft_cut_by_its_drafters_doubts_is_not_scored_as_rejected():
+    """Of eight tokens two are verified and accepted every time; a rejection before the cut stays one."""
+    beliefs = []
+    for accepted, doubted in ((2, 0.5), (2, None), (1, 0.5)):
+        arbiter = Arbiter()
+        choice = Choice(DFLASH, 8, "", Purpose.BEST)
+        for _ in range(100):
+            arbiter.record(choice, 100, 2, accepted, 0.1 * PLAIN_S, PLAIN_S, doubted)
+        beliefs.append(arbiter._experience.kind("dflash").acceptance.chances[accepted])
+    cut, short, rejected = beliefs
+    assert cut == pytest.approx(0.5, abs=0.05)
+    assert max(short, rejected) < 0.05

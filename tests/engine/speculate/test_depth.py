@@ -2,7 +2,8 @@
 
 import pytest
 
-from laguna_engine.speculate.depth import LENGTHS, LONGEST, Acceptance, Costs, interpolated
+from laguna_engine.draft.drafter import MAX_DRAFT
+from laguna_engine.speculate.depth import LENGTHS, Acceptance, Costs, interpolated
 
 SLOPE = [1 + 0.05 * length for length in range(LENGTHS)]
 
@@ -61,7 +62,7 @@ def test_lasting_change_is_followed():
 
 
 def test_costs_that_began_at_nothing_can_grow():
-    costs = measured(Costs([1e-6] * LENGTHS, LONGEST), 4, 1e-9)
+    costs = measured(Costs([1e-6] * LENGTHS, MAX_DRAFT), 4, 1e-9)
     assert measured(costs, 4, 0.01, times=400).expected[4] == pytest.approx(0.01, rel=0.01)
 
 
@@ -71,7 +72,7 @@ def test_longer_drafts_are_allowed_step_by_step():
     for _ in range(6):
         costs.add(costs.reach, 0.02)
         reaches.append(costs.reach)
-    assert reaches == [6, 14, 30, 32, 32, 32]
+    assert reaches == [6, 14, 16, 16, 16, 16]
 
 
 def test_hope_is_that_an_untried_length_costs_no_more_than_a_shorter_one():
@@ -100,11 +101,11 @@ def test_inherited_costs_are_a_shape_that_one_measurement_scales():
 
 def test_points_are_joined_by_straight_lines():
     assert interpolated({1: 1.0, 3: 2.0})[:5] == [1.0, 1.0, 1.5, 2.0, 2.0]
-    assert interpolated({LONGEST: 3.0}) == [3.0] * LENGTHS
+    assert interpolated({MAX_DRAFT: 3.0}) == [3.0] * LENGTHS
 
 
 def test_before_anything_was_seen_a_guess_holds_for_every_position():
-    assert Acceptance(0.5).chances == [0.5] * LONGEST
+    assert Acceptance(0.5).chances == [0.5] * MAX_DRAFT
     assert Acceptance(0.5).committed[:4] == [1.0, 1.5, 1.75, 1.875]
 
 
@@ -181,3 +182,24 @@ def test_what_is_known_can_be_learned_again():
     learner = Acceptance(0.7)
     learner.learn(known.known())
     assert learner.chances == known.chances
+
+
+def test_a_token_left_out_for_its_doubts_counts_as_much_as_the_drafter_believed_in_it():
+    cut, rejected = Acceptance(0.7), Acceptance(0.7)
+    for _ in range(200):
+        cut.add(8, 2, doubted=0.4)
+        rejected.add(8, 2)
+    assert cut.chances[:2] == rejected.chances[:2]
+    assert cut.chances[2] == pytest.approx(0.4, abs=0.02)
+    assert rejected.chances[2] == pytest.approx(0.0, abs=0.02)
+
+
+def test_drafts_left_out_altogether_are_no_streak_of_failures():
+    acceptance = Acceptance(0.7)
+    for _ in range(100):
+        acceptance.add(4, 4)
+    believed = acceptance.chances[1:4]
+    for _ in range(10):
+        acceptance.add(4, 0, doubted=0.3)
+    assert acceptance.chances[0] > 0.7
+    assert acceptance.chances[1:4] == pytest.approx(believed, abs=0.1)

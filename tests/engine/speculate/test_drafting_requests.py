@@ -3,12 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from laguna_engine.cache.prefix import PrefixCache, Reuse
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError, RequestError
 from laguna_engine.events import Round, Source
+from laguna_engine.gguf import drafter as drafter_files
+from laguna_engine.gguf.drafter import DrafterHeader
 from laguna_engine.request import PLAIN
 from laguna_engine.sampling import Sampling
 from tests.engine import drafters, tiny
@@ -42,6 +46,31 @@ def rounds(engine: Engine, drafting: Drafting, count: int = 12) -> list[Round]:
 def test_the_drafter_says_what_it_is(engine: Engine) -> None:
     assert "DFlash" in engine.info.drafter
     assert not engine.info.warnings
+
+
+def test_opening_reads_the_drafters_file_once(options: EngineOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, files = drafter_files.read, []
+
+    def noted(path: Path) -> DrafterHeader:
+        files.append(path)
+        return read(path)
+
+    monkeypatch.setattr(drafter_files, "read", noted)
+    with Engine.open(options):
+        assert files == [options.drafter]
+
+
+def test_a_request_compares_its_prompt_with_the_cache_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, planned = PrefixCache.plan, []
+
+    def noted(cache: PrefixCache, tokens: list[int], at_most: int | None = None) -> Reuse:
+        planned.append(at_most)
+        return plan(cache, tokens, at_most)
+
+    monkeypatch.setattr(PrefixCache, "plan", noted)
+    for _ in range(3):
+        rounds(engine, Drafting())
+    assert planned == [None] * 3
 
 
 def test_a_fixed_length_is_drafted_every_round(engine: Engine) -> None:
