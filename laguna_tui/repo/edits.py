@@ -14,7 +14,7 @@ from laguna_tui.repo.protected import asks_because, belongs_to_git
 from laguna_tui.repo.python_code import can_be_checked, fault
 from laguna_tui.repo.replacing import Change, additions, changed, changes, indented, line_number, with_line_feeds
 from laguna_tui.repo.text_files import TextFile, decode, is_binary
-from laguna_tui.repo.unified import LINE_CHARS, unified_diff
+from laguna_tui.repo.unified import LINE_CHARS, diff
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
 from laguna_tui.repo.writing import Unfinished, digest, replace_file
 
@@ -68,8 +68,8 @@ def propose(
     _check_places(inside, file.text, old, made, every=all)
     made, warnings, notes = _sound(inside, file.text, made)
     after = changed(file.text, made)
-    diff = unified_diff(file.text, made)
-    if any(len(line) > LINE_CHARS for line in diff):
+    hunks = diff(file.text, made)
+    if any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines):
         warnings.append(_LONG)
     encoded = _encoded(inside, file, after)
     because = asks_because(workspace.root, inside)
@@ -80,7 +80,7 @@ def propose(
         before=file.text,
         after=after,
         places=len(made),
-        diff=diff,
+        hunks=hunks,
         warning=" ".join(warnings),
         root=workspace.root,
         old=data,

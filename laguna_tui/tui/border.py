@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypeGuard, get_args
 
 from laguna_engine.events import DrafterFailed, LoadProgress
+from laguna_tui.base.hunks import HunkLine
 from laguna_tui.events import (
     AgentEvent,
     AnswerCorrected,
@@ -96,8 +97,12 @@ def safe_proof(event: Proof) -> Proof:
 
 def _safe_proposal(proposal: Proposal) -> Proposal:
     """The same with a path, a warning and a diff that can be drawn; one line of the diff stays one."""
-    diff = tuple(sanitize(line).replace("\n", " ") for line in proposal.diff)
-    return replace(proposal, path=sanitize_line(proposal.path), warning=sanitize_line(proposal.warning), diff=diff)
+    hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in proposal.hunks)
+    return replace(proposal, path=sanitize_line(proposal.path), warning=sanitize_line(proposal.warning), hunks=hunks)
+
+
+def _safe_line(line: HunkLine) -> HunkLine:
+    return replace(line, text=sanitize(line.text).replace("\n", " "))
 
 
 def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:

@@ -28,6 +28,7 @@ from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.proposal import Proposal
 from laguna_tui.settings import Settings
 from laguna_tui.tui.session import SessionInfo
+from tests.app.hunks import hunks_of
 
 FIRST = Stats(prompt_tokens=600, cached_tokens=0, prefill_s=0.5, generated_tokens=21, decode_s=0.2)
 SECOND = Stats(prompt_tokens=700, cached_tokens=620, prefill_s=0.1, generated_tokens=11, decode_s=0.1)
@@ -212,9 +213,9 @@ def test_the_exit_code_tells_how_it_ended(end, code, capsys):
 
 
 def edit_events(*, asks, line="+def amount\x1b[2J(items):"):
-    diff = ("@@ -1 +1 @@", "-def total(items):", line)
+    hunks = hunks_of("@@ -1 +1 @@", "-def total(items):", line)
     where = Path("/shop"), b"a", b"b", Identity(0, 0)
-    proposal = Proposal("shop/cart.py", "before", "after", 1, diff, "It no longer parses.", *where)
+    proposal = Proposal("shop/cart.py", "before", "after", 1, hunks, "It no longer parses.", *where)
     return (
         ToolStarted(0, "edit", {"path": "shop/cart.py", "old": "x" * 500, "new": "y"}),
         EditProposed(proposal, asks),

@@ -10,47 +10,11 @@ from hypothesis import strategies as st
 
 from laguna_tui.agent.tools.patterns import prepare
 
-PIECES = [
-    "a",
-    "b",
-    "ab",
-    ".",
-    "*",
-    "+",
-    "?",
-    "{2}",
-    "{0,3}",
-    "|",
-    "(",
-    ")",
-    "[ab]",
-    "[^a]",
-    "[]a]",
-    "\\b",
-    "\\.",
-    "\\w",
-]
-PIECES += [
-    "^",
-    "$",
-    "(?i)",
-    "(?:",
-    "\\(",
-    "é",
-    "\\1",
-    "{",
-    "}",
-    "]",
-    "[",
-    "\\",
-    "(?=",
-    "-",
-    "\\x61",
-    "\\u0061",
-    "\\101",
-    "\\N{BULLET}",
-    "\\d",
-]
+# Literals, repeats, groups, sets, anchors and escapes.
+PIECES = """
+a b ab . * + ? {2} {0,3} | ( ) [ab] [^a] []a] \\b \\. \\w ^ $ (?i) (?: \\( é \\1 { } ] [ \\ (?= - \\x61 \\u0061 \\101
+\\N{BULLET} \\d
+""".split()
 patterns = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
 lines = st.text("abé.*+?{}|()[]-\\ 1", max_size=12)
 
