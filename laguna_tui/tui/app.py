@@ -440,8 +440,7 @@ class LagunaApp(Shell):
         self.exit(return_code=code)
 
     def _stop_work(self) -> None:
-        self._turns.drop_ahead()
-        self._session.cancel()
+        self._turns.leave()
         self.edit_desk.leave()
         self.desk.leave()
 
