@@ -29,7 +29,7 @@ from laguna_tui.tui.context.inspector import Inspector
 from laguna_tui.tui.conversation import Conversation
 from laguna_tui.tui.edits.desk import EditDesk
 from laguna_tui.tui.edits.panel import EditPanel
-from laguna_tui.tui.heap import set_aside
+from laguna_tui.tui.heap import Heap
 from laguna_tui.tui.models.desk import Desk
 from laguna_tui.tui.models.shop import ModelShop
 from laguna_tui.tui.session import ChatSession, ModelChoice, SessionInfo, TuiSettings
@@ -83,6 +83,7 @@ class LagunaApp(Shell):
         self._plan: tuple[str, ...] = ()
         self._poller: Timer | None = None
         self._interrupted_at = -TWICE_S
+        self._heap = Heap()
         self._crash = ""
 
     @property
@@ -159,13 +160,13 @@ class LagunaApp(Shell):
             case Opened(info):
                 self._welcome.tell(sanitize_line(info.details))
                 self._opened(info)
-                set_aside()
+                self._heap.set_aside()
             case Switched(info):
                 self._opened(info)
                 self.tell(MODES[info.mode] if info.mode else "The mode was changed.")
             case Changed(info, title):
                 self._changed(info, title)
-                set_aside()
+                self._heap.set_aside()
             case Failed(sentence):
                 self.status_bar.status = replace(self.status_bar.status, proof=None, load=None)
                 self.conversation.fail(sentence)
@@ -173,7 +174,7 @@ class LagunaApp(Shell):
                     self._give_back()
             case Idle():
                 self.conversation.settle()
-                set_aside()
+                self._heap.set_aside()
                 if isinstance(self.screen, Inspector):
                     self.screen.look()
             case Arranged(used):
@@ -439,8 +440,7 @@ class LagunaApp(Shell):
         self.exit(return_code=code)
 
     def _stop_work(self) -> None:
-        self._turns.drop_ahead()
-        self._session.cancel()
+        self._turns.leave()
         self.edit_desk.leave()
         self.desk.leave()
 
