@@ -16,7 +16,7 @@ from laguna_engine.errors import EngineError
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_engine.fit.candidates import RAM_SPARE, spare
 from laguna_engine.fit.devices import Machine
-from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
+from laguna_engine.fit.plan import DoesNotFit, Plan, answer
 from laguna_engine.fit.reasons import cache_name, tokens
 from laguna_engine.fit.shortage import ran_out
 
@@ -140,8 +140,7 @@ def _smaller_machines(plan: Plan) -> Iterator[Machine]:
 
 def _again(plan: Plan, machine: Machine) -> Plan:
     """The best plan for `machine`, which says that it is for the real one."""
-    question = plan.question
-    rung = choose_plan(question.shape, question.drafter, machine, question.wishes, question.scorer)
+    rung = answer(replace(plan.question, machine=machine))
     return replace(rung, question=replace(rung.question, machine=plan.machine))
 
 
