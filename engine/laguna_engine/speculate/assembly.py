@@ -101,6 +101,7 @@ class Assembly:
             self._dflash.close()
         if self._own_head is not None:
             self._own_head.close()
+        self._dflash = self._own_head = None
 
     @property
     def _facts(self) -> TargetFacts:
@@ -136,11 +137,11 @@ class Assembly:
             )
         except GraphError as error:
             self.warnings.append(f"the drafter {path.name} is not used: {error}")
+            self.close()
             return False
         if not self._dflash.gives_numbers():
             self.warnings.append(f"the drafter {path.name} is not used: {_NO_NUMBERS}")
-            self._dflash.close()
-            self._dflash = None
+            self.close()
             return False
         for name, file in self.options.adapters:
             if not self._dflash.gives_numbers(name):
