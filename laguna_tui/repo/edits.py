@@ -18,8 +18,6 @@ from laguna_tui.repo.unified import LINE_CHARS, unified_diff
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
 from laguna_tui.repo.writing import Unfinished, digest, replace_file
 
-__all__ = ["EditError", "Proposal", "apply", "propose"]
-
 # Nobody reads the diff of more.
 MAX_PLACES = 1_000
 # Candidates and lines that a sentence names.

@@ -151,7 +151,15 @@ class Exchange:
     def _undo(self, record: Record) -> None:
         self.show("bringing back the build before")
         self.pip.work.mkdir(parents=True, exist_ok=True)
-        self.pip.put_back(self.kept.before(record))
+        wheel = self.kept.before(record, unfinished=True)
+        if record.wheel and wheel is None:
+            # Taking out what is installed would leave nothing at all.
+            self.kept.forget_unfinished()
+            raise SetupFailed(
+                f"{record.wheel}, which was installed before, is gone from {self.kept.folder}, so what is installed"
+                " stays; if laguna-tui does not start any more, install it again"
+            )
+        self.pip.put_back(wheel)
         self.pip.remove(record.packages)
         self.kept.forget_unfinished()
 

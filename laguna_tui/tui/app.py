@@ -17,7 +17,7 @@ from textual import on
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
-from laguna_tui.errors import UserError, log_failure
+from laguna_tui.errors import log_failure
 from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui import crash
@@ -52,6 +52,7 @@ from laguna_tui.tui.turns import (
     Switched,
     Turns,
     Undone,
+    sentence,
 )
 from laguna_tui.tui.widgets.plan import PlanScreen
 from laguna_tui.tui.widgets.prompt import Prompt
@@ -364,11 +365,20 @@ class LagunaApp(Shell):
         self._say(self._session.index)
 
     def _say(self, done: Callable[[], str]) -> None:
-        """Do something quick, and show its sentence now: nothing may be polled for."""
-        try:
-            self.conversation.say(sanitize(done()))
-        except UserError as error:
-            self.conversation.say(sanitize(str(error)), "error")
+        """Do something on a thread of its own, which may wait for a file or another process, and show its sentence."""
+
+        def do() -> None:
+            try:
+                text, kind = sanitize(done()), "info"
+            except Exception as error:
+                text, kind = sentence(error), "error"
+            self.call_later(self._said, text, kind)
+
+        threading.Thread(target=do, name="laguna-command", daemon=True).start()
+
+    def _said(self, text: str, kind: str) -> None:
+        """Show a sentence now: nothing may be polled for."""
+        self.conversation.say(text, kind)
         self.transcript.follow()
         self._show()
 

@@ -9,8 +9,9 @@ from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.arguments import check_names, flag, text
 from laguna_tui.agent.tools.edits import Edits
 from laguna_tui.agent.tools.result import Answer, Steps
-from laguna_tui.repo.edits import EditError, Proposal, propose
+from laguna_tui.repo.edits import EditError, propose
 from laguna_tui.repo.names import shown
+from laguna_tui.repo.proposal import Proposal
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.settings import APP
 

@@ -12,8 +12,9 @@ from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.base.units import plural
 from laguna_tui.events import EditDone, EditProposed
 from laguna_tui.repo.beneath import Identity
-from laguna_tui.repo.edits import EditError, Proposal, apply
+from laguna_tui.repo.edits import EditError, apply
 from laguna_tui.repo.names import shown
+from laguna_tui.repo.proposal import Proposal
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.repo.writing import ChangedError, Unfinished, digest, replace_file
 
