@@ -35,7 +35,7 @@ HOOKS = [
     *((Source.DFLASH, name) for name in ("use_adapter", "inject", "truncate", "covered", "wanted_from", "remember")),
     *((Source.DFLASH, name) for name in ("recall", "follow", "offer", "draft")),
     *((Source.SUFFIX, name) for name in ("extend", "truncate", "catch_up", "offer", "draft")),
-    *((Source.FILE, name) for name in ("extend", "truncate", "add_files", "offer", "draft")),
+    *((Source.FILE, name) for name in ("extend", "truncate", "add_files", "catch_up", "offer", "draft")),
 ]
 
 
