@@ -27,9 +27,6 @@ class Oracle:
     def truncate(self, length: int) -> None:
         self._length = length
 
-    def reset(self) -> None:
-        self._length = 0
-
     def offer(self) -> Offer | None:
         return Offer(Source.SUFFIX, "oracle", self._longest)
 

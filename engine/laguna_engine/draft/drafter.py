@@ -48,7 +48,3 @@ class Drafter(Protocol):
     def draft(self, length: int) -> Draft:
         """At most `length` tokens."""
         ...
-
-    def reset(self) -> None:
-        """Forget everything about the sequence."""
-        ...

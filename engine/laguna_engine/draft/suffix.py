@@ -1,14 +1,15 @@
 """Copy drafting: what came last has been here before, so what followed it then may follow now.
 
 Deals in token ids; one drafter copies from the transcript itself, the one for files is in `suffix_files`. Both only
-note what they are told and do their work when asked for an offer, so a request that drafts nothing pays nothing and the
-first token never waits for them: a prompt of 30,000 tokens takes 0.15 s, which `catch_up` can spread over a prefill.
+note what is committed, and read it a little at a time: with every offer, and more of it in `catch_up`. A text of 65,536
+tokens takes 0.3 s, which is spread over a prefill or over rounds; meanwhile there are drafts from what has been read.
 """
 
 from collections.abc import Sequence
 
 from laguna_engine.draft.drafter import MAX_DRAFT, Draft, Offer
-from laguna_engine.draft.suffix_automaton import SuffixAutomaton
+from laguna_engine.draft.suffix_automaton import MAX_MATCH, SuffixAutomaton
+from laguna_engine.draft.suffix_reader import SuffixReader
 from laguna_engine.events import Source
 
 SHORTEST = 2
@@ -16,7 +17,10 @@ SHORTEST = 2
 drafted after it was right in 33 of 100 cases and half a token stood, after two it was 53 and a whole one."""
 
 LIMIT = 65_536
-"""Tokens copied from, the newest ones: 36 MB, and 0.3 s to build afresh."""
+"""Tokens copied from, the newest ones: 36 MB, and twice that while the oldest are being forgotten."""
+
+READ_WITH_OFFER = 256
+"""Tokens read before an offer at most: 2 ms, which count as the cost of a draft."""
 
 _BUCKETS = ("1-2", "1-2", "1-2", "3-4", "3-4", "5-7", "5-7", "5-7", "8+")
 """Names of the lengths of a match, by length; how well drafts do depends on little else."""
@@ -43,15 +47,14 @@ class SuffixDrafter:
     """Copies from the transcript: the prompt and everything committed since.
 
     Of a long transcript only the newest `limit` tokens are copied from; the oldest are forgotten by the quarter, since
-    forgetting means building the rest afresh (0.2 s, once in 16,384 tokens).
+    forgetting means reading the rest afresh.
     """
 
     def __init__(self, limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
         self._limit = limit
         self._longest = longest
         self._tokens: list[int] = []
-        self._start = 0
-        self._automaton = SuffixAutomaton()
+        self._reader = SuffixReader(self._tokens)
         self._found: CopyDraft | None = None
 
     def __len__(self) -> int:
@@ -66,31 +69,17 @@ class SuffixDrafter:
     def truncate(self, length: int) -> None:
         """The transcript was cut to its first `length` tokens."""
         del self._tokens[length:]
+        self._reader.cut(length)
         self._found = None
-        start = self._first_kept()
-        kept = max(0, length - start)
-        # A token costs as much to take back as to take in.
-        if start != self._start or kept < len(self._automaton) // 2:
-            self._forget_before(start)
-        self._automaton.truncate(kept)
-
-    def reset(self) -> None:
-        """A new transcript begins."""
-        self._tokens.clear()
-        self._forget_before(0)
 
     def catch_up(self, most: int | None = None) -> bool:
-        """Take in `most` of the tokens not yet looked at, or all of them; returns whether none is left.
+        """Read `most` of the tokens not yet read, or all of them; returns whether none is left.
 
-        `offer` does it too. Worth calling between the micro-batches of a prefill, while a device computes.
+        Worth calling between the micro-batches of a prefill, while a device computes, and after a round.
         """
-        start = self._first_kept()
-        if start != self._start:
-            self._forget_before(start)
-        taken = self._start + len(self._automaton)
-        stop = len(self._tokens) if most is None else min(len(self._tokens), taken + most)
-        self._automaton.extend(self._tokens[taken:stop])
-        return stop == len(self._tokens)
+        self._reader.read_from(self._first_kept(), self._tokens)
+        self._found = None
+        return self._reader.advance(most)
 
     def offer(self) -> Offer | None:
         """What the votes after the longest match amount to; None if there is no match."""
@@ -102,9 +91,10 @@ class SuffixDrafter:
 
     def _look(self) -> CopyDraft:
         if self._found is None:
-            self.catch_up()
-            state, match = self._automaton.longest()
-            self._found = CopyDraft(Source.SUFFIX, self._automaton, state, match, self._longest)
+            self.catch_up(READ_WITH_OFFER)
+            automaton = self._reader.automaton
+            state, match = automaton.longest() if self._reader.at_end else automaton.find(self._tokens[-MAX_MATCH:])
+            self._found = CopyDraft(Source.SUFFIX, automaton, state, match, self._longest)
         return self._found
 
     def _first_kept(self) -> int:
@@ -112,8 +102,3 @@ class SuffixDrafter:
         excess = max(0, len(self._tokens) - self._limit)
         chunk = max(1, self._limit // 4)
         return -(-excess // chunk) * chunk
-
-    def _forget_before(self, start: int) -> None:
-        self._start = start
-        self._automaton = SuffixAutomaton()
-        self._found = None

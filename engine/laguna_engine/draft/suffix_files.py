@@ -6,8 +6,9 @@ Deals in token ids; a file is known by its content. What the transcript itself q
 from collections.abc import Sequence
 
 from laguna_engine.draft.drafter import MAX_DRAFT, Draft, Offer
-from laguna_engine.draft.suffix import LIMIT, CopyDraft
-from laguna_engine.draft.suffix_automaton import MAX_MATCH, ROOT, SEPARATOR, SuffixAutomaton
+from laguna_engine.draft.suffix import LIMIT, READ_WITH_OFFER, CopyDraft
+from laguna_engine.draft.suffix_automaton import MAX_MATCH, ROOT, SEPARATOR
+from laguna_engine.draft.suffix_reader import SuffixReader
 from laguna_engine.events import Source
 
 
@@ -15,8 +16,8 @@ class FileDrafter:
     """Copies from files. The same votes as in the transcript, counted over all files together.
 
     It keeps `limit` tokens; at more, the files named longest ago are forgotten until a quarter is free, so that the
-    others are seldom built afresh (0.3 s). What does not fit into the other three quarters is not taken: of the files
-    named at once the first ones, of a single file its end.
+    others are seldom read afresh. What does not fit into the other three quarters is not taken: of the files named at
+    once the first ones, of a single file its end.
     """
 
     def __init__(self, limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
@@ -27,8 +28,8 @@ class FileDrafter:
         # Insertion order is order of use, least recent first; the content itself is the key, so nothing collides.
         self._files: dict[tuple[int, ...], None] = {}
         self._size = 0
-        self._unread: list[tuple[int, ...]] = []
-        self._automaton = SuffixAutomaton()
+        self._text: list[int] = []
+        self._reader = SuffixReader(self._text)
         self._tokens: list[int] = []
         self._matched = 0
         self._place = (ROOT, 0)
@@ -42,11 +43,6 @@ class FileDrafter:
                 self._use(file)
             self._make_room()
 
-    def add_file(self, tokens: Sequence[int]) -> None:
-        """Copy from this file too; the same content again only makes it the one named last."""
-        self._use(tuple(tokens[: self._room]))
-        self._make_room()
-
     def extend(self, tokens: Sequence[int]) -> None:
         """`tokens` were committed to the transcript."""
         self._tokens.extend(tokens)
@@ -57,21 +53,14 @@ class FileDrafter:
         del self._tokens[length:]
         self._match_again()
 
-    def reset(self) -> None:
-        """A new transcript begins; the files stay."""
-        self._tokens.clear()
-        self._match_again()
-
-    def catch_up(self) -> None:
-        """Take in the files not yet looked at; `offer` does it too."""
-        if not self._unread:
-            return
-        for content in self._unread:
-            self._automaton.extend(content)
-            self._automaton.extend((SEPARATOR,))
-        self._unread.clear()
+    def catch_up(self, most: int | None = None) -> bool:
+        """Read `most` of the tokens not yet read, or all of them; returns whether none is left."""
+        if self._reader.idle:
+            return True
+        done = self._reader.advance(most)
         # Adding text splits states, so places found before it mean nothing any more.
         self._match_again()
+        return done
 
     def offer(self) -> Offer | None:
         """What the votes after the longest match amount to; None if there is no match."""
@@ -82,10 +71,11 @@ class FileDrafter:
         return self._look().first(length)
 
     def _look(self) -> CopyDraft:
-        self.catch_up()
+        self.catch_up(READ_WITH_OFFER)
         if self._found is None:
-            state, match = self._automaton.followed(*self._match())
-            self._found = CopyDraft(Source.FILE, self._automaton, state, match, self._longest)
+            automaton = self._reader.automaton
+            state, match = automaton.followed(*self._match())
+            self._found = CopyDraft(Source.FILE, automaton, state, match, self._longest)
         return self._found
 
     def _match(self) -> tuple[int, int]:
@@ -94,7 +84,7 @@ class FileDrafter:
             self._matched = len(self._tokens) - MAX_MATCH
             self._place = (ROOT, 0)
         for token in self._tokens[self._matched :]:
-            self._place = self._automaton.step(*self._place, token)
+            self._place = self._reader.automaton.step(*self._place, token)
         self._matched = len(self._tokens)
         return self._place
 
@@ -119,7 +109,7 @@ class FileDrafter:
         if content in self._files:
             del self._files[content]
         else:
-            self._unread.append(content)
+            self._text += (*content, SEPARATOR)
             self._size += len(content)
         self._files[content] = None
 
@@ -130,6 +120,5 @@ class FileDrafter:
             oldest = next(iter(self._files))
             del self._files[oldest]
             self._size -= len(oldest)
-        self._automaton = SuffixAutomaton()
-        self._unread = list(self._files)
-        self._match_again()
+        self._text = [token for file in self._files for token in (*file, SEPARATOR)]
+        self._reader.read_from(0, self._text)

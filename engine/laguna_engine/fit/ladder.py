@@ -12,13 +12,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from laguna_engine.errors import EngineError
+from laguna_engine.errors import OutOfMemory
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_engine.fit.candidates import RAM_SPARE, spare
 from laguna_engine.fit.devices import Machine
-from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
+from laguna_engine.fit.plan import DoesNotFit, Plan, answer
 from laguna_engine.fit.reasons import cache_name, tokens
-from laguna_engine.fit.shortage import ran_out
 
 _CUTS = (1 / 24, 1 / 12, 1 / 6, 1 / 3)
 """Shares of what was asked for that the rungs do without: loading takes long, so there are few."""
@@ -49,9 +48,7 @@ def climb(
             tell(f"Memory ran out {when}; trying {difference(before, rung)}.")
         try:
             return rung, attempt(rung)
-        except EngineError as error:
-            if not ran_out(error):
-                raise
+        except OutOfMemory as error:
             # The note is for the next time; a disk that refuses it is no reason not to go on now.
             with suppress(OSError):
                 notes.failed(rung)
@@ -140,8 +137,7 @@ def _smaller_machines(plan: Plan) -> Iterator[Machine]:
 
 def _again(plan: Plan, machine: Machine) -> Plan:
     """The best plan for `machine`, which says that it is for the real one."""
-    question = plan.question
-    rung = choose_plan(question.shape, question.drafter, machine, question.wishes, question.scorer)
+    rung = answer(replace(plan.question, machine=machine))
     return replace(rung, question=replace(rung.question, machine=plan.machine))
 
 

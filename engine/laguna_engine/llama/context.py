@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
-from laguna_engine.errors import ContextError, EngineClosed, RequestError
+from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
 from laguna_engine.llama import state
 from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.creation import create
@@ -22,7 +22,7 @@ from laguna_engine.llama.readout import LOGITS, Readout
 from laguna_engine.llama.sampler import CANDIDATE, SamplerChain
 from laguna_engine.llama.state import WindowState
 from laguna_engine.llama.taps import Taps
-from laguna_engine.native.library import lib, recent_log
+from laguna_engine.native.library import lib, log_says_out_of_memory, recent_log
 from laguna_engine.native.stop import StopFlag
 from laguna_engine.native.structs import Batch, MemoryHandle
 
@@ -139,7 +139,7 @@ class Context:
             return DecodeStatus(code)
         if code == _INVALID_BATCH:
             raise RequestError(f"llama.cpp refused the batch: {recent_log()}")
-        raise ContextError(
+        raise (ContextOutOfMemory if log_says_out_of_memory() else ContextError)(
             f"the computation failed ({code}: {recent_log()}); "
             "try a smaller context or fewer layers on the GPU, then open the model again"
         )

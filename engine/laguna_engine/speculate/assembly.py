@@ -11,9 +11,8 @@ from laguna_engine.draft.dflash_inject import LAST_LAYER_OUTPUTS, SPARE_ROWS
 from laguna_engine.draft.drafter import MAX_DRAFT, Drafter
 from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.draft.suffix_files import FileDrafter
-from laguna_engine.errors import ContextError, GraphError
+from laguna_engine.errors import ContextError, GraphError, OutOfMemory
 from laguna_engine.events import Source
-from laguna_engine.fit.shortage import ran_out
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.ggml.weights import Weights
@@ -66,7 +65,7 @@ class Assembly:
             context = Context(self.model, options, taps)
         except (ContextError, GraphError) as error:
             taps.close()
-            if ran_out(error):
+            if isinstance(error, OutOfMemory):
                 raise
             return self._without_hook(options, recent_log())
         if hook_is_right(self.model, options, context, taps):
@@ -102,6 +101,7 @@ class Assembly:
             self._dflash.close()
         if self._own_head is not None:
             self._own_head.close()
+        self._dflash = self._own_head = None
 
     @property
     def _facts(self) -> TargetFacts:
@@ -137,11 +137,11 @@ class Assembly:
             )
         except GraphError as error:
             self.warnings.append(f"the drafter {path.name} is not used: {error}")
+            self.close()
             return False
         if not self._dflash.gives_numbers():
             self.warnings.append(f"the drafter {path.name} is not used: {_NO_NUMBERS}")
-            self._dflash.close()
-            self._dflash = None
+            self.close()
             return False
         for name, file in self.options.adapters:
             if not self._dflash.gives_numbers(name):

@@ -127,10 +127,6 @@ class FeatureFeed:
             self._reader.inject(start, self._computed)
         self._taken = self._computed
 
-    def reset(self) -> None:
-        """The KV cache was emptied, or its features are not to be trusted."""
-        self.committed(0)
-
     def _wanted_from(self, length: int) -> int:
         """The first position that matters behind `length` positions or one less: a prompt that comes again as it was is
         cut back by its last token."""

@@ -71,9 +71,9 @@ def test_a_prompt_can_be_taken_in_by_parts_without_changing_what_is_offered():
     assert drafter.draft(8) == told(tokens).draft(8)
 
 
-def test_a_reset_forgets_everything():
+def test_a_new_transcript_forgets_everything():
     drafter = told([1, 2, 3, 1, 2])
-    drafter.reset()
+    drafter.truncate(0)
     drafter.extend([1, 2])
     assert len(drafter) == 2
     assert drafter.offer() is None
@@ -112,8 +112,8 @@ class Rewinding(RuleBasedStateMachine):
         self.drafter.catch_up(most)
 
     @rule()
-    def reset(self) -> None:
-        self.drafter.reset()
+    def begin_again(self) -> None:
+        self.drafter.truncate(0)
         self.tokens.clear()
 
     @rule()

@@ -21,7 +21,7 @@ def reading(*files: list[int], limit: int = 1000) -> FileDrafter:
 
 def copies_from(drafter: FileDrafter, file: list[int]) -> bool:
     """Whether the beginning of `file` makes the drafter propose what comes next in it."""
-    drafter.reset()
+    drafter.truncate(0)
     drafter.extend(file[:3])
     return drafter.draft(1).tokens == file[3:4]
 
@@ -57,7 +57,7 @@ def test_files_vote_together():
 
 def test_a_file_named_twice_votes_once():
     drafter = reading([1, 2, 3], [1, 2, 4])
-    drafter.add_file([1, 2, 3])
+    drafter.add_files([[1, 2, 3]])
     drafter.extend([1, 2])
     assert drafter.draft(1).tokens == [4]
 
@@ -69,7 +69,7 @@ def test_it_drafts_what_brute_force_finds_in_all_files(
     drafter = reading(*files)
     drafter.extend(start)
     drafter.offer()
-    drafter.add_file(late)
+    drafter.add_files([late])
     drafter.extend(end)
     distinct = list(dict.fromkeys(map(tuple, [*files, late])))
     text = [token for file in distinct for token in (*file, SEPARATOR)]
@@ -93,15 +93,15 @@ def test_a_transcript_that_was_cut_and_continued_is_the_same_as_a_fresh_one(
 def test_the_file_named_longest_ago_is_forgotten_first():
     files = [numbered(100 * index, 30) for index in range(1, 5)]
     drafter = reading(*files[:3], limit=100)
-    drafter.add_file(files[0])
-    drafter.add_file(files[3])
+    drafter.add_files([files[0]])
+    drafter.add_files([files[3]])
     assert [copies_from(drafter, file) for file in files] == [True, False, False, True]
 
 
 def test_of_a_file_that_is_too_long_the_beginning_is_kept():
     file = numbered(1, 200)
     drafter = reading(limit=100)
-    drafter.add_file(file)
+    drafter.add_files([file])
     assert copies_from(drafter, file[:70])
     assert not copies_from(drafter, file[80:])
 

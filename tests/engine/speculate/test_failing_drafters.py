@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,11 +13,12 @@ from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import GraphError
 from laguna_engine.events import DrafterFailed, Round, Source
 from laguna_engine.generation import places
+from laguna_engine.ggml.weights import Weights
 from laguna_engine.llama.model import Model
 from laguna_engine.native import kernels
 from laguna_engine.options import Speculation
 from laguna_engine.request import PLAIN
-from laguna_engine.speculate import rest
+from laguna_engine.speculate import assembly, rest
 from tests.engine import drafters, tiny
 from tests.engine.runs import Run, assert_same_answer, gather
 
@@ -33,7 +35,7 @@ HOOKS = [
     *((Source.DFLASH, name) for name in ("use_adapter", "inject", "truncate", "covered", "wanted_from", "remember")),
     *((Source.DFLASH, name) for name in ("recall", "follow", "offer", "draft")),
     *((Source.SUFFIX, name) for name in ("extend", "truncate", "catch_up", "offer", "draft")),
-    *((Source.FILE, name) for name in ("extend", "truncate", "add_files", "offer", "draft")),
+    *((Source.FILE, name) for name in ("extend", "truncate", "add_files", "catch_up", "offer", "draft")),
 ]
 
 
@@ -135,3 +137,38 @@ def test_a_failure_while_nobody_looks_is_told_with_the_next_answer(
     answered = gather(engine.generate(Request(PROMPT, max_tokens=3)))
     assert not failures([ahead])
     assert [failure.drafter for failure in failures([answered])] == [Source.SUFFIX]
+
+
+@pytest.mark.parametrize("failing", ["opening", "numbers"])
+def test_a_copy_of_the_targets_head_is_freed_when_the_drafter_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    copies: list[Weights] = []
+
+    class Recorded(Weights):
+        closed = False
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            copies.append(self)
+
+        def close(self) -> None:
+            self.closed = True
+            super().close()
+
+    target = tiny.laguna().write(tmp_path / "target.gguf")
+    drafter = drafters.make(drafters.Variant(own_embedding=False, own_head=False)).write(tmp_path / "drafter.gguf")
+    monkeypatch.setattr(assembly, "Weights", Recorded)
+    # Without the hook there is no head to share, so a copy of it is made.
+    monkeypatch.setattr(assembly, "hook_is_right", lambda *_: False)
+    if failing == "opening":
+        monkeypatch.setattr(DFlash, "__init__", refuse)
+    else:
+        monkeypatch.setattr(DFlash, "gives_numbers", lambda *_: False)
+    with Engine.open(EngineOptions(target, n_ctx=512, threads=1, drafter=drafter)) as engine:
+        assert any("drafter.gguf is not used" in warning for warning in engine.info.warnings)
+        assert [copy.closed for copy in copies] == [True]  # type: ignore[attr-defined]
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise GraphError("the device cannot do it")
