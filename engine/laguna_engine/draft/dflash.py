@@ -70,6 +70,8 @@ class DFlash:
         self._graphs = Graphs(drafter, weights, self._memory, features, embedding, backend)
         try:
             # What the device cannot do shall show when the drafter is opened, not in the middle of an answer.
+            # Graphs of other sizes are built when they are needed: all of them take 10 to 15 ms and some 10 MB, and one
+            # that cannot be built costs the drafter and not the answer.
             self._graphs.injection(1, None)
             self._block(1)
         except BaseException:
