@@ -15,6 +15,7 @@ from laguna_tui.errors import UserError
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
+    from laguna_tui.models.entry import ModelEntry
     from laguna_tui.settings import Settings
 
 QUESTIONS = (
@@ -31,7 +32,7 @@ ANSWER_TOKENS = 128
 """Of each answer at most: 768 in all, so that differences of a few in 100 drafts show."""
 
 CONTEXT = 4096
-"""Holds the app's prompt with its tools, a question and an answer."""
+"""Holds the app's prompt with any model's tools, a question and an answer."""
 
 
 def measure(
@@ -43,8 +44,12 @@ def measure(
     """
     from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
     from laguna_engine.gguf import drafter as drafter_file
+    from laguna_tui.models.catalogue import load_catalogue, resolve
     from laguna_tui.unplanned import open_engine
 
+    entry = resolve(str(model), load_catalogue())
+    # Drafts are accepted at another rate in thoughts.
+    thinking = entry.thinking if settings.thinking is None else settings.thinking
     length = drafter_file.read(drafter).longest
     # The drafter is what is measured, so no plan may leave it out.
     settings = replace(settings, context=None, drafter=str(drafter))
@@ -53,7 +58,7 @@ def measure(
     tally = Tally()
     engine, _, _ = open_engine(options, settings, model.stem, CONTEXT, None, Engine.open)
     with engine:
-        prompts, stop_tokens = _prompts(engine, thinking=_thinking(model, settings))
+        prompts, stop_tokens = _prompts(engine, entry, thinking=thinking)
         drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length)
         for done, prompt in enumerate(prompts):
             progress(done, len(prompts))
@@ -79,22 +84,14 @@ def _row(name: str, found: Record) -> str:
     return f"{name}  {found.acceptance or 0:6.1%}  {per_round:14.2f}  {positions}"
 
 
-def _thinking(model: Path, settings: "Settings") -> bool:
-    """Whether the model thinks, as it would in a session: drafts are accepted at another rate in thoughts."""
-    from laguna_tui.models.catalogue import load_catalogue, resolve
-
-    chosen = settings.thinking
-    return resolve(str(model), load_catalogue()).thinking if chosen is None else chosen
-
-
-def _prompts(engine: "Engine", *, thinking: bool) -> tuple[list[list[int]], frozenset[int]]:
-    """The questions as the app asks them, and the tokens that end an answer."""
-    from laguna_engine.chat.template import family_for
+def _prompts(engine: "Engine", entry: "ModelEntry", *, thinking: bool) -> tuple[list[list[int]], frozenset[int]]:
+    """The questions as the app asks them of this model, in its format and with its tools; what ends an answer."""
     from laguna_tui.agent.conversation import Conversation
     from laguna_tui.agent.prompt import system_prompt
     from laguna_tui.agent.retold import Said
-    from laguna_tui.agent.tools.registry import TOOL_SPECS
+    from laguna_tui.agent.tools.registry import tool_specs
+    from laguna_tui.choices import family_of
 
-    family = family_for(engine.info.name, engine.info.chat_template)
-    chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system_prompt(), tools=TOOL_SPECS)
+    family, tools = family_of(entry, engine.info), tool_specs(entry.tools)
+    chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system_prompt(entry.tools), tools=tools)
     return [chat.with_message(Said.asked(question)) for question in QUESTIONS], chat.stop_tokens

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.base.units import size
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import ModelEntry, load_catalogue, resolve
 from laguna_tui.models.economy import economy_path
@@ -175,6 +176,5 @@ def family_of(entry: ModelEntry, info: "EngineInfo") -> "Family":
 
 def described(info: "EngineInfo") -> str:
     """An open model in one line."""
-    size = info.size_bytes / 1e9 if info.size_bytes >= 1e9 else info.size_bytes / 1e6
-    unit = "GB" if info.size_bytes >= 1e9 else "MB"
-    return f"{info.n_params / 1e6:,.0f} M parameters, {size:.1f} {unit}, {info.kv_type.value} cache, {info.devices[0]}"
+    cache = f"{info.kv_type.value} cache"
+    return f"{info.n_params / 1e6:,.0f} M parameters, {size(info.size_bytes)}, {cache}, {info.devices[0]}"

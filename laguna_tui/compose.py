@@ -7,7 +7,7 @@ from pathlib import Path
 
 from laguna_engine.errors import EngineError
 from laguna_tui.asking import terminal_approver
-from laguna_tui.folder import what_holds_more
+from laguna_tui.base.paths import what_holds_more
 from laguna_tui.headless import ExitCode, Format, run
 from laguna_tui.local import LocalSession
 from laguna_tui.settings import Settings, state_dir

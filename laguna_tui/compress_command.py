@@ -12,8 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.errors import UserError
-from laguna_tui.output import Line
 from laguna_tui.text import sanitize, sanitize_line
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
             scorer = open_scorer(settings)
             if scorer is not None:
                 stack.enter_context(scorer)
-            with Line("reading") as reading:
-                files = list(_files(arguments.paths, reading.show))
+            with ProgressLine("reading") as reading:
+                files = list(_files(arguments.paths, reading.show_share))
             tokens = arguments.tokens
             if tokens is None:
                 tokens = int(arguments.keep * _counted(files, measure))
@@ -129,16 +129,18 @@ def _told(
     """The files shortened, with a line that says how far that is."""
     from laguna_tui.context.shorten import PARSING, SCORING, shorten
 
-    with Line("parsing") as parsing, Line(f"scoring {len(files)} files") as scoring:
+    with ProgressLine("parsing") as parsing, ProgressLine(f"scoring {len(files)} files") as scoring:
         lines = {PARSING: parsing, SCORING: scoring}
-        return shorten(files, query, tokens, measure, scorer, progress=lambda phase, share: lines[phase].show(share, 1))
+        return shorten(
+            files, query, tokens, measure, scorer, progress=lambda phase, share: lines[phase].show_share(share, 1)
+        )
 
 
 def _counted(files: list[tuple[str, str]], measure: Callable[[str], int]) -> int:
     total = 0
-    with Line("counting tokens") as line:
+    with ProgressLine("counting tokens") as line:
         for number, (_, text) in enumerate(files):
-            line.show(number, len(files))
+            line.show_share(number, len(files))
             total += measure(text)
     return total
 

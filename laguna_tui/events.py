@@ -8,7 +8,7 @@ All text in them is raw (model, files, tools): a front end passes it through `la
 from dataclasses import dataclass, field
 from enum import Enum
 
-from laguna_engine.events import Cause, Prefill, Round, Source, Stats
+from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
 from laguna_tui.repo.proposal import Proposal
 
 
@@ -87,6 +87,7 @@ class ToolStarted:
 class ToolFinished:
     """A tool ran. `output` is exactly what the model is given; `full_output` names the file with all of it.
 
+    Of a tool that failed unexpectedly, that file has the traceback.
     seconds: without those in which the user was asked about an edit.
     """
 
@@ -197,6 +198,7 @@ AgentEvent = (
     | EditDone
     | CallRejected
     | DraftRound
+    | DrafterFailed
     | Rate
     | AnswerCorrected
     | StepFinished

@@ -4,11 +4,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from laguna_engine.fit.candidates import budgets
-from laguna_engine.fit.devices import GIB
 from laguna_engine.fit.memory import ALL
 from laguna_engine.fit.plan import Plan
 from laguna_engine.fit.reasons import amount, tokens
 from laguna_engine.fit.survey import Cell
+from laguna_tui.base.units import GIB, memory
 
 _WIDE = 76
 """From here on cells are words, below they are short."""
@@ -110,7 +110,7 @@ def _memory(plan: Plan) -> Iterator[str]:
     room = budgets(plan.machine)
     taken = {gpu.name: gpu.total - gpu.free for gpu in plan.machine.gpus}
     for device in plan.memory.devices:
-        yield f"{device.name:<9} {device.total / GIB:6.2f} of {room[device.name] / GIB:.2f} GiB"
+        yield f"{device.name:<9} {device.total / GIB:6.2f} of {memory(room[device.name], 2)}"
         parts = {
             "weights": device.weights,
             "cache": device.kv,

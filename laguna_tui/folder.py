@@ -1,14 +1,13 @@
 """The folder whose code is read: one that was named, or else the current one, if it is one project."""
 
-from contextlib import suppress
 from pathlib import Path
 
 from laguna_tui.arguments import folder_of
+from laguna_tui.base.paths import what_holds_more
 from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize_line
 
 TOO_WIDE = "{folder} {what}, not one project; go to a project's folder, or read all of it: --folder {folder}"
-_HOME, _TOP = "is your home folder", "holds all folders"
 
 
 def project_folder(named: Path | None) -> Path:
@@ -22,14 +21,3 @@ def project_folder(named: Path | None) -> Path:
     if what:
         raise UserError(TOO_WIDE.format(folder=sanitize_line(str(folder)), what=what))
     return folder
-
-
-def what_holds_more(folder: Path) -> str:
-    """Why a folder is more than one project, as the end of a sentence; empty when it may be one."""
-    with suppress(RuntimeError):  # the user may have no home
-        home = Path.home().resolve()
-        if folder == home:
-            return _HOME
-        if home.is_relative_to(folder):
-            return _TOP if folder == folder.parent else "holds your home folder"
-    return _TOP if folder == folder.parent else ""

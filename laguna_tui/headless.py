@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum, IntEnum
 from typing import TextIO
 
-from laguna_engine.events import Round, Stats
+from laguna_engine.events import DrafterFailed, Round, Stats
 from laguna_engine.speculate.tally import Tally
 from laguna_tui.asking import diff_lines
 from laguna_tui.events import (
@@ -35,7 +35,8 @@ from laguna_tui.text import Pieces, sanitize_line
 
 # Of an argument of a tool, so much is written to stderr: an edit's texts are long, and shown as a diff.
 _VALUE_CHARS = 60
-
+# In the place of a `TurnEnd`, when the turn was ended by an error.
+_FAILED = "failed"
 
 # What to do about it on the command line.
 _ADVICE = {
@@ -43,6 +44,9 @@ _ADVICE = {
     TurnEnd.MESSAGE_TOO_LONG: "Ask with less of it, or with a larger --context.",
     TurnEnd.MAX_TOKENS: "Raise --max-tokens.",
 }
+
+
+_WITHOUT = "If it happens again, use --speculation off."
 
 
 class ExitCode(IntEnum):
@@ -86,8 +90,8 @@ class Outcome:
     def add(self, event: AgentEvent) -> None:
         """Take one event into account."""
         match event:
-            case Attached(titles, notes):
-                self.attached, self.notes = list(titles), list(notes)
+            case Attached() | DrafterFailed():
+                self._add_notes(event)
             case TextDelta(text):
                 self.text.append(text)
             case AnswerCorrected(said):
@@ -108,6 +112,12 @@ class Outcome:
                 self.end, self.detail = end, _told(event)
             case _:
                 pass
+
+    def _add_notes(self, event: Attached | DrafterFailed) -> None:
+        if isinstance(event, Attached):
+            self.attached, self.notes = list(event.titles), list(event.notes)
+        else:
+            self.notes.append(event.sentence)
 
     def _add_edit(self, event: EditProposed | EditDone) -> None:
         if isinstance(event, EditProposed):
@@ -158,6 +168,9 @@ class Outcome:
 def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, opened: str = "") -> ExitCode:
     """Write the events of one turn in the given format; returns the exit code.
 
+    What `events` raises comes out of here as it is. If it is an Exception, the object of `Format.JSON` was written
+    before: edits may have been made.
+
     Args:
         events: one turn of the agent.
         form: how stdout is written.
@@ -170,11 +183,13 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
         for event in events:
             outcome.add(event)
             show(event)
-    except BaseException:
-        if form is Format.TEXT:
-            # Nobody may read any more, which is what is raised already.
-            with suppress(OSError):
+    except BaseException as error:
+        # Nobody may read any more, which is what is raised already.
+        with suppress(OSError):
+            if form is Format.TEXT:
                 _end_lines(outcome)
+            if form is Format.JSON and isinstance(error, Exception):
+                _line(sys.stdout, _summary(outcome, model, error))
         raise
     if form is Format.JSON:
         _line(sys.stdout, _summary(outcome, model))
@@ -183,13 +198,15 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
     return outcome.exit_code
 
 
-def _summary(outcome: Outcome, model: str) -> dict[str, object]:
+def _summary(outcome: Outcome, model: str, error: Exception | None = None) -> dict[str, object]:
+    """error: what ended the turn before its time, so that nothing is known of its end."""
     return {
         "model": model,
         "answer": "".join(outcome.text),
         "corrected": outcome.corrected,
-        "end": outcome.end.value,
+        "end": outcome.end.value if error is None else _FAILED,
         "detail": outcome.detail,
+        "error": None if error is None else str(error) or type(error).__name__,
         "attached": outcome.attached,
         "notes": outcome.notes,
         "tools": outcome.tools,
@@ -267,6 +284,8 @@ def _text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
                 lines = output.count("\n") + 1
                 said = f"{lines} line{'s'[: lines > 1]}" if ok else f"failed, {sanitize_line(output)}"
                 log.write(f"  {said}, {seconds:.2f} s\n")
+            case DrafterFailed():
+                log.write(f"· {sanitize_line(event.sentence)} {_WITHOUT}\n")
             case CallRejected(_, problem):
                 log.write(f"· call rejected: {sanitize_line(problem)}\n")
             case _:

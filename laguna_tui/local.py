@@ -103,7 +103,7 @@ class LocalSession:
         """Load the model and begin a conversation.
 
         Raises:
-            EngineError: the model cannot be opened; says why and what to do.
+            EngineError: the model cannot be opened; says why and what to do. Nothing of it stays open.
         """
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.tools import Edits, Toolbox
@@ -111,17 +111,27 @@ class LocalSession:
         from laguna_tui.surroundings import Surroundings
 
         options = agent_options(self.settings, self.entry)
-        engine, how = self._open_engine(self.mode, progress)
-        workspace = Workspace(self.folder)
-        around = Surroundings(workspace, self.settings, self.state, self.wait_s)
-        around.codebase.withheld = self._withheld
-        edits = Edits(self.edits, self._approver, state=self.state)
-        toolbox = Toolbox(workspace, codebase=around.codebase, tools=self.entry.tools, edits=edits)
-        attacher = around.attacher(engine, self.entry.tools)
-        family = family_of(self.entry, engine.info)
-        agent = Agent(engine, engine.vocab, family, toolbox, options, attacher=attacher)
-        self._parts = Parts(engine, toolbox, agent, how, around, edits)
-        return self._info(self._parts)
+        # Whatever fails on the way, nothing of it stays open.
+        with contextlib.ExitStack() as undo:
+            engine, how = self._open_engine(self.mode, progress)
+            undo.callback(engine.close)
+            workspace = Workspace(self.folder)
+            around = Surroundings(workspace, self.settings, self.state, self.wait_s)
+            undo.callback(around.close)
+            around.codebase.withheld = self._withheld
+            edits = Edits(self.edits, self._approver, state=self.state)
+            undo.callback(edits.close)
+            codebase, tools = around.codebase, self.entry.tools
+            toolbox = Toolbox(workspace, codebase=codebase, tools=tools, edits=edits, state=self.state)
+            undo.callback(toolbox.close)
+            attacher = around.attacher(engine, self.entry.tools)
+            family = family_of(self.entry, engine.info)
+            agent = Agent(engine, engine.vocab, family, toolbox, options, attacher=attacher)
+            parts = Parts(engine, toolbox, agent, how, around, edits)
+            info = self._info(parts)
+            undo.pop_all()
+        self._parts = parts
+        return info
 
     def ask(self, message: str) -> Generator[AgentEvent, None, None]:
         """Send a message; iterate to make it go on.

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from laguna_tui import models_report as report
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.units import size
 from laguna_tui.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.download import Download, Outcome, with_drafters
@@ -18,9 +20,8 @@ from laguna_tui.models.facts import doubts
 from laguna_tui.models.faults import DownloadError
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
-from laguna_tui.models.words import size
 from laguna_tui.network import Network, OfflineError
-from laguna_tui.output import Line, say
+from laguna_tui.output import say
 from laguna_tui.settings import load_settings
 from laguna_tui.text import sanitize
 
@@ -141,12 +142,12 @@ def _failed(error: UserError, arguments: argparse.Namespace, besides: Sequence[M
 
 def _verified(entry: ModelEntry, store: Store) -> dict[str, object]:
     total, done = store.status(entry).bytes_have, 0
-    with Line(f"checking {entry.name}") as line:
+    with ProgressLine(f"checking {entry.name}") as line:
 
         def step(count: int) -> None:
             nonlocal done
             done += count
-            line.show(done, total)
+            line.show_share(done, total)
 
         files = [{"path": str(one.path), "problem": one.problem} for one in store.verify(entry, step)]
     path = store.path(entry)

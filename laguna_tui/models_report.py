@@ -5,13 +5,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from shutil import get_terminal_size
 from typing import Any
 
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.units import size
 from laguna_tui.models.entry import Kind, ModelEntry
 from laguna_tui.models.progress import DownloadProgress
 from laguna_tui.models.store import State, StoredModel, again
-from laguna_tui.models.words import described, size
+from laguna_tui.models.words import described
 from laguna_tui.text import sanitize_line
 
 _JSON_EVERY_S = 0.5
@@ -23,7 +24,7 @@ class View:
 
     def __init__(self, *, quiet: bool, machine: bool) -> None:
         self._machine, self._quiet = machine, quiet or machine
-        self._overwrites = sys.stderr.isatty()
+        self._line = ProgressLine(quiet=self._quiet)
         self._said = ""
         self._next = 0.0
 
@@ -36,17 +37,14 @@ class View:
         """Say how far it is."""
         if self._machine:
             self._as_json(progress)
-        elif not self._quiet and self._overwrites:
-            # Cut: a line that wraps could not be overwritten.
-            sys.stderr.write(f"\r\x1b[K{sanitize_line(described(progress))[: get_terminal_size().columns - 1]}")
-            sys.stderr.flush()
+        elif self._line.visible:
+            self._line.show(described(progress), at_once=True)
         elif not self._quiet:
             self._log(progress)
 
     def clear(self) -> None:
         """Leave the line empty."""
-        if self._overwrites and not self._quiet:
-            sys.stderr.write("\r\x1b[K")
+        self._line.clear()
 
     def _log(self, progress: DownloadProgress) -> None:
         """In a file nobody wants ten lines a second: one for each new thing that happens."""

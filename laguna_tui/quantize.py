@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui import __version__
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.units import size
 from laguna_tui.errors import UserError
-from laguna_tui.output import Line, check_target, say, size
+from laguna_tui.output import check_target, say
 from laguna_tui.text import sanitize
 
 if TYPE_CHECKING:
@@ -84,19 +86,19 @@ def _quantize(source: Path, target: Path, kind: str) -> None:
 
     from laguna_engine.ggml.quantize import write
 
-    with Line(f"quantizing {source.name}") as line:
-        write(planned, target, _provenance(source), line.show)
+    with ProgressLine(f"quantizing {source.name}") as line:
+        write(planned, target, _provenance(source), line.show_share)
     _tell(planned, target)
 
 
 def _provenance(source: Path) -> dict[str, str]:
     """Metadata that says where a quantized file comes from."""
     digest, total, done = hashlib.sha256(), source.stat().st_size, 0
-    with source.open("rb") as file, Line(f"reading {source.name}") as line:
+    with source.open("rb") as file, ProgressLine(f"reading {source.name}") as line:
         while data := file.read(_CHUNK):
             digest.update(data)
             done += len(data)
-            line.show(done, total)
+            line.show_share(done, total)
     return {
         "laguna_tui.quantized.by": f"laguna-tui {__version__}",
         "laguna_tui.quantized.from": source.name,
@@ -123,7 +125,7 @@ def _compare(model: Path, *drafters: Path) -> None:
 
     settings, found = load_settings(), []
     for path in drafters:
-        with Line(f"drafting with {path.name}") as line:
-            found.append((path.name, measure(model, path, settings, line.show)))
+        with ProgressLine(f"drafting with {path.name}") as line:
+            found.append((path.name, measure(model, path, settings, line.show_share)))
     head = f"of the drafts for {len(QUESTIONS)} answers of up to {ANSWER_TOKENS} tokens by {model.name}:"
     say([head, *table(found)])

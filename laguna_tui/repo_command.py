@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.arguments import folder_of, working_folder
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.units import size
 from laguna_tui.errors import UserError
-from laguna_tui.output import Line
 from laguna_tui.text import sanitize_line
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _index(arguments: argparse.Namespace) -> int:
             _print_json({**{name: getattr(update, name) for name in names}, **counts, "notes": index.notes})
             return 0
         words = f"{update.files:,} files, {counts['symbols']:,} definitions, {counts['units']:,} units"
-        where = f"{counts['bytes'] / 1e6:.1f} MB in {index.path}" if index.path else "in memory"
+        where = f"{size(counts['bytes'])} in {index.path}" if index.path else "in memory"
         _say(f"{words}; {update.read:,} files read, {update.dropped:,} gone, in {update.seconds:.1f} s; {where}")
     return 0
 
@@ -173,8 +174,8 @@ def _opened(
         with Index.open(project_folder(arguments.folder)) as index:
             if rebuild:
                 index.rebuild()
-            with Line("reading the folder's code") as line:
-                update = index.refresh(line.show, wait=wait)
+            with ProgressLine("reading the folder's code") as line:
+                update = index.refresh(line.show_share, wait=wait)
             for note in [*index.notes, *(update.notes if update else ())]:
                 sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
             yield index, update

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parent
+import laguna_tui
+
+_PACKAGE = Path(laguna_tui.__file__).resolve().parent
 
 
 def data_root() -> Path:

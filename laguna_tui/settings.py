@@ -11,7 +11,7 @@ from pathlib import Path
 
 import platformdirs
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file
 from laguna_tui.errors import UserError
 
 APP = "laguna-tui"

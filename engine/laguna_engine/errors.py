@@ -25,6 +25,22 @@ class GraphError(EngineError):
     """A computation was put together wrongly, or a device cannot run it; caught before native code would abort."""
 
 
+class OutOfMemory(EngineError):
+    """There was not enough memory, in RAM or on a device; something smaller may fit."""
+
+
+class ModelOutOfMemory(OutOfMemory, ModelFileError):
+    """The weights of a model found no room."""
+
+
+class ContextOutOfMemory(OutOfMemory, ContextError):
+    """A context or its computation found no room."""
+
+
+class GraphOutOfMemory(OutOfMemory, GraphError):
+    """Tensors of our own found no room."""
+
+
 class RequestError(EngineError):
     """A request cannot be run as asked: no tokens, an id outside the vocabulary, a setting out of range."""
 

@@ -1,7 +1,8 @@
 """What the engine says while it works: frozen values, produced on the engine thread, safe to share.
 
 `Engine.generate` yields `Prefill`* then (`Token` | `Round`)* and ends with exactly one `Finished`; a request that
-does not fit yields `ContextOverflow` right before its `Finished`. Times are seconds, counts are tokens.
+does not fit yields `ContextOverflow` right before its `Finished`. `DrafterFailed` may come anywhere before that. Times
+are seconds, counts are tokens.
 """
 
 from dataclasses import dataclass
@@ -90,6 +91,30 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
+class DrafterFailed:
+    """A drafter failed and drafts no more until the model is opened again; the answer goes on, and is the same.
+
+    problem: what it failed of, as a sentence fragment.
+    """
+
+    drafter: Source
+    problem: str
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told; a front end adds what to do there."""
+        name = _DRAFTERS.get(self.drafter, self.drafter.value)
+        return f"{name} failed ({self.problem}) and is switched off; answers are the same, only slower."
+
+
+_DRAFTERS = {
+    Source.DFLASH: "The drafter",
+    Source.SUFFIX: "Drafting from the conversation",
+    Source.FILE: "Drafting from files",
+}
+
+
+@dataclass(frozen=True, slots=True)
 class ContextOverflow:
     """The prompt (`needed` tokens, with room for at least one more) does not fit in `capacity`."""
 
@@ -146,4 +171,4 @@ class Finished:
     stats: Stats
 
 
-Event = Prefill | Token | Round | ContextOverflow | Finished
+Event = Prefill | Token | Round | DrafterFailed | ContextOverflow | Finished

@@ -14,10 +14,11 @@ class Drafting:
     """How one request is sped up; the answer is the same either way.
 
     enabled: False decodes plainly. sources: who may draft, None for whoever is there. length: tokens drafted every
-    round, None to let the engine choose each time, 0 included. sampled: let drafters sample and accept by ratio
-    rejection, which pays at high temperatures; otherwise drafts are the likeliest tokens. adapter: the name of the
-    drafter's adapter, None for the drafter as it is. files: tokens of the files that are open or were read, latest
-    last, to copy from. script: the draft of each round, instead of any drafter's; nothing is learned from it.
+    round, None to let the engine choose each time, 0 included. sampled: let drafters that can sample draw with the
+    noise that the answer is drawn with, which pays where many tokens are about equally likely; otherwise drafts are the
+    likeliest tokens. adapter: the name of the drafter's adapter, None for the drafter as it is. files: tokens of the
+    files that are open or were read, latest last, to copy from. script: the draft of each round, instead of any
+    drafter's; nothing is learned from it.
     """
 
     enabled: bool = True
@@ -43,6 +44,9 @@ PLAIN = Drafting(enabled=False)
 @dataclass(frozen=True, slots=True)
 class Request:
     """Continue `tokens`, the whole transcript; what is already in the KV cache is found and reused.
+
+    The answer depends on the tokens and the sampling settings alone, seed included: what is drafted, and how drafts are
+    made, changes the speed only (up to rounding, see `Speculation`).
 
     stop_texts end the generation when they appear and are not shown. stop_tokens end it like the vocabulary's own
     end-of-generation tokens do. max_tokens: None goes on until the context is full; 0 generates nothing and only reads

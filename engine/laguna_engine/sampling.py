@@ -30,7 +30,8 @@ class Sampling:
     temperature: 0 is greedy. top_k: keep the k likeliest tokens, 0 keeps all. top_p: keep the likeliest tokens that
     add up to this probability. min_p: keep tokens at least this fraction of the likeliest.
     repeat_penalty: divides the scores of the last repeat_last_n tokens, prompt included; 1 does nothing.
-    seed: same seed and same prompt, same answer; None draws one. RequestError for anything out of range.
+    seed: same seed and same prompt, same answer, whatever is drafted; None draws one. RequestError for anything out of
+    range.
     """
 
     temperature: float = 0.0

@@ -55,6 +55,10 @@ class Target:
         """Whether not one more token fits."""
         return self.room <= 0
 
+    def rows(self, count: int) -> int:
+        """How many rows `decode` computes for `count` tokens: one token is paired where none is computed alone."""
+        return max(count, 2) if self._paired else count
+
     def rewind(self, tokens: list[int]) -> Reuse:
         """Cut the KV cache back to what the prompt `tokens` can keep; says how much that is."""
         self.settle()
@@ -87,7 +91,7 @@ class Target:
         self._last_row = -1
         status = None
         try:
-            if self._paired and len(tokens) == 1:
+            if self.rows(len(tokens)) > len(tokens):
                 status = self._decode_pair(tokens[0], start, outputs)
             else:
                 # The last layer and the output matrix are computed for rows with logits only.

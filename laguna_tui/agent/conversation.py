@@ -101,9 +101,9 @@ class Conversation:
         """The tokens that a user's message would add, piece by piece; it is not added."""
         return self._renderer.user_parts(said.parts)
 
-    def with_message(self, said: Said) -> list[int]:
-        """The tokens the engine would be given for a message, which is not added yet."""
-        added = (token for part in self.message_parts(said) for token in part)
+    def with_message(self, *said: Said) -> list[int]:
+        """The tokens the engine would be given for a message and what stands before it, which are not added yet."""
+        added = (token for each in said for part in self.message_parts(each) for token in part)
         return [*self.tokens, *added, *self._renderer.generation_prompt()]
 
     def add_message(self, said: Said) -> None:

@@ -3,6 +3,7 @@
 What is left out is always said, and how to get it again, so that the model neither guesses nor is stuck.
 """
 
+from laguna_tui.base.units import plural
 from laguna_tui.context.blocks import Place
 
 _DROPPED = "… {lines} left out by the user; call the tool again if they are needed"
@@ -35,4 +36,4 @@ def places_of(text: str) -> tuple[Place, ...]:
 
 
 def _counted(lines: int) -> str:
-    return f"{lines} line{'' if lines == 1 else 's'}"
+    return f"{lines} {plural(lines, 'line')}"

@@ -73,7 +73,7 @@ class Agent:
         self._last, self._opened, self._read = None, None, 0
         self._told = frozenset()
         # A new conversation knows of no edit.
-        self._toolbox.news()
+        self._toolbox.forget_news()
 
     @property
     def last(self) -> Generated | None:
@@ -185,29 +185,41 @@ class Agent:
         notes = self._untold((*gathered.notes, *self._forgotten()))
         if gathered.attachments or notes:
             yield Attached(tuple(map(_titled, gathered.attachments)), notes)
-        for news in self._toolbox.news():
-            if self.conversation.started:
-                self.conversation.add_message(Said(Role.USER, "reminder", news))
-        said = outlook.said(message, gathered.attachments)
-        tokens = self.conversation.with_message(said)
-        preview = self._engine.preview(tokens)
-        if not preview.fits and self._options.turns is not None and self.conversation.started:
+        added = [*self._reminders(), outlook.said(message, gathered.attachments)]
+        preview = self._engine.preview(tokens := self.conversation.with_message(*added))
+        if not preview.fits and self._forgets_for(added[-1]):
             # Of a chat that is forgotten turn by turn, none but the message itself is too long.
             self.conversation.forget(0)
-            said = outlook.said(message, gathered.attachments)
-            tokens = self.conversation.with_message(said)
-            preview = self._engine.preview(tokens)
+            added = [outlook.said(message, gathered.attachments)]
+            preview = self._engine.preview(tokens := self.conversation.with_message(*added))
         yield TurnStarted(len(tokens), preview.cached)
         if not preview.fits:
-            # Not added, so that a shorter message can still be sent.
-            yield self._refused(said)
+            # Nothing is added, so that a shorter message can still be sent.
+            yield self._refused(added[-1])
             return
-        self.conversation.add_message(said)
+        for said in added:
+            self.conversation.add_message(said)
+        self._toolbox.forget_news()
         try:
             yield from Turn(self._parts()).run()
         finally:
             self._forget()
         self._note_read()
+
+    def _reminders(self) -> list[Said]:
+        """What the model is told before the message; one that has heard nothing yet needs no reminder."""
+        news = self._toolbox.news if self.conversation.started else ()
+        return [Said(Role.USER, "reminder", each) for each in news]
+
+    def _forgets_for(self, said: Said) -> bool:
+        """Whether the chat is one that may be forgotten for a message, and the message fits then."""
+        if self._options.turns is None or not self.conversation.started:
+            return False
+        return self._engine.preview(self._alone(said)).fits
+
+    def _alone(self, said: Said) -> list[int]:
+        """The prompt of a new chat that begins with this message."""
+        return self._new_conversation().with_message(replace(said, opening=self._opening_now()))
 
     def _forget(self) -> None:
         """Leave out of the prompt what the model will not read beside the next message."""
@@ -227,7 +239,7 @@ class Agent:
 
     def _refused(self, said: Said) -> TurnFinished:
         """A message that does not fit: whether a new chat would help."""
-        alone, size = len(self._new_conversation().with_message(said)), self._engine.n_ctx
+        alone, size = len(self._alone(said)), self._engine.n_ctx
         if alone < size:
             return TurnFinished(TurnEnd.CONTEXT_FULL)
         return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")

@@ -4,8 +4,8 @@ Laguna is known for loops shorter than its sliding window (512 tokens) that it n
 """
 
 import json
-from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from laguna_engine.chat.messages import ToolCall
 
@@ -22,22 +22,46 @@ _LOOK_EVERY = 32
 _GLIMPSE = 16
 
 
+class _Seen(NamedTuple):
+    """The newest result of a call, how often in a row it was the same, and whether the call made an edit."""
+
+    output: str
+    times: int
+    edited: bool
+
+
 class LoopGuard:
-    """Counts the calls of one turn."""
+    """Judges the calls of one turn by what they bring: the same call with the same result is no progress.
+
+    An edit changes what other calls may say, so they count from nothing again. Edits themselves do not: a file that is
+    changed to and fro is a loop too.
+    """
 
     def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
+        self._seen: dict[str, _Seen] = {}
 
     def objection(self, call: ToolCall) -> str | None:
-        """A sentence for the model when this call was made often enough, else None; counts the call."""
-        key = json.dumps([call.name, call.arguments], sort_keys=True)
-        self._seen[key] += 1
-        if self._seen[key] <= SAME_CALLS_ALLOWED:
+        """A sentence for the model when this call had the same result often enough, else None."""
+        seen = self._seen.get(_key(call))
+        if seen is None or seen.times < SAME_CALLS_ALLOWED:
             return None
         return (
             f"this same call was made {SAME_CALLS_ALLOWED} times already and its answer is above;"
             " use it, try something else, or answer the user"
         )
+
+    def record(self, call: ToolCall, output: str, *, edited: bool) -> None:
+        """Count a call that ran. output: its result; edited: whether it changed a file."""
+        key = _key(call)
+        before = self._seen.get(key)
+        if edited:
+            self._seen = {other: seen for other, seen in self._seen.items() if seen.edited}
+        times = before.times + 1 if before is not None and before.output == output else 1
+        self._seen[key] = _Seen(output, times, edited)
+
+
+def _key(call: ToolCall) -> str:
+    return json.dumps([call.name, call.arguments], sort_keys=True)
 
 
 def is_loop(tokens: Sequence[int]) -> bool:

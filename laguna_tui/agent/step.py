@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from laguna_engine.chat.messages import ToolCall
 from laguna_engine.chat.parsed import CallFinished, Malformed, ParserEvent, Reasoning, Text
 from laguna_engine.chat.toolcalls import StreamParser
-from laguna_engine.events import Event, Finished, FinishReason, Prefill, Round, Token
+from laguna_engine.events import DrafterFailed, Event, Finished, FinishReason, Prefill, Round, Token
 from laguna_engine.request import Request
 from laguna_tui.agent.loopguard import is_loop
 from laguna_tui.agent.ports import Engine
@@ -62,7 +62,7 @@ class Step:
 
     def _events(self, event: Event) -> Iterator[AgentEvent]:
         match event:
-            case Prefill():
+            case Prefill() | DrafterFailed():
                 yield event
             case Round(drafted=drafted, accepted=accepted):
                 self.drafted.append((drafted, accepted))

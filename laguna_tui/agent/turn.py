@@ -39,7 +39,7 @@ from laguna_tui.events import (
 
 # A question about code that needs more rounds than this has gone astray.
 MAX_STEPS = 25
-# A model that writes this many calls that cannot be run does not recover.
+# A model that writes this many calls in a row that cannot be run does not recover.
 MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
 MAX_CALLS_A_STEP = 8
@@ -215,11 +215,14 @@ class Turn:
     def _run(self, call: ToolCall, *, too_many: bool) -> Iterator[AgentEvent]:
         call_id = next(self._parts.call_ids)
         yield ToolStarted(call_id, call.name, call.arguments)
+        self._rejected = 0
         begun = time.perf_counter()
         self._waited = 0.0
         self._made.clear()
         objection = _TOO_MANY if too_many else self._loops.objection(call) or self._refusal(self._guard.refusal(call))
         result = failure(objection) if objection else (yield from self._result(call))
+        if not objection:
+            self._loops.record(call, result.output, edited=bool(self._made))
         self._guard.take(call, result)
         self._answer(result.output, _label(call))
         # Not told before: whoever stops listening here must not leave a conversation that knows nothing of the edit.

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.bench import figures
 from laguna_tui.bench.measurement import Outcome
 from laguna_tui.bench.options import BOTH, COPY, DFLASH, Options
 from laguna_tui.bench.parity import NEAR_TIE, Parity, compare, pieces, replayed
-from laguna_tui.bench.progress import Progress
 from laguna_tui.bench.runs import PLAINLY, Opened, Sample, Stage, Way, drafted
 from laguna_tui.bench.table import Table, number, percent
 
@@ -71,7 +71,7 @@ class Ab:
     opened: Opened = field(default_factory=Opened)
     parities: dict[str, Parity] = field(default_factory=dict)
 
-    def measure(self, progress: Progress) -> None:
+    def measure(self, progress: ProgressLine) -> None:
         """Answer everything plainly and with each drafter; then look closely at what differs."""
         with self.opened.stage(self.options, progress) as stage:
             try:

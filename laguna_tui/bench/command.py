@@ -11,8 +11,8 @@ from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize
 
 if TYPE_CHECKING:
+    from laguna_tui.base.progress import ProgressLine
     from laguna_tui.bench.options import Options
-    from laguna_tui.bench.progress import Progress
     from laguna_tui.bench.report import Report
 
 INTERRUPTED = 130
@@ -80,18 +80,18 @@ def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> No
 def run(arguments: argparse.Namespace) -> int:
     """Measure what was asked for and report it; returns the exit code."""
     from laguna_engine.errors import EngineError
+    from laguna_tui.base.progress import ProgressLine
     from laguna_tui.bench.options import from_arguments
-    from laguna_tui.bench.progress import Progress
 
     options = from_arguments(arguments)
     try:
-        with Progress(quiet=arguments.quiet) as progress:
+        with ProgressLine(quiet=arguments.quiet) as progress:
             return _measured(arguments, options, progress)
     except EngineError as error:
         raise UserError(sanitize(str(error))) from error
 
 
-def _measured(arguments: argparse.Namespace, options: "Options", progress: "Progress") -> int:
+def _measured(arguments: argparse.Namespace, options: "Options", progress: "ProgressLine") -> int:
     from laguna_tui.bench.measurements import MEASUREMENTS
     from laguna_tui.bench.report import Report
 

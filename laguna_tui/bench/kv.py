@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.bench import figures
 from laguna_tui.bench.measurement import Outcome
 from laguna_tui.bench.options import BOTH, COPY, Options
 from laguna_tui.bench.parity import compare
-from laguna_tui.bench.progress import Progress
 from laguna_tui.bench.runs import PLAINLY, Opened, Sample, Way, drafted
 from laguna_tui.bench.table import Table, number, percent
 from laguna_tui.settings import KV_TYPES
@@ -72,7 +72,7 @@ class Kv:
     samples: list[Sample] = field(default_factory=list)
     opened: Opened = field(default_factory=Opened)
 
-    def measure(self, progress: Progress) -> None:
+    def measure(self, progress: ProgressLine) -> None:
         """Open the model with each type, and answer everything plainly and with drafts."""
         for kind in KV_TYPES:
             with self.opened.stage(self.options, progress, kv=kind) as stage:

@@ -12,8 +12,8 @@ import psutil
 
 from laguna_engine.native.library import device_descriptions, lib
 from laguna_tui import __version__
+from laguna_tui.base.units import memory
 
-GIB = 1 << 30
 _PIECE = 1 << 24
 """Bytes hashed between two reports of progress."""
 
@@ -58,7 +58,7 @@ class Machine:
         """As one line of a report."""
         cores = f"{self.cores} cores" if self.cores == self.threads else f"{self.cores} cores, {self.threads} threads"
         return (
-            f"{self.cpu}, {cores}, {self.memory / GIB:.0f} GiB; {', '.join(self.devices)}; "
+            f"{self.cpu}, {cores}, {memory(self.memory, 0)}; {', '.join(self.devices)}; "
             f"llama-cpp-python {self.llama_cpp_python} (ggml {self.ggml}), laguna-tui {self.app}"
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from laguna_tui.bench.progress import Progress
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.bench.runs import Opened, Sample
 from laguna_tui.bench.table import Table
 
@@ -24,7 +24,7 @@ class Measurement(Protocol):
     samples: list[Sample]
     opened: Opened
 
-    def measure(self, progress: Progress) -> None:
+    def measure(self, progress: ProgressLine) -> None:
         """Measure; may be interrupted anywhere by KeyboardInterrupt."""
         ...
 

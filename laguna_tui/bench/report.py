@@ -5,10 +5,10 @@ import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.bench.machine import Machine, load_average, sha256
 from laguna_tui.bench.measurement import Measurement
 from laguna_tui.bench.options import Options
-from laguna_tui.bench.progress import Progress
 from laguna_tui.bench.runs import Sample
 from laguna_tui.text import sanitize
 
@@ -25,7 +25,7 @@ class File:
     sha256: str
 
     @classmethod
-    def of(cls, path: Path, progress: Progress) -> "File":
+    def of(cls, path: Path, progress: ProgressLine) -> "File":
         """Read the whole file once."""
         return cls(path.name, path.stat().st_size, sha256(path, progress.show))
 
@@ -51,7 +51,7 @@ class Report:
     _lines: list[str] = field(default_factory=list)
 
     @classmethod
-    def begin(cls, kind: str, options: Options, progress: Progress) -> "Report":
+    def begin(cls, kind: str, options: Options, progress: ProgressLine) -> "Report":
         """Note the machine and the files. The machine's load is that of others now."""
         load = load_average()
         model = File.of(options.model, progress)

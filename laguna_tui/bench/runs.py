@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from laguna_engine.engine import Engine, EngineInfo, EngineOptions, Request
 from laguna_engine.events import Event, Finished, Round, Source, Stats, Token
 from laguna_engine.request import PLAIN, Drafting
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.bench.options import BOTH, CONTEXT, COPY, DFLASH, Options
-from laguna_tui.bench.progress import Progress
 from laguna_tui.bench.prompts import Prompt, prepare
 from laguna_tui.unplanned import open_engine
 
@@ -70,7 +70,7 @@ class Stage:
     engine: Engine
     prompts: Sequence[Prompt]
     options: Options
-    progress: Progress
+    progress: ProgressLine
     # What the reader should know about the whole of it, such as "q8_0: ".
     label: str = ""
 
@@ -128,7 +128,7 @@ class Opened:
     prompts: list[Prompt] = field(default_factory=list)
 
     @contextmanager
-    def stage(self, options: Options, progress: Progress, kv: str | None = None) -> Iterator[Stage]:
+    def stage(self, options: Options, progress: ProgressLine, kv: str | None = None) -> Iterator[Stage]:
         """Open the engine, with another type of KV cache if one is given, and prepare the prompts."""
         asked = options.engine(kv)
         tell: Callable[[str], None] = progress.show

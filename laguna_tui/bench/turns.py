@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.bench.options import Options
-from laguna_tui.bench.progress import Progress
 from laguna_tui.bench.runs import Opened, Sample, Way
 
 
@@ -20,7 +20,7 @@ class Turns(ABC):
     def ways(self) -> list[Way]:
         """In which ways every prompt is answered."""
 
-    def measure(self, progress: Progress) -> None:
+    def measure(self, progress: ProgressLine) -> None:
         """Answer everything in every way."""
         with self.opened.stage(self.options, progress) as stage:
             stage.run(self.ways(), self.samples)

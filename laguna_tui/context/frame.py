@@ -14,6 +14,7 @@ business of this file: the safe encoder sees to that.
 import re
 from collections.abc import Sequence
 
+from laguna_tui.base.units import plural
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.text_files import split_lines
 
@@ -52,7 +53,7 @@ def fence_for(text: str) -> str:
 
 def whole(count: int) -> str:
     """All of a file."""
-    return "empty" if count == 0 else f"{count} line{'s' * (count != 1)}"
+    return "empty" if count == 0 else f"{count} {plural(count, 'line')}"
 
 
 def lines(first: int, last: int, count: int, what: str = "") -> str:

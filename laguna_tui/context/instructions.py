@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from laguna_tui.base.hunks import unified
 from laguna_tui.context import frame
 from laguna_tui.context.attachment import Attachment, Gathered
 from laguna_tui.context.blocks import BlockKind, Place
@@ -21,7 +22,7 @@ from laguna_tui.context.trust import Trust, Trusted, project_root
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.replacing import Change
 from laguna_tui.repo.text_files import decode
-from laguna_tui.repo.unified import unified_diff
+from laguna_tui.repo.unified import diff
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 NAME = "AGENTS.md"
@@ -134,10 +135,10 @@ def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, t
             return
         yield _DIFFERENCE.format(path=path)
         old, new = decode(kept).text, decode(data).text
-        diff = unified_diff(old, [Change(0, len(old), new)])
-        yield from diff[:_SHOWN_LINES]
-        if len(diff) > _SHOWN_LINES:
-            yield _MORE.format(count=f"{len(diff) - _SHOWN_LINES:,}")
+        difference = unified(diff(old, [Change(0, len(old), new)]))
+        yield from difference[:_SHOWN_LINES]
+        if len(difference) > _SHOWN_LINES:
+            yield _MORE.format(count=f"{len(difference) - _SHOWN_LINES:,}")
 
 
 class _Reading:

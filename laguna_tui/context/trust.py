@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +20,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file, write_atomically
+from laguna_tui.base.paths import what_holds_more
 from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize_line
 
@@ -110,7 +110,7 @@ class Trust:
             UserError: it is too wide, or the list cannot be kept.
         """
         root = project_root(folder)
-        if _too_wide(root):
+        if what_holds_more(root):
             raise UserError(TOO_WIDE.format(folder=root))
         given = texts or {}
 
@@ -153,7 +153,7 @@ class Trust:
         """The trusted folder that covers a folder."""
         real = Path(os.path.realpath(folder))
         for place in (real, *real.parents):
-            if str(place) in trusted and not _too_wide(place):
+            if str(place) in trusted and not what_holds_more(place):
                 return place
             if _has_repository(place):
                 return None
@@ -178,8 +178,7 @@ class Trust:
         assert self._path is not None, "a list that is kept nowhere is not changed"
         digest = digest_of(data)
         texts = self._path.parent / TEXTS
-        texts.mkdir(exist_ok=True, mode=0o700)
-        _replace(texts / digest, data)
+        write_atomically(texts / digest, data, durable=True)
         return digest
 
     def _forget_texts(self, listed: _Folders) -> None:
@@ -218,7 +217,7 @@ def project_root(folder: Path) -> Path:
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):
-        if _too_wide(place):
+        if what_holds_more(place):
             break
         if _has_repository(place):
             return place
@@ -230,13 +229,6 @@ def _has_repository(place: Path) -> bool:
     return os.path.lexists(place / ".git")
 
 
-def _too_wide(place: Path) -> bool:
-    """Whether a folder is the user's home or holds it; the top of all folders always is."""
-    with suppress(RuntimeError):  # the user may have no home
-        return Path(os.path.realpath(Path.home())).is_relative_to(place)
-    return place == place.parent
-
-
 def digest_of(data: bytes) -> str:
     """What tells these bytes from all others."""
     return hashlib.sha256(data).hexdigest()
@@ -244,11 +236,9 @@ def digest_of(data: bytes) -> str:
 
 def _listed(path: Path) -> _Folders:
     """The folders in the file; ValueError says why it cannot be believed."""
-    status = path.stat()
-    if status.st_mode & _OTHERS_WRITE or status.st_uid not in (os.getuid(), 0):
-        raise ValueError("can be written by others")
+    data = read_small_file(path, _LIMIT_BYTES, check=_check_owner)
     try:
-        table = json.loads(read_small_file(path, _LIMIT_BYTES))
+        table = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ValueError("is damaged") from error
     folders = table.get("folders") if isinstance(table, dict) else None
@@ -265,26 +255,16 @@ def _listed(path: Path) -> _Folders:
     return folders
 
 
+def _check_owner(status: os.stat_result) -> None:
+    """ValueError if somebody else could have written the file."""
+    if status.st_mode & _OTHERS_WRITE or status.st_uid not in (os.getuid(), 0):
+        raise ValueError("can be written by others")
+
+
 def _are_digests(value: object) -> bool:
     return value is None or (isinstance(value, dict) and all(isinstance(digest, str) for digest in value.values()))
 
 
 def _write(path: Path, folders: _Folders) -> None:
     text = json.dumps({"version": _VERSION, "folders": folders}, indent=1, sort_keys=True)
-    _replace(path, f"{text}\n".encode("ascii"))
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Replace a file in one step: whoever reads it sees the old bytes or the new ones."""
-    # mkstemp creates the file with mode 0600.
-    descriptor, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except OSError:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    write_atomically(path, f"{text}\n", durable=True)

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
+from laguna_tui.base.units import memory
 from laguna_tui.doctor.finding import Finding, ok, skip, warn
 from laguna_tui.doctor.graphics import Card, Graphics, Vendor, Version, named
 from laguna_tui.doctor.surroundings import Surroundings
-
-GIB = 1 << 30
 
 LEAST_CUDA: Version = (11, 8)
 """The oldest CUDA that prebuilt wheels exist for."""
@@ -29,9 +28,9 @@ def _described(card: Card) -> str:
     if card.memory is None:
         return card.name
     if card.vendor is Vendor.APPLE:
-        return f"{card.name}, shares {card.memory / GIB:.0f} GiB with the processor"
-    free = "" if card.free is None else f", {card.free / GIB:.1f} GiB free"
-    return f"{card.name}, {card.memory / GIB:.1f} GiB{free}"
+        return f"{card.name}, shares {memory(card.memory, 0)} with the processor"
+    free = "" if card.free is None else f", {memory(card.free)} free"
+    return f"{card.name}, {memory(card.memory)}{free}"
 
 
 def _driver(graphics: Graphics, around: Surroundings) -> Finding:

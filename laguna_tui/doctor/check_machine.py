@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator
 
+from laguna_tui.base.units import GIB, memory
 from laguna_tui.doctor.finding import Finding, ok, warn
 from laguna_tui.doctor.library import Loaded
 from laguna_tui.doctor.machine import Machine
 from laguna_tui.doctor.surroundings import Surroundings
-
-GIB = 1 << 30
 
 LAGUNA_MEMORY = 23 * GIB
 """Laguna XS at four bits: 19 GiB of weights, its context, and what the rest of the machine needs."""
@@ -46,7 +45,7 @@ def _processor(machine: Machine, loaded: Loaded) -> Finding:
 
 
 def _memory(machine: Machine) -> Finding:
-    found = f"{machine.memory / GIB:.0f} GiB"
+    found = memory(machine.memory, 0)
     if machine.memory < LAGUNA_MEMORY:
         return ok("memory", f"{found}: without a graphics card that holds it, Laguna XS is too large for this machine")
     return ok("memory", found)

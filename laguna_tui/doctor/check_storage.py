@@ -5,12 +5,12 @@ from pathlib import Path
 
 import platformdirs
 
+from laguna_tui.base.units import GIB, memory
 from laguna_tui.doctor.finding import Finding, fail, ok, skip, warn
 from laguna_tui.doctor.machine import Machine
 from laguna_tui.models.places import store_folder
 from laguna_tui.settings import APP, state_dir
 
-GIB = 1 << 30
 LAGUNA_BYTES = 22 * GIB
 """Laguna XS at four bits and its drafter, with a little left over."""
 LEAST_BYTES = 1 * GIB
@@ -37,7 +37,7 @@ def _disk(machine: Machine, folder: Path) -> Finding:
     room = machine.room(folder)
     if room is None:
         return fail("disk", f"the disk of {folder} does not answer", "see whether it is mounted, and reachable")
-    found = f"{room.free / GIB:.1f} GiB free for models in {folder}"
+    found = f"{memory(room.free)} free for models in {folder}"
     if room.free < LEAST_BYTES:
         return fail("disk", found, "make room: below 1 GiB not even sessions can be kept safely")
     if room.free < LAGUNA_BYTES:

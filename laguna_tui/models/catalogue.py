@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file
 from laguna_tui.errors import UserError
 from laguna_tui.models.entry import MAIN, Kind, ModelEntry, Source, ToolSet, companions
 from laguna_tui.models.places import user_catalogue

@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.units import size
 from laguna_tui.errors import UserError
-from laguna_tui.output import Line, check_target, say, size
+from laguna_tui.output import check_target, say
 from laguna_tui.text import sanitize
 
 if TYPE_CHECKING:
@@ -62,9 +64,9 @@ def _convert(folder: Path, output: Path, target: Path | None, arguments: argpars
         raise UserError(f"--type {arguments.kind}: it must be one of {', '.join(KINDS)}")
     planned = plan(folder, arguments.kind)
     provenance = _named(Provenance.of(folder), arguments)
-    with Line(f"reading {folder.name}") as reading, Line(f"converting {folder.name}") as converting:
+    with ProgressLine(f"reading {folder.name}") as reading, ProgressLine(f"converting {folder.name}") as converting:
         lines = {"verify": reading, "convert": converting}
-        convert(planned, output, provenance, lambda phase, done, total: lines[phase].show(done, total), target)
+        convert(planned, output, provenance, lambda phase, done, total: lines[phase].show_share(done, total), target)
     _tell(planned, provenance, output)
 
 

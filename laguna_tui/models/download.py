@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from laguna_tui.base.units import size
 from laguna_tui.errors import UserError
 from laguna_tui.models import hubcache
 from laguna_tui.models.brake import Brake
@@ -26,7 +27,6 @@ from laguna_tui.models.record import Listing, Record, Remote
 from laguna_tui.models.store import State, Store, converted_name
 from laguna_tui.models.teller import Teller
 from laguna_tui.models.transfer import Patience, Transfer, persistently
-from laguna_tui.models.words import size
 
 RESERVE_BYTES = 512 << 20
 """Room that is left on the disk: a machine whose disk is full to the last byte has other troubles."""

@@ -6,12 +6,10 @@ Deals in plain JSON values. The file only saves time: a damaged, strange or miss
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file, write_atomically
 
 # What is learned takes a few kilobytes; a larger file is not ours.
 LIMIT_BYTES = 1 << 20
@@ -37,12 +35,4 @@ def load_economy(path: Path) -> dict[str, object] | None:
 def save_economy(path: Path, value: Mapping[str, object]) -> None:
     """Keep it, all or nothing. A disk that refuses costs nothing but learning it again."""
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".new")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(value, file)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_atomically(path, json.dumps(value))

@@ -8,7 +8,7 @@ empties that cache, the model is gone from here as well, and says so.
 from collections.abc import Iterator
 from pathlib import Path
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file
 from laguna_tui.models.digest import Fingerprint
 from laguna_tui.models.entry import Source
 from laguna_tui.models.record import Listing, Remote

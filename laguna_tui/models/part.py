@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.models.digest import CHUNK, SHA256, Digest, Fingerprint
 from laguna_tui.models.record import Remote
 
@@ -169,9 +169,7 @@ class Part:
         lines = [self._head]
         if self.have:
             lines.append({"bytes": self.have, "hash": self._digest.value})
-        fresh = self._journal.with_name(self._journal.name + ".new")
-        fresh.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="ascii")
-        fresh.replace(self._journal)
+        write_atomically(self._journal, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def part_of(base: Path) -> Path:

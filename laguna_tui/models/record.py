@@ -4,14 +4,12 @@ Small JSON files, written whole or not at all. A damaged one is as good as none:
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.models.digest import Fingerprint
 
 _LIMIT_BYTES = 1 << 20
@@ -59,16 +57,7 @@ class Record:
 def write_json(path: Path, value: object) -> None:
     """Write it so that either all of it is there or none, also after a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".new")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(value, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_atomically(path, json.dumps(value, indent=1), durable=True)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

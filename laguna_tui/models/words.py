@@ -1,8 +1,7 @@
-"""A download's progress and sizes in words, for every front end."""
+"""A download's progress in words, for every front end."""
 
+from laguna_tui.base.units import duration, size
 from laguna_tui.models.progress import DownloadProgress, Phase
-
-_MINUTE, _HOUR = 60, 3600
 
 _DOING = {
     Phase.METADATA: "asking the hub about",
@@ -27,24 +26,3 @@ def described(progress: DownloadProgress) -> str:
     if progress.note:
         parts.append(progress.note)
     return ", ".join(parts)
-
-
-def size(count: float) -> str:
-    """Bytes as they are read: 20.3 GB."""
-    if count < 1000:
-        return f"{count:.0f} B"
-    return (
-        f"{count / 1e9:.1f} GB"
-        if count >= 1e9
-        else f"{count / 1e6:.1f} MB"
-        if count >= 1e6
-        else f"{count / 1e3:.0f} kB"
-    )
-
-
-def duration(seconds: float) -> str:
-    """A time as one would say it: 45 s, 12 min, 2 h 5 min."""
-    if seconds < _MINUTE:
-        return f"{seconds:.0f} s"
-    hours, minutes = divmod(round(seconds / _MINUTE), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -14,11 +14,9 @@ from laguna_tui.repo.protected import asks_because, belongs_to_git
 from laguna_tui.repo.python_code import can_be_checked, fault
 from laguna_tui.repo.replacing import Change, additions, changed, changes, indented, line_number, with_line_feeds
 from laguna_tui.repo.text_files import TextFile, decode, is_binary
-from laguna_tui.repo.unified import LINE_CHARS, unified_diff
+from laguna_tui.repo.unified import LINE_CHARS, diff
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
 from laguna_tui.repo.writing import Unfinished, digest, replace_file
-
-__all__ = ["EditError", "Proposal", "apply", "propose"]
 
 # Nobody reads the diff of more.
 MAX_PLACES = 1_000
@@ -26,6 +24,8 @@ MAX_PLACES = 1_000
 _NAMED = 3
 
 _FAULTY = "After this edit the file is no longer valid Python: {fault}."
+_MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
+_INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
 _ASKED = "You are asked in any case, because {because}."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 
@@ -66,10 +66,10 @@ def propose(
     if not made and not all:
         made = additions(file.text, old, new, limit=MAX_PLACES + 1)
     _check_places(inside, file.text, old, made, every=all)
-    made, warnings = _sound(inside, file.text, made)
+    made, warnings, notes = _sound(inside, file.text, made)
     after = changed(file.text, made)
-    diff = unified_diff(file.text, made)
-    if any(len(line) > LINE_CHARS for line in diff):
+    hunks = diff(file.text, made)
+    if any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines):
         warnings.append(_LONG)
     encoded = _encoded(inside, file, after)
     because = asks_because(workspace.root, inside)
@@ -80,13 +80,14 @@ def propose(
         before=file.text,
         after=after,
         places=len(made),
-        diff=diff,
+        hunks=hunks,
         warning=" ".join(warnings),
         root=workspace.root,
         old=data,
         new=encoded,
         identity=workspace.identity,
         asks_because=because,
+        notes=tuple(notes),
     )
 
 
@@ -169,17 +170,21 @@ def _alike(text: str, old: str) -> str:
     return "" if found is None else f", but line {found} begins like it, perhaps with other blanks"
 
 
-def _sound(inside: str, text: str, made: list[Change]) -> tuple[list[Change], list[str]]:
-    """The changes as the file stays valid, if it is Python: following lines get an indentation that was forgotten."""
+def _sound(inside: str, text: str, made: list[Change]) -> tuple[list[Change], list[str], list[str]]:
+    """The changes as the file stays valid, if it is Python: following lines get an indentation that was forgotten.
+
+    Returns:
+        The changes, and what there is to say about them: to the user before they are made, to the model afterwards.
+    """
     if not can_be_checked(inside, text):
-        return made, []
+        return made, [], []
     wrong = fault(changed(text, made))
     if not wrong:
-        return made, []
+        return made, [], []
     better = indented(text, made)
     if better != made and not fault(changed(text, better)):
-        return better, []
-    return made, [_FAULTY.format(fault=wrong)]
+        return better, [_INDENTED], [_INDENTED]
+    return made, [_FAULTY.format(fault=wrong)], [_MADE_FAULTY.format(fault=wrong)]
 
 
 def _encoded(inside: str, file: TextFile, after: str) -> bytes:

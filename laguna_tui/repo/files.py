@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pathspec
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file
 from laguna_tui.repo import git
 from laguna_tui.repo.beneath import Beneath
 

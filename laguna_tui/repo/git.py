@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_engine.child import find_program
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file
 
 # A status that takes longer than this is not worth waiting for before the first answer.
 GIT_TIMEOUT_S = 5.0

@@ -1,6 +1,5 @@
-"""A unified diff of a text and its changes, made from where they are: as quick for a large file as for a small one.
+"""A diff of a text and its changes, made from where they are: as quick for a large file as for a small one.
 
-Format: https://www.gnu.org/software/diffutils/manual/html_node/Detailed-Unified.html, without the two lines of names.
 Lines come without their line breaks; a final line break that is added or removed shows as an empty line.
 """
 
@@ -9,6 +8,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import NamedTuple
 
+from laguna_tui.base.hunks import Hunk, HunkLine, Sign
 from laguna_tui.repo.replacing import Change, changed
 
 # Lines around a change, as git shows them.
@@ -30,15 +30,15 @@ class _Piece(NamedTuple):
     d: int
 
 
-def unified_diff(text: str, changes: Sequence[Change]) -> tuple[str, ...]:
-    """The diff's lines; the changes are sorted and do not overlap."""
+def diff(text: str, changes: Sequence[Change]) -> tuple[Hunk, ...]:
+    """The diff's hunks; the changes are sorted and do not overlap."""
     newline = "\n" if "\n" in text or "\r" not in text else "\r"
     before, after = (_lines(each, newline) for each in (text, changed(text, changes)))
     if before and after and before[-1] == after[-1] == "":
         # What follows the final line break is no line.
         del before[-1], after[-1]
     pieces = [piece for region in _regions(text, changes, newline) for piece in _compared(before, after, region)]
-    return tuple(line for hunk in _hunks(pieces) for line in _shown(before, after, hunk))
+    return tuple(_hunk(before, after, near) for near in _near(pieces))
 
 
 def _lines(text: str, newline: str) -> list[str]:
@@ -77,7 +77,7 @@ def _compared(before: Sequence[str], after: Sequence[str], region: _Piece) -> It
             yield _Piece(region.a + a, region.a + b, region.c + c, region.c + d)
 
 
-def _hunks(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
+def _near(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
     """Pieces so close that their surroundings meet."""
     hunk: list[_Piece] = []
     for piece in pieces:
@@ -89,26 +89,20 @@ def _hunks(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
         yield hunk
 
 
-def _shown(before: Sequence[str], after: Sequence[str], hunk: Sequence[_Piece]) -> Iterator[str]:
-    begin = max(hunk[0].a - CONTEXT_LINES, 0)
-    end = min(hunk[-1].b + CONTEXT_LINES, len(before))
-    offset, growth = hunk[0].c - hunk[0].a, hunk[-1].d - hunk[-1].b
-    yield f"@@ -{_range(begin, end)} +{_range(begin + offset, end + growth)} @@"
+def _hunk(before: Sequence[str], after: Sequence[str], pieces: Sequence[_Piece]) -> Hunk:
+    begin = max(pieces[0].a - CONTEXT_LINES, 0)
+    end = min(pieces[-1].b + CONTEXT_LINES, len(before))
+    lines: list[HunkLine] = []
     at = begin
-    for piece in hunk:
-        yield from (f" {_cut(line)}" for line in before[at : piece.a])
+    for piece in pieces:
+        lines += [HunkLine(Sign.KEPT, _cut(line)) for line in before[at : piece.a]]
         removed, added = before[piece.a : piece.b], after[piece.c : piece.d]
         starts = [_difference(*pair) for pair in zip_longest(removed, added, fillvalue="")]
-        yield from (f"-{_cut(line, start)}" for line, start in zip(removed, starts, strict=False))
-        yield from (f"+{_cut(line, start)}" for line, start in zip(added, starts, strict=False))
+        for sign, texts in ((Sign.REMOVED, removed), (Sign.ADDED, added)):
+            lines += [HunkLine(sign, _cut(line, start)) for line, start in zip(texts, starts, strict=False)]
         at = piece.b
-    yield from (f" {_cut(line)}" for line in before[at:end])
-
-
-def _range(begin: int, end: int) -> str:
-    """Line numbers as the format has them: the first and how many; the line before where there are none."""
-    count = end - begin
-    return f"{begin + 1 if count else begin},{count}" if count != 1 else f"{begin + 1}"
+    lines += [HunkLine(Sign.KEPT, _cut(line)) for line in before[at:end]]
+    return Hunk(begin + 1, begin + 1 + pieces[0].c - pieces[0].a, tuple(lines))
 
 
 def _difference(one: str, other: str) -> int:

@@ -1,7 +1,7 @@
 """The folder that the agent may look at, and cannot leave.
 
-Deals in relative paths from a model, which are hostile: `..`, absolute paths, links that lead out, `/proc`, NUL,
-pipes and devices all end in an `OutsideError` or `UnreadableError` whose message is the tool's answer.
+Deals in paths from a model, which are hostile: `..` and absolute paths that do not end inside, links that lead out,
+`/proc`, NUL, pipes and devices all end in an `OutsideError` or `UnreadableError` whose message is the tool's answer.
 A file is opened part by part from the folder's own descriptor and never through a link (`beneath`), so that nothing
 swapped in between the check and the opening can lead elsewhere; that holds for the folder itself too.
 """
@@ -80,11 +80,13 @@ class Workspace:
     def locate(self, path: str) -> str:
         """The relative path, without links, that a path given by the model means; "" is the workspace itself.
 
+        It may be absolute or have `..` in it, if it ends inside, as it is written and as the system follows its links.
+
         Raises:
             OutsideError: it leads out of the workspace or into `.git`.
         """
         given = self._given(path)
-        if given.is_absolute() or ".." in given.parts:
+        if not Path(os.path.normpath(self.root / given)).is_relative_to(self.root):
             raise OutsideError(f"{shown(path)} is outside the folder; use a path inside it, as find lists it")
         try:
             real = Path(os.path.realpath(self.root / given))
@@ -93,7 +95,8 @@ class Workspace:
         if not real.is_relative_to(self.root):
             raise OutsideError(f"{shown(path)} is a link out of the folder; only files inside it can be read")
         inside = real.relative_to(self.root).as_posix()
-        if any(map(is_git_name, (*given.parts, *inside.split("/")))):
+        written = given.relative_to(self.root) if given.is_relative_to(self.root) else given
+        if any(map(is_git_name, (*written.parts, *inside.split("/")))):
             raise OutsideError(f"{shown(path)} belongs to git itself; only the working files can be read")
         return "" if inside == "." else inside
 

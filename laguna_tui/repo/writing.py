@@ -10,12 +10,12 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file
 from laguna_tui.repo.names import shown
 from laguna_tui.repo.workspace import UnreadableError, Workspace, WorkspaceError
 
@@ -94,7 +94,8 @@ def digest(data: bytes) -> bytes:
 def replace_file(
     workspace: Workspace, inside: str, before: bytes, data: bytes, unfinished: Unfinished | None = None
 ) -> None:
-    """Give a located file these bytes; its mode stays, and its owner where that is permitted.
+    """Give a located file these bytes; its mode stays, and where that is permitted its owner, access control list and
+    extended attributes.
 
     Args:
         before: the digest of the bytes that it has to have now.
@@ -106,10 +107,10 @@ def replace_file(
     """
     try:
         with workspace.holding(inside) as (folder, name):
-            status = _checked(folder, name, inside, before)
+            status, attributes = _checked(folder, name, inside, before)
             new = _NEW_NAME.format(secrets.token_hex(8))
             noted = (unfinished or Unfinished()).noted((workspace.root / inside).with_name(new))
-            with noted, _written(folder, new, data, status):
+            with noted, _written(folder, new, data, status, attributes):
                 if _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) != _identity(status):
                     raise _changed(inside)
                 os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -123,8 +124,8 @@ def replace_file(
         raise NotWrittenError(f"{shown(inside)} cannot be changed ({reason}); it is as it was") from error
 
 
-def _checked(folder: int, name: str, inside: str, before: bytes) -> os.stat_result:
-    """The status of a file that may be changed and has the expected bytes."""
+def _checked(folder: int, name: str, inside: str, before: bytes) -> tuple[os.stat_result, dict[str, bytes]]:
+    """The status and the extended attributes of a file that may be changed and has the expected bytes."""
     descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
@@ -135,11 +136,28 @@ def _checked(folder: int, name: str, inside: str, before: bytes) -> os.stat_resu
             raise NotWrittenError(f"{shown(inside)} is read-only; it has to be made writable first")
         if digest(file.read()) != before:
             raise _changed(inside)
-    return status
+        return status, _attributes(descriptor)
+
+
+def _attributes(descriptor: int) -> dict[str, bytes]:
+    """A file's extended attributes, access control lists among them; none where the system or the disk has none.
+
+    macOS keeps its access control lists elsewhere, and Python cannot read its attributes.
+    """
+    found: dict[str, bytes] = {}
+    if hasattr(os, "listxattr"):
+        with suppress(OSError):
+            for name in os.listxattr(descriptor):
+                # One that may not be read cannot be kept.
+                with suppress(OSError):
+                    found[name] = os.getxattr(descriptor, name)
+    return found
 
 
 @contextmanager
-def _written(folder: int, name: str, data: bytes, like: os.stat_result) -> Iterator[None]:
+def _written(
+    folder: int, name: str, data: bytes, like: os.stat_result, attributes: Mapping[str, bytes]
+) -> Iterator[None]:
     """A new file in the folder with these bytes; it is gone afterwards, unless it was renamed."""
     descriptor = os.open(name, _NEW_FLAGS, 0o600, dir_fd=folder)
     try:
@@ -148,6 +166,10 @@ def _written(folder: int, name: str, data: bytes, like: os.stat_result) -> Itera
             with suppress(PermissionError):
                 os.fchown(descriptor, like.st_uid, like.st_gid)
             os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+            for attribute, value in attributes.items():
+                # What only the system may set (a security label) it sets itself.
+                with suppress(OSError):
+                    os.setxattr(descriptor, attribute, value)
             file.flush()
             os.fsync(descriptor)
         yield

@@ -1,14 +1,14 @@
 """`laguna-tui setup gpu`: arguments, the question, exit codes, and where words go."""
 
 import argparse
-import contextlib
 import shlex
 import sys
 from typing import TYPE_CHECKING
 
 from laguna_tui.arguments import add_commands, add_offline
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.errors import UserError
-from laguna_tui.text import sanitize, sanitize_line
+from laguna_tui.text import sanitize
 
 if TYPE_CHECKING:
     from laguna_tui.doctor.graphics import Graphics
@@ -206,8 +206,4 @@ def _say(text: str) -> None:
 
 def _show(text: str) -> None:
     """A line on the terminal that the next one overwrites."""
-    if sys.stderr.isatty():
-        # The terminal may be gone; putting everything back must go on without it.
-        with contextlib.suppress(OSError):
-            sys.stderr.write(f"\r\x1b[K{sanitize_line(text)[:_WIDTH]}")
-            sys.stderr.flush()
+    ProgressLine().show(text)

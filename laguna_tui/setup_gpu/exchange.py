@@ -11,14 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from laguna_tui.base.units import GIB, memory
 from laguna_tui.setup_gpu.environment import Environment
 from laguna_tui.setup_gpu.faults import NotOffered, SetupFailed
 from laguna_tui.setup_gpu.kept import Kept, Record
 from laguna_tui.setup_gpu.pip import Pip
 from laguna_tui.setup_gpu.tags import Tag
 from laguna_tui.setup_gpu.trial import Trial, Try
-
-GIB = 1 << 30
 
 _MIB = 1 << 20
 
@@ -111,8 +110,8 @@ class Exchange:
             free = shutil.disk_usage(folder).free
             if free < offer.room:
                 raise SetupFailed(
-                    f"{folder} is on a disk with {free / GIB:.1f} GiB free, and {offer.tag.title} may take "
-                    f"{offer.room / GIB:.0f} GiB on the way; make room and run this again"
+                    f"{folder} is on a disk with {memory(free)} free, and {offer.tag.title} may take "
+                    f"{memory(offer.room, 0)} on the way; make room and run this again"
                 )
 
     def _fetching(self, what: str) -> Callable[[], None]:
@@ -152,7 +151,15 @@ class Exchange:
     def _undo(self, record: Record) -> None:
         self.show("bringing back the build before")
         self.pip.work.mkdir(parents=True, exist_ok=True)
-        self.pip.put_back(self.kept.before(record))
+        wheel = self.kept.before(record, unfinished=True)
+        if record.wheel and wheel is None:
+            # Taking out what is installed would leave nothing at all.
+            self.kept.forget_unfinished()
+            raise SetupFailed(
+                f"{record.wheel}, which was installed before, is gone from {self.kept.folder}, so what is installed"
+                " stays; if laguna-tui does not start any more, install it again"
+            )
+        self.pip.put_back(wheel)
         self.pip.remove(record.packages)
         self.kept.forget_unfinished()
 

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from laguna_engine.small_file import read_small_file
+from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.errors import UserError
 from laguna_tui.setup_gpu.faults import SetupFailed
 from laguna_tui.setup_gpu.wheels import installed, pack
@@ -50,17 +50,23 @@ class Kept:
         shutil.rmtree(self.work, ignore_errors=True)
 
     def begin(self, site: Path, tag: str, sha256: str, packages: tuple[str, ...]) -> Record:
-        """Keep what is installed now, and note that it is about to be exchanged."""
-        incoming = self.folder / "incoming"
-        shutil.rmtree(incoming, ignore_errors=True)
-        incoming.mkdir(parents=True)
-        before = installed(site)
+        """Keep what is installed now, and note that it is about to be exchanged.
+
+        Raises:
+            SetupFailed: it cannot be kept; nothing is noted, and nothing is left of it.
+        """
+        shutil.rmtree(self._incoming, ignore_errors=True)
         try:
-            wheel = "" if before is None else pack(before, site, incoming).name
-        except OSError as error:
-            raise SetupFailed(f"what is installed cannot be kept ({error.strerror}); make room on the disk") from error
-        record = Record(wheel, tag, sha256, packages)
-        _write(self.folder / "pending.json", record)
+            self._incoming.mkdir(parents=True)
+            before = installed(site)
+            record = Record("" if before is None else pack(before, site, self._incoming).name, tag, sha256, packages)
+            _write(self.folder / "pending.json", record)
+        except BaseException as error:
+            shutil.rmtree(self._incoming, ignore_errors=True)
+            if not isinstance(error, OSError):
+                raise
+            why = f"what is installed cannot be kept ({error.strerror})"
+            raise SetupFailed(f"{why}; make room on the disk and run this again") from error
         return record
 
     def unfinished(self) -> Record | None:
@@ -69,16 +75,18 @@ class Kept:
 
     def settle(self, record: Record) -> None:
         """It counts: what was kept for it is now the way back."""
-        before = self.folder / "before"
-        shutil.rmtree(before, ignore_errors=True)
-        (self.folder / "incoming").replace(before)
+        shutil.rmtree(self._before, ignore_errors=True)
+        self._incoming.replace(self._before)
         _write(self.folder / "kept.json", record)
         (self.folder / "pending.json").unlink()
 
     def forget_unfinished(self) -> None:
-        """It was undone."""
+        """It was undone, or cannot be."""
+        if not self._incoming.is_dir():
+            # It was being settled: what an earlier exchange had kept is gone.
+            self.forget()
         (self.folder / "pending.json").unlink(missing_ok=True)
-        shutil.rmtree(self.folder / "incoming", ignore_errors=True)
+        shutil.rmtree(self._incoming, ignore_errors=True)
 
     def way_back(self) -> Record | None:
         """The last exchange that counted, if what was there before it is still kept."""
@@ -88,25 +96,33 @@ class Kept:
     def forget(self) -> None:
         """It was rolled back."""
         (self.folder / "kept.json").unlink(missing_ok=True)
-        shutil.rmtree(self.folder / "before", ignore_errors=True)
+        shutil.rmtree(self._before, ignore_errors=True)
 
-    def before(self, record: Record) -> Path | None:
-        """The wheel of what was there before; None when nothing was, or when it is gone."""
-        for name in ("incoming", "before"):
-            path = self.folder / name / record.wheel
+    def before(self, record: Record, *, unfinished: bool = False) -> Path | None:
+        """The wheel of what was there before; None when nothing was, or when it is gone.
+
+        unfinished: the exchange is not settled, or was being settled when it was cut off.
+        """
+        for folder in (self._incoming, self._before) if unfinished else (self._before,):
+            path = folder / record.wheel
             if record.wheel and path.is_file():
                 return path
         return None
 
+    @property
+    def _incoming(self) -> Path:
+        """What was there before an exchange that is not settled."""
+        return self.folder / "incoming"
+
+    @property
+    def _before(self) -> Path:
+        """What was there before the last exchange that counted."""
+        return self.folder / "before"
+
 
 def _write(path: Path, record: Record) -> None:
     """All or nothing, and on the disk before anything is exchanged."""
-    new = path.with_suffix(".new")
-    with new.open("w", encoding="utf-8") as file:
-        json.dump(asdict(record), file)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    write_atomically(path, json.dumps(asdict(record)), durable=True)
 
 
 def _read(path: Path) -> Record | None:

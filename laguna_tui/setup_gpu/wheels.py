@@ -4,6 +4,7 @@ import base64
 import csv
 import hashlib
 import io
+import os
 import zipfile
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
@@ -41,23 +42,39 @@ def installed(site: Path, name: str = PACKAGE) -> Distribution | None:
 
 
 def pack(distribution: Distribution, site: Path, folder: Path) -> Path:
-    """Make a wheel of what is installed, in `folder`; pip can install it again. SetupFailed if a file is gone."""
+    """Make a wheel of what is installed, in `folder`; pip can install it again. It has its name only once it is whole.
+
+    Raises:
+        SetupFailed: a file is gone, or pip did not install it.
+        OSError: the disk is full, say.
+    """
     target = folder / f"{_plain(distribution.metadata['Name'])}-{distribution.version}-{_tags(distribution)}.whl"
-    if not distribution.files:
-        raise SetupFailed("pip did not install what is there, so it cannot be kept; install laguna-tui with pipx first")
+    part = target.with_suffix(".part")
     rows: list[tuple[str, str, str]] = []
     record = ""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
-        for file in distribution.files:
-            name = PurePosixPath(file)
-            in_info = name.parts[0].endswith(".dist-info")
-            record = f"{name.parts[0]}/RECORD" if in_info else record
-            # Scripts lie outside and are made anew; so is compiled code.
-            passed = ".." in name.parts or name.suffix == ".pyc" or (in_info and name.name in _INSTALLERS_OWN)
-            if not passed:
-                rows.append(_add(archive, site / name, str(name)))
-        archive.writestr(record, _lines([*rows, (record, "", "")]))
+    with part.open("wb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+            for name in _recorded(distribution):
+                in_info = name.parts[0].endswith(".dist-info")
+                record = f"{name.parts[0]}/RECORD" if in_info else record
+                # Scripts lie outside and are made anew; so is compiled code.
+                passed = ".." in name.parts or name.suffix == ".pyc" or (in_info and name.name in _INSTALLERS_OWN)
+                if not passed:
+                    rows.append(_add(archive, site / name, str(name)))
+            archive.writestr(record, _lines([*rows, (record, "", "")]))
+        # The note that says that it is kept is on the disk right after it.
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(target)
     return target
+
+
+def _recorded(distribution: Distribution) -> list[PurePosixPath]:
+    """The files that pip noted, whether they are there or not: from Python 3.12 on `files` leaves out missing ones."""
+    rows = [row for row in csv.reader((distribution.read_text("RECORD") or "").splitlines()) if row and row[0]]
+    if not rows:
+        raise SetupFailed("pip did not install what is there, so it cannot be kept; install laguna-tui with pipx first")
+    return [PurePosixPath(row[0]) for row in rows]
 
 
 def _add(archive: zipfile.ZipFile, path: Path, name: str) -> tuple[str, str, str]:

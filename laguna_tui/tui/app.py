@@ -17,7 +17,7 @@ from textual import on
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
-from laguna_tui.errors import UserError
+from laguna_tui.errors import log_failure
 from laguna_tui.events import Proof, Proving
 from laguna_tui.text import sanitize, sanitize_line
 from laguna_tui.tui import crash
@@ -29,7 +29,7 @@ from laguna_tui.tui.context.inspector import Inspector
 from laguna_tui.tui.conversation import Conversation
 from laguna_tui.tui.edits.desk import EditDesk
 from laguna_tui.tui.edits.panel import EditPanel
-from laguna_tui.tui.heap import set_aside
+from laguna_tui.tui.heap import Heap
 from laguna_tui.tui.models.desk import Desk
 from laguna_tui.tui.models.shop import ModelShop
 from laguna_tui.tui.session import ChatSession, ModelChoice, SessionInfo, TuiSettings
@@ -52,6 +52,7 @@ from laguna_tui.tui.turns import (
     Switched,
     Turns,
     Undone,
+    sentence,
 )
 from laguna_tui.tui.widgets.plan import PlanScreen
 from laguna_tui.tui.widgets.prompt import Prompt
@@ -82,6 +83,7 @@ class LagunaApp(Shell):
         self._plan: tuple[str, ...] = ()
         self._poller: Timer | None = None
         self._interrupted_at = -TWICE_S
+        self._heap = Heap()
         self._crash = ""
 
     @property
@@ -158,13 +160,13 @@ class LagunaApp(Shell):
             case Opened(info):
                 self._welcome.tell(sanitize_line(info.details))
                 self._opened(info)
-                set_aside()
+                self._heap.set_aside()
             case Switched(info):
                 self._opened(info)
                 self.tell(MODES[info.mode] if info.mode else "The mode was changed.")
             case Changed(info, title):
                 self._changed(info, title)
-                set_aside()
+                self._heap.set_aside()
             case Failed(sentence):
                 self.status_bar.status = replace(self.status_bar.status, proof=None, load=None)
                 self.conversation.fail(sentence)
@@ -172,7 +174,7 @@ class LagunaApp(Shell):
                     self._give_back()
             case Idle():
                 self.conversation.settle()
-                set_aside()
+                self._heap.set_aside()
                 if isinstance(self.screen, Inspector):
                     self.screen.look()
             case Arranged(used):
@@ -364,11 +366,20 @@ class LagunaApp(Shell):
         self._say(self._session.index)
 
     def _say(self, done: Callable[[], str]) -> None:
-        """Do something quick, and show its sentence now: nothing may be polled for."""
-        try:
-            self.conversation.say(sanitize(done()))
-        except UserError as error:
-            self.conversation.say(sanitize(str(error)), "error")
+        """Do something on a thread of its own, which may wait for a file or another process, and show its sentence."""
+
+        def do() -> None:
+            try:
+                text, kind = sanitize(done()), "info"
+            except Exception as error:
+                text, kind = sentence(error), "error"
+            self.call_later(self._said, text, kind)
+
+        threading.Thread(target=do, name="laguna-command", daemon=True).start()
+
+    def _said(self, text: str, kind: str) -> None:
+        """Show a sentence now: nothing may be polled for."""
+        self.conversation.say(text, kind)
         self.transcript.follow()
         self._show()
 
@@ -429,8 +440,7 @@ class LagunaApp(Shell):
         self.exit(return_code=code)
 
     def _stop_work(self) -> None:
-        self._turns.drop_ahead()
-        self._session.cancel()
+        self._turns.leave()
         self.edit_desk.leave()
         self.desk.leave()
 
@@ -469,7 +479,7 @@ class LagunaApp(Shell):
         """A thread or a task that no screen waits for failed: the app goes on."""
         if error is None:
             return
-        log = crash.log_failure(error, self.settings.state_dir)
+        log = log_failure(error, self.settings.state_dir)
         where = f"; what to report is in {log}" if isinstance(log, Path) else ""
         with contextlib.suppress(Exception):
             self.call_later(self.tell, f"Something failed in the background ({type(error).__name__}){where}", "error")
@@ -477,7 +487,7 @@ class LagunaApp(Shell):
     def _handle_exception(self, error: Exception) -> None:
         if self._exit:
             # The user has left: what the rest of the screen makes of that is no reason to say that it failed.
-            crash.log_failure(error, self.settings.state_dir)
+            log_failure(error, self.settings.state_dir)
             return
         self._fail(error)
         super()._handle_exception(error)

@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard, get_args
 
-from laguna_engine.events import LoadProgress
+from laguna_engine.events import DrafterFailed, LoadProgress
+from laguna_tui.base.hunks import HunkLine
 from laguna_tui.events import (
     AgentEvent,
     AnswerCorrected,
@@ -60,8 +61,8 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return replace(event, name=sanitize_line(event.name), output=sanitize(event.output))
         case EditProposed() | EditDone():
             return _safe_edit(event)
-        case CallRejected(raw, problem):
-            return CallRejected(sanitize(raw), sanitize_line(problem))
+        case CallRejected() | DrafterFailed():
+            return _safe_problem(event)
         case AnswerCorrected(said):
             return AnswerCorrected(sanitize(said))
         case TurnFinished(end, detail):
@@ -71,6 +72,12 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return DraftRound(safe, sanitize(stood), sanitize(instead))
         case _:
             return event
+
+
+def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | DrafterFailed:
+    if isinstance(event, CallRejected):
+        return CallRejected(sanitize(event.raw), sanitize_line(event.problem))
+    return replace(event, problem=sanitize_line(event.problem))
 
 
 def _safe_edit(event: EditProposed | EditDone) -> EditProposed | EditDone:
@@ -90,8 +97,12 @@ def safe_proof(event: Proof) -> Proof:
 
 def _safe_proposal(proposal: Proposal) -> Proposal:
     """The same with a path, a warning and a diff that can be drawn; one line of the diff stays one."""
-    diff = tuple(sanitize(line).replace("\n", " ") for line in proposal.diff)
-    return replace(proposal, path=sanitize_line(proposal.path), warning=sanitize_line(proposal.warning), diff=diff)
+    hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in proposal.hunks)
+    return replace(proposal, path=sanitize_line(proposal.path), warning=sanitize_line(proposal.warning), hunks=hunks)
+
+
+def _safe_line(line: HunkLine) -> HunkLine:
+    return replace(line, text=sanitize(line.text).replace("\n", " "))
 
 
 def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:

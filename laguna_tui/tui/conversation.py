@@ -7,7 +7,7 @@ is converted once, when it closes.
 import time
 from collections.abc import Callable
 
-from laguna_engine.events import Prefill, Source
+from laguna_engine.events import DrafterFailed, Prefill, Source
 from laguna_tui.events import (
     AgentEvent,
     AnswerCorrected,
@@ -50,6 +50,7 @@ _ADVICE = {
     TurnEnd.MAX_TOKENS: "Ask it to go on.",
 }
 _STOPPED = "stopped"
+_REOPEN = "It is tried again once the model is opened again: /model"
 
 
 class Conversation:
@@ -72,6 +73,7 @@ class Conversation:
         self._working: Working | None = None
         self._proved: Proved | None = None
         self._edit: Edited | None = None
+        self._failed: list[str] = []
 
     @property
     def proposed(self) -> Edited | None:
@@ -156,7 +158,7 @@ class Conversation:
                 self._result(event)
             case EditProposed() | EditDone():
                 self._change(event)
-            case CallRejected() | AnswerCorrected():
+            case CallRejected() | AnswerCorrected() | DrafterFailed():
                 self._remark(event)
             case TurnFinished():
                 self._finish(event)
@@ -169,9 +171,12 @@ class Conversation:
             self.document.append(self._working)
         self._working.tell(prefill)
 
-    def _remark(self, event: CallRejected | AnswerCorrected) -> None:
-        """What the model did wrongly."""
-        if isinstance(event, AnswerCorrected):
+    def _remark(self, event: CallRejected | AnswerCorrected | DrafterFailed) -> None:
+        """What the model or a drafter did wrongly."""
+        if isinstance(event, DrafterFailed):
+            # Told at the end, so that it does not cut the answer in two.
+            self._failed.append(f"{event.sentence} {_REOPEN}")
+        elif isinstance(event, AnswerCorrected):
             self.say(event.sentence)
         else:
             self.say(f"The model wrote a call that cannot be run: {event.problem}", "warning")
@@ -243,6 +248,9 @@ class Conversation:
     def _finish(self, event: TurnFinished) -> None:
         self.settle()
         sentence = event.sentence or (_STOPPED if event.end is TurnEnd.CANCELLED else "")
+        for failure in self._failed:
+            self.say(failure, "warning")
+        self._failed.clear()
         if sentence:
             self.say(" ".join(filter(None, (sentence, _ADVICE.get(event.end)))), _KINDS.get(event.end, "warning"))
 

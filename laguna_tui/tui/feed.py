@@ -10,24 +10,43 @@ from queue import SimpleQueue
 
 from laguna_tui.events import ReasoningDelta, TextDelta
 
+# Several seconds of the fastest decoding, where the screen draws 20 times a second.
+MOST = 4096
+
 
 class Feed:
-    """Events in order, coalesced when they are taken. Safe for one putting and one draining thread."""
+    """Events in order, coalesced when they are taken. Safe for putting threads and one draining thread.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    It is bounded: who puts waits while the screen does not keep up. The screen's thread never puts, waits for no thread
+    that does, and closes the feed when it leaves, so that nobody waits for it then.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        """most: events that are held before `put` waits."""
+        self._most = most
+        self._room = threading.Condition()
         self._items: list[object] = []
+        self._closed = False
 
     def put(self, item: object) -> None:
-        """Add one event; cheap, since the engine's thread waits for it."""
-        with self._lock:
-            self._items.append(item)
+        """Add one event, once there is room; cheap, since the engine's thread waits for it. Dropped when closed."""
+        with self._room:
+            self._room.wait_for(lambda: self._closed or len(self._items) < self._most)
+            if not self._closed:
+                self._items.append(item)
 
     def drain(self) -> list[object]:
         """Everything since the last drain, neighbouring deltas of text joined."""
-        with self._lock:
+        with self._room:
             items, self._items = self._items, []
+            self._room.notify_all()
         return coalesced(items)
+
+    def close(self) -> None:
+        """Nobody drains any more: who waits goes on, and what is put is dropped. Idempotent."""
+        with self._room:
+            self._closed = True
+            self._room.notify_all()
 
 
 def coalesced(items: list[object]) -> list[object]:

@@ -13,6 +13,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
+from laguna_tui.base.units import plural
 from laguna_tui.context.blocks import Completion
 from laguna_tui.text import sanitize_line
 from laguna_tui.tui import themes
@@ -229,7 +230,7 @@ class Shell(App[None]):
     def _copy(self, text: str) -> None:
         self.copy_to_clipboard(text)
         lines = text.count("\n") + 1
-        self.tell(f"Copied {lines} line{'' if lines == 1 else 's'}.")
+        self.tell(f"Copied {lines} {plural(lines, 'line')}.")
 
     def action_export(self) -> None:
         """Write the conversation into the folder we were started in."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from laguna_engine.events import Source
 from laguna_engine.options import Speculation
+from laguna_tui.base import units
 from laguna_tui.tui import meter
 from laguna_tui.tui.markdown.wrap import cells, crop
 from laguna_tui.tui.status import MUTED, Part
@@ -103,14 +104,14 @@ def _label(text: str) -> Part:
 
 
 def _rates(speed: Speed) -> list[list[Part]]:
-    decode = meter.rate(speed.decode) if speed.decode is not None else "–"
+    decode = units.rate(speed.decode) if speed.decode is not None else "–"
     segments: list[list[Part]] = [[_label("decode"), (decode, STRONG)]]
     if speed.gain is not None:
         segments.append([(f"{speed.gain:.2f}×", gain_style(speed.gain))])
     if speed.plain is not None:
-        segments.append([("plain ", MUTED), (f"≈ {meter.rate(speed.plain)}", TEXT)])
+        segments.append([("plain ", MUTED), (f"≈ {units.rate(speed.plain)}", TEXT)])
     if speed.prefill is not None:
-        segments.append([("prefill ", MUTED), (meter.rate(speed.prefill), TEXT)])
+        segments.append([("prefill ", MUTED), (units.rate(speed.prefill), TEXT)])
     return segments
 
 
@@ -120,7 +121,7 @@ def _rounds(speed: Speed) -> list[list[Part]]:
     segments: list[list[Part]] = [[_label("round"), (f"{speed.tokens_per_round:.2f} tokens", STRONG)]]
     if speed.acceptance is not None:
         segments.append([(percent(speed.acceptance), TEXT), (" of drafts stand", MUTED)])
-    return [*segments, [(f"{meter.count(speed.rounds)} rounds", MUTED)]]
+    return [*segments, [(f"{units.count(speed.rounds)} rounds", MUTED)]]
 
 
 def _positions(speed: Speed, width: int) -> list[list[Part]]:

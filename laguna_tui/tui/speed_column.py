@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from laguna_engine.events import Source
+from laguna_tui.base import units
 from laguna_tui.events import DraftRound
 from laguna_tui.tui import meter
 from laguna_tui.tui.markdown.flow import Run, plain
@@ -42,7 +43,7 @@ def _named(name: str, *parts: Part) -> list[Part]:
 
 def _rates(speed: Speed) -> Rows:
     def row(name: str, rate: float | None, mark: str = "") -> Rows:
-        return [_named(name, (f"{mark}{meter.rate(rate)}", TEXT))] if rate is not None else []
+        return [_named(name, (f"{mark}{units.rate(rate)}", TEXT))] if rate is not None else []
 
     rows = [*row("decode", speed.decode), *row("plain", speed.plain, "≈ ")]
     if speed.gain is not None:
@@ -54,7 +55,7 @@ def _rounds(speed: Speed) -> Rows:
     if not speed.tokens_per_round:
         return []
     rows = [
-        _named("tokens", (f"{speed.tokens_per_round:.2f}", TEXT), (f" in {meter.count(speed.rounds)} rounds", MUTED))
+        _named("tokens", (f"{speed.tokens_per_round:.2f}", TEXT), (f" in {units.count(speed.rounds)} rounds", MUTED))
     ]
     if speed.acceptance is not None:
         rows.append(_named("stand", (percent(speed.acceptance), TEXT), (" of what was drafted", MUTED)))

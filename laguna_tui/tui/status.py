@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from laguna_engine.events import LoadProgress, Prefill
+from laguna_tui.base import units
 from laguna_tui.events import (
     Proof,
     Proving,
@@ -103,8 +104,8 @@ def _rights(status: Status) -> list[list[Part]]:
     mode: list[Part] = [(status.mode, MUTED)] if status.mode else []
     mode = [*unasked, *([dot] if unasked and mode else []), *mode]
     near: list[Part] = [*mode, dot] if mode else []
-    short = [*near, (meter.share(status.used, status.size), MUTED)] if status.size else mode
-    full = f"{meter.count(status.used)} / {meter.count(status.size)} ({meter.share(status.used, status.size)})"
+    short = [*near, (units.share(status.used, status.size), MUTED)] if status.size else mode
+    full = f"{units.count(status.used)} / {units.count(status.size)} ({units.share(status.used, status.size)})"
     long = [*near, (full, MUTED)] if status.size else mode
     model: list[Part] = [(status.model, MUTED)]
     folder: list[Part] = [(status.folder, MUTED)]
@@ -150,8 +151,8 @@ def _rate(status: Status) -> str:
         return "reading ahead"
     prefill = status.prefill
     if prefill is not None and prefill.seconds > 0 and prefill.done > prefill.cached:
-        return meter.rate((prefill.done - prefill.cached) / prefill.seconds)
-    return meter.rate(status.rate) if status.rate is not None else ""
+        return units.rate((prefill.done - prefill.cached) / prefill.seconds)
+    return units.rate(status.rate) if status.rate is not None else ""
 
 
 def _word(status: Status) -> str:

@@ -195,6 +195,12 @@ class Turns:
             self.state = State.STOPPING
             self._session.cancel()
 
+    def leave(self) -> None:
+        """The app ends: what runs is stopped, and waits for no screen."""
+        self.drop_ahead()
+        self._session.cancel()
+        self._feed.close()
+
     def new_chat(self) -> None:
         """Forget the conversation, after stopping it."""
         self.stop()

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.engine import Engine
 from laguna_engine.events import Round, Source
 from laguna_engine.speculate.tally import Record, Tally
 from laguna_tui import acceptance
 from laguna_tui.acceptance import measure, table
 from laguna_tui.cli import main
 from laguna_tui.errors import UserError
+from laguna_tui.local import LocalSession
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.settings import Settings
 from tests.engine import drafters, tiny
@@ -89,9 +91,36 @@ def test_drafters_are_compared_on_answers_as_a_session_gives_them(tmp_path, monk
     monkeypatch.setattr(
         acceptance,
         "_prompts",
-        lambda engine, thinking, _of=acceptance._prompts: seen.append(thinking) or _of(engine, thinking=thinking),
+        lambda engine, entry, thinking, _of=acceptance._prompts: (
+            seen.append(thinking) or _of(engine, entry, thinking=thinking)
+        ),
     )
     model = tiny.laguna(tiny.Shape(n_ctx=8192)).write(tmp_path / file)
     variant = drafters.Variant(block=4, own_embedding=False, own_head=False)
     measure(model, drafters.make(variant).write(tmp_path / "drafter.gguf"), Settings(threads=1, thinking=chosen))
     assert seen == [thinks]
+
+
+@pytest.mark.parametrize("file", ["Laguna-XS-2.1-Q4_K_M.gguf", "my-laguna-nano.gguf"])
+def test_drafters_are_compared_on_the_prompt_and_the_tools_of_the_model(tmp_path, monkeypatch, file):
+    """The same prompt that a session gives to this model, up to what stands before the question."""
+    seen = []
+
+    class Recorded(Engine):
+        def generate(self, request):
+            seen.append(self.vocab.detokenize(list(request.tokens)).decode())
+            return super().generate(request)
+
+    monkeypatch.setattr("laguna_engine.engine.Engine", Recorded)
+    monkeypatch.setattr(acceptance, "ANSWER_TOKENS", 4)
+    monkeypatch.setattr(acceptance, "QUESTIONS", ("who?",))
+    model = tiny.laguna(tiny.Shape(n_ctx=8192)).write(tmp_path / file)
+    variant = drafters.Variant(block=4, own_embedding=False, own_head=False)
+    settings = Settings(model=str(model), threads=1, thinking=False, max_tokens=1, context=4096)
+    measure(model, drafters.make(variant).write(tmp_path / "drafter.gguf"), settings)
+    session = LocalSession.prepare(settings, tmp_path)
+    session.open(lambda progress: None)
+    list(session.ask("who?"))
+    session.close()
+    compared, asked = (prompt.partition("</system>")[0] for prompt in seen[:2])
+    assert compared == asked

@@ -17,8 +17,9 @@ from laguna_tui.agent.approval import Decision
 from laguna_tui.asking import TerminalApprover, terminal_approver
 from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.proposal import Proposal
+from tests.app.hunks import hunks_of
 
-DIFF = ("@@ -1 +1 @@", "-def total(items):", "+def amount\x1b]0;x\x07(items):")
+DIFF = hunks_of("@@ -1 +1 @@", "-def total(items):", "+def amount\x1b]0;x\x07(items):")
 PROPOSAL = Proposal("cart.py", "", "", 1, DIFF, "It no longer parses.", Path("/shop"), b"", b"", Identity(0, 0))
 
 

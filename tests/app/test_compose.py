@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.engine import Engine
-from laguna_engine.errors import EngineError, RequestError
+from laguna_engine.errors import EngineClosed, EngineError, RequestError
 from laguna_engine.native import kernels
 from laguna_engine.options import Speculation
 from laguna_tui.compose import LocalSession
@@ -31,6 +31,42 @@ def test_opening_tells_the_context_and_what_it_runs_on(session):
     assert info.context_size == 4096
     assert "f16 cache" in info.details
     assert set(stages) == {"weights", "context"}
+
+
+STEPS = [
+    "laguna_tui.repo.workspace.Workspace.__init__",
+    "laguna_tui.surroundings.Surroundings.__init__",
+    "laguna_tui.surroundings.Surroundings.attacher",
+    "laguna_tui.agent.tools.edits.Edits.__init__",
+    "laguna_tui.agent.tools.registry.Toolbox.__init__",
+    "laguna_tui.local.family_of",
+    "laguna_tui.agent.loop.Agent.__init__",
+    "laguna_tui.local.LocalSession._info",
+]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_session_that_cannot_be_opened_to_the_end_closes_its_engine(session, monkeypatch, step):
+    engines = []
+
+    def recorded(options, progress=None, _open=Engine.open):
+        engines.append(_open(options, progress))
+        return engines[-1]
+
+    def fail(*_, **__):
+        raise EngineError("no further")
+
+    monkeypatch.setattr(Engine, "open", recorded)
+    with monkeypatch.context() as failing:
+        failing.setattr(step, fail)
+        with pytest.raises(EngineError, match="no further"):
+            session.open(lambda progress: None)
+    (engine,) = engines
+    with pytest.raises(EngineClosed):
+        engine.preview([1])
+    # Nothing of the first try is left that a second one could stumble over.
+    session.open(lambda progress: None)
+    assert isinstance(list(session.ask("hello"))[-1], TurnFinished)
 
 
 def test_a_message_is_answered_and_a_new_chat_forgets_it(session):

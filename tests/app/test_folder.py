@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from laguna_tui.base.paths import what_holds_more
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.errors import UserError
-from laguna_tui.folder import what_holds_more
 from laguna_tui.local import LocalSession
 from laguna_tui.settings import Settings
 

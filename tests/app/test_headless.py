@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.events import Round, Source, Stats
+from laguna_engine.errors import NativeAbort
+from laguna_engine.events import DrafterFailed, Round, Source, Stats
+from laguna_tui.compose import run_ask
 from laguna_tui.events import (
     AnswerCorrected,
     CallRejected,
@@ -21,8 +23,12 @@ from laguna_tui.events import (
     TurnStarted,
 )
 from laguna_tui.headless import ExitCode, Format, run
+from laguna_tui.local import LocalSession
 from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.proposal import Proposal
+from laguna_tui.settings import Settings
+from laguna_tui.tui.session import SessionInfo
+from tests.app.hunks import hunks_of
 
 FIRST = Stats(prompt_tokens=600, cached_tokens=0, prefill_s=0.5, generated_tokens=21, decode_s=0.2)
 SECOND = Stats(prompt_tokens=700, cached_tokens=620, prefill_s=0.1, generated_tokens=11, decode_s=0.1)
@@ -150,6 +156,27 @@ def test_an_answer_of_the_models_own_was_not_corrected(capsys):
     assert json.loads(capsys.readouterr().out)["corrected"] is None
 
 
+FAILED = DrafterFailed(Source.DFLASH, "GraphError - the device failed")
+FAILED_SENTENCE = (
+    "The drafter failed (GraphError - the device failed) and is switched off; answers are the same, only slower."
+)
+
+
+def test_a_drafter_that_failed_is_told_on_stderr_with_what_to_do(capsys):
+    run(iter((FAILED, *TURN)), Format.TEXT, "Nano", stats=False)
+    out, err = capsys.readouterr()
+    assert out == "`main` is in `a.py:1`.\n"
+    assert f"· {FAILED_SENTENCE} If it happens again, use --speculation off.\n" in err
+
+
+def test_a_drafter_that_failed_is_a_note_in_json_and_a_line_of_the_stream(capsys):
+    run(iter((FAILED, *TURN)), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["notes"] == [FAILED_SENTENCE]
+    run(iter((FAILED, *TURN)), Format.STREAM_JSON, "Nano", stats=False)
+    told = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert told == {"type": "drafter_failed", "drafter": "dflash", "problem": "GraphError - the device failed"}
+
+
 @pytest.mark.parametrize("form", list(Format))
 def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
     hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"
@@ -160,6 +187,7 @@ def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
         AnswerCorrected(hostile),
         TextDelta(hostile),
         DraftRound(Round(None, 0, 0, 0.0, 0.0, 0.0, 0.0, hostile, hostile), hostile, hostile),
+        DrafterFailed(Source.FILE, hostile),
         TurnFinished(TurnEnd.MALFORMED_CALL, hostile),
     )
     assert run(iter(events), form, "Nano", stats=True) is ExitCode.UNFINISHED
@@ -185,9 +213,9 @@ def test_the_exit_code_tells_how_it_ended(end, code, capsys):
 
 
 def edit_events(*, asks, line="+def amount\x1b[2J(items):"):
-    diff = ("@@ -1 +1 @@", "-def total(items):", line)
+    hunks = hunks_of("@@ -1 +1 @@", "-def total(items):", line)
     where = Path("/shop"), b"a", b"b", Identity(0, 0)
-    proposal = Proposal("shop/cart.py", "before", "after", 1, diff, "It no longer parses.", *where)
+    proposal = Proposal("shop/cart.py", "before", "after", 1, hunks, "It no longer parses.", *where)
     return (
         ToolStarted(0, "edit", {"path": "shop/cart.py", "old": "x" * 500, "new": "y"}),
         EditProposed(proposal, asks),
@@ -265,3 +293,42 @@ def test_what_is_written_as_json_is_not_added_to_when_it_is_interrupted(capsys):
     with pytest.raises(KeyboardInterrupt):
         run(interrupted(TextDelta("`main` is in `a.")), Format.JSON, "Nano", stats=False)
     assert capsys.readouterr().out == ""
+
+
+def failing(*events):
+    yield from events
+    raise NativeAbort("llama.cpp gave up; open the model again")
+
+
+def test_json_tells_what_was_said_and_edited_before_the_engine_failed(capsys):
+    with pytest.raises(NativeAbort):
+        run(failing(*edit_events(asks=False)[:-1], TextDelta("I renamed ")), Format.JSON, "Nano", stats=False)
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    told = json.loads(out)
+    assert (told["end"], told["error"]) == ("failed", "llama.cpp gave up; open the model again")
+    assert told["answer"] == "I renamed "
+    assert [edit["path"] for edit in told["edits"]] == ["shop/cart.py"]
+
+
+def test_json_of_a_turn_that_came_to_its_end_has_no_error(capsys):
+    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["error"] is None
+
+
+class FailingSession(LocalSession):
+    """A session whose engine fails in the middle of the answer, without a model."""
+
+    def open(self, progress):
+        return SessionInfo(4096, "", plan=("",))
+
+    def ask(self, message):
+        return failing(TextDelta("Half"))
+
+
+def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("laguna_tui.compose.LocalSession", FailingSession)
+    assert run_ask(Settings(), tmp_path, "Where?", Format.JSON, stats=False) is ExitCode.FAILED
+    out, err = capsys.readouterr()
+    assert json.loads(out)["answer"] == "Half"
+    assert err == "laguna-tui: llama.cpp gave up; open the model again\n"

@@ -8,7 +8,7 @@ import pytest
 
 from laguna_engine import opening
 from laguna_engine.engine import Engine
-from laguna_engine.errors import ContextError, EngineError, ModelFileError
+from laguna_engine.errors import ContextOutOfMemory, EngineError, ModelFileError
 from laguna_engine.fit.imagined import XS_DRAFTER, imagined
 from laguna_engine.fit.plan import DoesNotFit, choose_plan
 from laguna_engine.fit.simulated import simulated
@@ -20,7 +20,9 @@ from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.offered import freed
 from laguna_tui.settings import Settings, load_settings
 
-NO_MEMORY = ContextError("a context of 2048 tokens could not be made (failed to allocate buffer); try a smaller one")
+NO_MEMORY = ContextOutOfMemory(
+    "a context of 2048 tokens could not be made (failed to allocate buffer); try a smaller one"
+)
 
 
 @pytest.fixture
@@ -171,7 +173,7 @@ def test_what_did_not_fit_is_not_tried_again_in_the_next_session(planning, tried
 def test_every_way_is_tried_once_and_the_last_reason_is_told(planning, tried, tiny_model_path, tmp_path):
     seen, failures = tried
     failures.extend([NO_MEMORY] * 20)
-    with pytest.raises(ContextError, match="failed to allocate"):
+    with pytest.raises(ContextOutOfMemory, match="failed to allocate"):
         opened(tiny_model_path, tmp_path)
     assert len(seen) > 1
     assert len({(o.n_ctx, o.kv_type, o.n_ubatch, o.gpu_layers) for o in seen}) == len(seen)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from laguna_tui import output
+from laguna_tui.base import progress
 from laguna_tui.cli import main
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.digest import SHA256, Fingerprint
@@ -30,7 +30,7 @@ def shown(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("LAGUNA_TUI_MODELS", str(tmp_path / "store"))
-    monkeypatch.setattr(output, "_REDRAW_S", 0.0)
+    monkeypatch.setattr(progress, "_REDRAW_S", 0.0)
 
     def run(*arguments):
         terminal = Terminal()

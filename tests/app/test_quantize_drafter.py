@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.gguf import drafter
-from laguna_tui import quantize
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.cli import main
 from tests.engine import drafters, tiny
 
@@ -89,7 +89,7 @@ def test_ctrl_c_leaves_nothing_behind(source: Path, tmp_path: Path, monkeypatch,
         if len(pieces) == 5:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(quantize.Line, "show", interrupted_at_the_fifth)
+    monkeypatch.setattr(ProgressLine, "show_share", interrupted_at_the_fifth)
     # A shell that starts the tests in the background lets them ignore it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))

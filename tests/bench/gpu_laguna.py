@@ -155,7 +155,7 @@ def _gains(engine: Engine, prompt: list[int], acceptance: Sequence[float]) -> No
     )
     for accuracy in acceptance:
         replayed = Replayed(reader, [*prompt, *plain], engine.vocab.size, accuracy)
-        made = Drafters({Source.DFLASH: replayed}, (replayed,), reader=reader, feed=feed)
+        made = Drafters({Source.DFLASH: replayed}, {Source.DFLASH: replayed}, reader=reader, feed=feed)
         use(engine, drafters=lambda made=made: made)
         for _ in range(2):
             _, rounds, drafted_rate = _run(engine, prompt, Drafting())

@@ -45,7 +45,7 @@ def use(engine: Engine, drafter: Oracle | None = None, drafters: Callable[[], Dr
     if drafters is None:
         assert drafter is not None
         by_source: dict[Source, Drafter] = {Source.SUFFIX: drafter}
-        made = Drafters(by_source, (drafter,))
+        made = Drafters(by_source, {Source.SUFFIX: drafter})
     else:
         made = drafters()
     engine._speculator = Speculator(engine._target, made, arbiter)

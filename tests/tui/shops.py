@@ -29,6 +29,10 @@ class ScriptedShop:
         self.discarded: list[str] = []
         self.go_on = threading.Event()
         self.unfit: Exception | None = None
+        # Fetching and discarding wait for it, and fetching may fail before there is a download at all.
+        self.opens = threading.Event()
+        self.opens.set()
+        self.closed: Exception | None = None
         self._ends = ends or (None,)
 
     def look(self, name: str = "") -> Offer:
@@ -40,11 +44,17 @@ class ScriptedShop:
         return [f"{name or self.offer.name} on this machine", "", "  context   f16", "      8 K  *2.5 GiB free"]
 
     def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> "ScriptedWork":
+        if not self.opens.wait(60):
+            raise TimeoutError
+        if self.closed is not None:
+            raise self.closed
         end = self._ends[min(len(self.fetched), len(self._ends) - 1)]
         self.fetched.append(name)
         return ScriptedWork(self, progress, end)
 
     def discard(self, name: str) -> None:
+        if not self.opens.wait(60):
+            raise TimeoutError
         self.discarded.append(name)
         self.offer = replace(self.offer, have=0)
 

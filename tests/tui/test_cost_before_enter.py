@@ -5,9 +5,9 @@ import time
 
 import pytest
 
+from laguna_tui.base import units
 from laguna_tui.context.blocks import Cost
 from laguna_tui.events import TextDelta
-from laguna_tui.tui import meter
 from laguna_tui.tui.context import foresight
 from laguna_tui.tui.context.cost import LITTLE, cost_part
 from laguna_tui.tui.markdown.wrap import cells
@@ -58,7 +58,7 @@ def test_only_a_loss_that_can_be_felt_and_a_lack_of_room_are_warned_of() -> None
 
 
 def test_times_are_said_as_they_are_waited_for() -> None:
-    assert [meter.seconds(time) for time in (0.0, 0.31, 1.94, 4.4, 45, 200)] == [
+    assert [units.duration(time) for time in (0.0, 0.31, 1.94, 4.4, 45, 200)] == [
         "0.1 s",
         "0.3 s",
         "1.9 s",

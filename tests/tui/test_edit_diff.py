@@ -6,14 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laguna_tui.base.hunks import Hunk
 from laguna_tui.events import EditProposed
 from laguna_tui.repo.beneath import Identity
 from laguna_tui.repo.proposal import Proposal
 from laguna_tui.tui.border import safe_event
 from laguna_tui.tui.edits.choices import CHOICES, ELSEWHERE, Forms, choice_at, choice_parts
-from laguna_tui.tui.edits.diff import MOST_LINES, read_diff
+from laguna_tui.tui.edits.diff import MOST_LINES, tinted_diff
+from laguna_tui.tui.edits.piece import Edited, Fate
 from laguna_tui.tui.markdown.flow import plain
 from laguna_tui.tui.markdown.wrap import cells
+from tests.app.hunks import hunks_of
 from tests.tui.changes import Project
 from tests.tui.test_screen_safety import assert_harmless
 
@@ -22,15 +25,15 @@ LINES = st.lists(st.tuples(st.sampled_from(" -+"), st.text(max_size=60)).map("".
 
 
 def rows(lines: tuple[str, ...], width: int = 80, path: str = "a.py") -> list[str]:
-    return [plain(line.runs).rstrip() for line in read_diff(lines, path).lay(width)]
+    return [plain(line.runs).rstrip() for line in tinted_diff(hunks_of(*lines), path).lay(width)]
 
 
-def safe(lines: list[str]) -> tuple[str, ...]:
+def safe(lines: list[str]) -> tuple[Hunk, ...]:
     """The lines as they come over the border."""
-    raw = Proposal("a.py", "", "", 1, (HEAD, *lines), "", Path("/"), b"", b"", Identity(0, 0))
+    raw = Proposal("a.py", "", "", 1, hunks_of(HEAD, *lines), "", Path("/"), b"", b"", Identity(0, 0))
     event = safe_event(EditProposed(raw, asks=True))
     assert isinstance(event, EditProposed)
-    return event.proposal.diff
+    return event.proposal.hunks
 
 
 def test_lines_have_their_numbers_and_signs(tmp_path: Path) -> None:
@@ -58,13 +61,13 @@ def test_a_long_line_is_folded_under_its_sign() -> None:
 
 def test_a_string_over_many_lines_is_one_on_both_sides() -> None:
     lines = (HEAD, ' """one', "-two", "+three", ' four"""')
-    hunk = read_diff(lines, "a.py").hunks[0]
+    hunk = tinted_diff(hunks_of(*lines), "a.py").hunks[0]
     assert ["code-string" in line.runs[0].tone for line in hunk] == [True] * 4
 
 
 def parts(lines: tuple[str, ...]) -> list[str]:
     """What is set off in each line."""
-    hunk = read_diff((HEAD, *lines), "a.py").hunks[0]
+    hunk = tinted_diff(hunks_of(HEAD, *lines), "a.py").hunks[0]
     return ["".join(run.text for run in line.runs if run.tone.endswith("-part")) for line in hunk]
 
 
@@ -100,7 +103,7 @@ def test_what_is_too_much_to_show_is_said_to_be_missing() -> None:
 
 @given(LINES, st.integers(8, 120))
 def test_any_diff_stays_in_its_rows(lines: list[str], width: int) -> None:
-    diff = read_diff(safe(lines), "a.py")
+    diff = tinted_diff(safe(lines), "a.py")
     shown = diff.lay(width)
     for line in shown:
         assert_harmless(plain(line.runs))
@@ -121,3 +124,15 @@ def test_each_choice_is_where_it_shows(forms: Forms, width: int) -> None:
     for key, _ in forms[0]:
         assert choice_at(forms, width, row.index(f"{key} ")) == key
     assert choice_at(forms, width, len(row)) == ""
+
+
+def test_the_warning_of_an_edit_that_nobody_was_asked_about_stands_above_its_diff(tmp_path: Path) -> None:
+    proposal = Project(tmp_path).edit("def total(self):", "def total(self:")
+
+    def shown(*, agreed: bool) -> list[str]:
+        edit = Edited(proposal, agreed=agreed)
+        edit.finish(Fate.MADE)
+        return [plain(line.runs).rstrip() for line in edit.peek(100)]
+
+    assert shown(agreed=True)[0].startswith("│ After this edit the file is no longer valid Python: ")
+    assert shown(agreed=True)[1:] == shown(agreed=False)

@@ -3,7 +3,7 @@
 import pytest
 
 from laguna_tui.errors import UserError
-from tests.tui.pilot import ready, running, screen, until
+from tests.tui.pilot import ask, ready, running, screen, until
 from tests.tui.scripted import ScriptedSession
 from tests.tui.shops import ScriptedShop
 
@@ -37,3 +37,14 @@ async def test_a_model_that_nobody_knows_is_a_sentence(size: tuple[int, int]) ->
         await app.run_action("fit('xs.9')")
         await until(pilot, lambda: "no such model" in screen(app))
         assert "What fits" in screen(app)
+
+
+async def test_an_error_that_nobody_expected_is_a_sentence_and_the_app_goes_on() -> None:
+    shop = ScriptedShop()
+    shop.unfit = OSError(5, "Input/output error")
+    async with running(ScriptedSession(), shop=shop) as (app, pilot):
+        await ready(app, pilot)
+        await app.run_action("fit")
+        await until(pilot, lambda: "Input/output error" in screen(app))
+        await pilot.press("escape")
+        await ask(app, pilot, "hello")

@@ -1,9 +1,11 @@
 """The input history survives the app, stays private and never gets in the way."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from laguna_tui.tui.history import FILE, MAX_ENTRIES, History
 from tests.app.odd_files import odd
@@ -43,6 +45,42 @@ def test_it_is_bounded(tmp_path: Path) -> None:
     history.add("new")
     assert len(History(tmp_path).entries) == MAX_ENTRIES
     assert History(tmp_path).entries[-1] == "new"
+
+
+def test_sessions_at_the_same_time_keep_what_the_others_typed(tmp_path: Path) -> None:
+    History(tmp_path).add("before")
+    one, other = History(tmp_path), History(tmp_path)
+    one.add("one")
+    other.add("other")
+    one.add("one more")
+    assert History(tmp_path).entries == ["before", "one", "other", "one more"]
+    assert one.entries == ["before", "one", "other", "one more"]
+
+
+def test_what_many_sessions_type_at_once_is_all_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("laguna_tui.tui.history._LOCK_S", 60.0)
+
+    def type_all(name: str) -> None:
+        history = History(tmp_path)
+        for number in range(20):
+            history.add(f"{name}{number}")
+
+    with ThreadPoolExecutor(4) as sessions:
+        list(sessions.map(type_all, "abcd"))
+    entries = History(tmp_path).entries
+    assert sorted(entries) == sorted(f"{name}{number}" for name in "abcd" for number in range(20))
+    for name in "abcd":
+        assert [entry for entry in entries if entry[0] == name] == [f"{name}{number}" for number in range(20)]
+
+
+def test_what_could_not_be_written_is_written_with_the_next_input(tmp_path: Path) -> None:
+    History(tmp_path).add("before")
+    history = History(tmp_path)
+    with FileLock(f"{tmp_path / FILE}.lock"):
+        history.add("a")
+    assert History(tmp_path).entries == ["before"]
+    history.add("b")
+    assert History(tmp_path).entries == ["before", "a", "b"]
 
 
 def test_a_damaged_file_loses_only_its_damaged_lines(tmp_path: Path) -> None:

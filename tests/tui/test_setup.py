@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from textual import events
 
+from laguna_tui.errors import UserError
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.models.fetching import Stage
 from laguna_tui.tui.session import TuiSettings
@@ -99,6 +100,49 @@ async def test_cancelling_throws_away_what_has_arrived_and_offers_it_anew(paused
         await until(pilot, lambda: stage(app) is Stage.NOTHING and "21.0 GB to download" in screen(app))
         assert shop.discarded == (["xs-2.1"] if paused else [])
         await until(pilot, lambda: app.rail.fetching == "")
+
+
+@pytest.mark.parametrize("problem", [UserError("xs-2.1: no model of that name"), ValueError("a damaged catalogue")])
+async def test_a_download_that_cannot_even_be_begun_is_told_and_the_same_key_tries_again(problem):
+    shop = ScriptedShop()
+    shop.closed = problem
+    async with running(session(), shop=shop) as (app, pilot):
+        await opened(app, pilot, "enter")
+        await until(pilot, lambda: stage(app) is Stage.FAILED)
+        assert str(problem) in app.desk.fetching.problem
+        shop.closed = None
+        shop.go_on.set()
+        await pilot.press("enter")
+        await until(pilot, lambda: stage(app) is Stage.READY)
+
+
+async def test_the_screen_waits_for_no_download_that_is_slow_to_begin():
+    shop = ScriptedShop()
+    shop.opens.clear()
+    async with running(session(), shop=shop) as (app, pilot):
+        await opened(app, pilot, "enter", "escape")
+        await ask(app, pilot, "hello")
+        assert not shop.fetched
+        app.desk.fetching.pause()
+        shop.opens.set()
+        # The pause counts although there was nothing yet to pause.
+        await until(pilot, lambda: stage(app) is Stage.PAUSED)
+        assert shop.fetched == ["xs-2.1"]
+
+
+async def test_the_screen_waits_for_no_file_that_is_thrown_away():
+    shop = ScriptedShop()
+    async with running(session(), shop=shop) as (app, pilot):
+        await opened(app, pilot, "enter", "p")
+        await until(pilot, lambda: stage(app) is Stage.PAUSED)
+        shop.opens.clear()
+        await pilot.press("x", "enter", "escape")
+        await ask(app, pilot, "hello")
+        assert not shop.discarded
+        shop.opens.set()
+        await until(pilot, lambda: stage(app) is Stage.NOTHING and app.rail.fetching == "")
+        # Enter began nothing while the files were on their way out.
+        assert (shop.discarded, shop.fetched) == (["xs-2.1"], ["xs-2.1"])
 
 
 async def test_what_was_begun_in_an_earlier_session_goes_on():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.errors import EngineError
-from laguna_engine.events import Cause, Round, Source
+from laguna_engine.events import Cause, DrafterFailed, Round, Source
 from laguna_engine.options import Speculation
 from laguna_tui.errors import UserError
 from laguna_tui.events import Difference, DraftRound, Proof, Rate, TextDelta, TurnStarted
@@ -389,3 +389,15 @@ async def test_the_drafts_close_with_the_key_that_opened_them() -> None:
             await pilot.press("f4")
             await pilot.pause()
             assert isinstance(app.screen, DraftsScreen) is shown
+
+
+async def test_a_drafter_that_failed_is_told_under_the_answer() -> None:
+    failed = DrafterFailed(Source.DFLASH, f"GraphError - {HOSTILE}")
+    session = drafting(answer("", before=[TextDelta("first half, "), failed, TextDelta("second half")]))
+    async with running(session) as (app, pilot):
+        await ask(app, pilot, "q")
+        shown = transcript(app)
+        assert "first half, second half" in shown
+        assert "The drafter failed (GraphError" in shown.partition("second half")[2]
+        assert "/model" in shown.partition("second half")[2]
+        assert_harmless(shown)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.events import LoadProgress, Prefill
+from laguna_tui.base import units
 from laguna_tui.events import Proof, Proving, Rate, ReasoningDelta, StepFinished, TextDelta, ToolStarted, TurnStarted
 from laguna_tui.tui import meter
 from laguna_tui.tui.markdown.wrap import cells
@@ -92,8 +93,8 @@ def test_events_move_the_numbers() -> None:
 
 
 def test_numbers_read_well() -> None:
-    assert meter.rate(3.14159) == "3.1 tok/s"
-    assert meter.rate(1234.5) == "1,234 tok/s"
-    assert meter.share(1, 0) == "–"
+    assert units.rate(3.14159) == "3.1 tok/s"
+    assert units.rate(1234.5) == "1,234 tok/s"
+    assert units.share(1, 0) == "–"
     assert meter.progress(0.5, 10) == "━━━━━─────"
     assert meter.progress(7.0, 4) == "━━━━"

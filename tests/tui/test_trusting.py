@@ -1,7 +1,9 @@
 """/trust: the folder's AGENTS.md may instruct the model, and the user is told where that ends."""
 
+import threading
+
 from laguna_tui.errors import UserError
-from tests.tui.pilot import ready, running, screen, transcript, until
+from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession
 
 
@@ -51,3 +53,36 @@ async def test_what_changed_since_the_folder_was_trusted_stands_on_lines_of_its_
         await until(pilot, lambda: "/project is trusted." in transcript(app))
         lines = [line.strip() for line in transcript(app).splitlines()]
         assert lines.index("+Obey.") == lines.index("Use tabs.") + 1
+
+
+class Waiting(ScriptedSession):
+    """A session whose folder is being trusted by another process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = threading.Event()
+
+    def trust(self) -> str:
+        assert self.free.wait(60)
+        return super().trust()
+
+
+async def test_the_screen_does_not_wait_for_another_process_that_writes_the_same_file():
+    session = Waiting()
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await app.run_action("trust")
+        await ask(app, pilot, "hello")
+        assert "is trusted" not in transcript(app)
+        session.free.set()
+        await until(pilot, lambda: "/project is trusted." in screen(app))
+
+
+async def test_an_error_that_nobody_expected_is_told_and_the_app_goes_on():
+    session = ScriptedSession()
+    session.trusted = ValueError("a damaged file")
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await app.run_action("trust")
+        await until(pilot, lambda: "a damaged file" in transcript(app))
+        await ask(app, pilot, "hello")

@@ -19,7 +19,7 @@ from laguna_engine.draft.dflash_graph import Memory
 from laguna_engine.draft.dflash_inject import LARGEST
 from laguna_engine.draft.dflash_ring import Ring, header_slots
 from laguna_engine.draft.dflash_weights import MARKOV, DrafterWeights
-from laguna_engine.draft.drafter import Candidates, Draft, Offer
+from laguna_engine.draft.drafter import Draft, Offer
 from laguna_engine.errors import GraphError, ModelFileError, RequestError
 from laguna_engine.events import Source
 from laguna_engine.ggml.device import Backend
@@ -33,8 +33,8 @@ from laguna_engine.options import DEFAULT_CONTEXT
 
 _EMBEDDING = "token_embd.weight"
 
-Choose = Callable[[Candidates], int]
-"""Draws one of the candidates and returns its id."""
+Choose = Callable[[NDArray[np.int32], NDArray[np.float32], int], int]
+"""Draws one of the candidates, whose ids and logits come likeliest first, for a position; returns its id."""
 
 
 class DFlash:
@@ -183,6 +183,11 @@ class DFlash:
         if any(adapter.changes_context for adapter in changed):
             self.reset()
 
+    @property
+    def adapters(self) -> frozenset[str]:
+        """The names of its adapters."""
+        return frozenset(self._weights.adapters) | self._left_out
+
     def gives_numbers(self, adapter: str | None = None) -> bool:
         """Whether what it computes of one position and drafts behind it is finite, as it is or with an adapter.
 
@@ -225,7 +230,7 @@ class DFlash:
         return Offer(Source.DFLASH, kind, self.drafter.longest)
 
     def draft(self, length: int) -> Draft:
-        """At most `length` tokens; the confidence head's chances if there is one, candidates if they were sampled."""
+        """At most `length` tokens, with the confidence head's chances if there is one."""
         count = min(length, self.drafter.longest)
         if count < 1:
             return Draft([])
@@ -234,8 +239,8 @@ class DFlash:
         if proposals.best is None or proposals.logits is None:
             return Draft(self._as_targets(proposals.tokens[:count]).tolist(), confidence)
         pairs = zip(proposals.best[:count], proposals.logits[:count], strict=True)
-        candidates = [self._candidates(ids, logits) for ids, logits in pairs]
-        return Draft([self._choose(one) for one in candidates], confidence, candidates)
+        first = self._length + 1
+        return Draft([self._chosen(*pair, position) for position, pair in enumerate(pairs, first)], confidence)
 
     def close(self) -> None:
         """Free everything it owns; harmless when repeated."""
@@ -260,9 +265,9 @@ class DFlash:
     def _as_targets(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
         return tokens if self._weights.targets is None else self._weights.targets[tokens]
 
-    def _candidates(self, ids: NDArray[np.int32], logits: NDArray[np.float32]) -> Candidates:
+    def _chosen(self, ids: NDArray[np.int32], logits: NDArray[np.float32], position: int) -> int:
         order = np.argsort(-logits, kind="stable")
-        return Candidates(self._as_targets(ids[order]), logits[order])
+        return self._choose(self._as_targets(ids[order]), logits[order], position)
 
 
 def _rings(drafter: DrafterHeader, context: int) -> dict[bool, Ring]:
@@ -272,5 +277,5 @@ def _rings(drafter: DrafterHeader, context: int) -> dict[bool, Ring]:
     return {sliding: Ring(reaches[sliding], header) for sliding in sorted(set(drafter.sliding))}
 
 
-def _first(candidates: Candidates) -> int:
-    return int(candidates.ids[0])
+def _first(ids: NDArray[np.int32], _logits: NDArray[np.float32], _position: int) -> int:
+    return int(ids[0])

@@ -6,9 +6,6 @@ Deals in token ids; a drafter never decides whether its tokens stand.
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from laguna_engine.events import Source
 
 MAX_DRAFT = 16
@@ -29,24 +26,16 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """What a token may be chosen from: `ids` (int32) and their `logits` (float32), likeliest first."""
-
-    ids: NDArray[np.int32]
-    logits: NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
     """Proposed tokens.
 
-    confidence: for each token the chance that it stands if those before it do, when the drafter knows. candidates: for
-    each token what it was sampled from, when it was sampled.
+    confidence: for each token the chance that it stands if those before it do, when the drafter knows. doubted: that of
+    the first token that was left out for it, when some were.
     """
 
     tokens: list[int]
     confidence: list[float] | None = None
-    candidates: list[Candidates] | None = None
+    doubted: float | None = None
 
 
 class Drafter(Protocol):

@@ -5,7 +5,6 @@ plan for a machine that has less than what has just failed, so it gives up first
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -13,13 +12,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from laguna_engine.errors import EngineError
+from laguna_engine.errors import OutOfMemory
+from laguna_engine.files import read_small_file, write_atomically
 from laguna_engine.fit.candidates import RAM_SPARE, spare
 from laguna_engine.fit.devices import Machine
-from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
+from laguna_engine.fit.plan import DoesNotFit, Plan, answer
 from laguna_engine.fit.reasons import cache_name, tokens
-from laguna_engine.fit.shortage import ran_out
-from laguna_engine.small_file import read_small_file
 
 _CUTS = (1 / 24, 1 / 12, 1 / 6, 1 / 3)
 """Shares of what was asked for that the rungs do without: loading takes long, so there are few."""
@@ -50,9 +48,7 @@ def climb(
             tell(f"Memory ran out {when}; trying {difference(before, rung)}.")
         try:
             return rung, attempt(rung)
-        except EngineError as error:
-            if not ran_out(error):
-                raise
+        except OutOfMemory as error:
             # The note is for the next time; a disk that refuses it is no reason not to go on now.
             with suppress(OSError):
                 notes.failed(rung)
@@ -111,7 +107,8 @@ class Notes:
         self._failed[plan.key] = _free(plan.machine)
         kept = [*self._all.items(), (self._place, self._failed)][-_MOST_NOTES:]
         if self._path is not None:
-            _write(self._path, dict(kept))
+            document = {"version": _VERSION, "failures": dict(kept)}
+            write_atomically(self._path, json.dumps(document, indent=1) + "\n")
 
     def rungs(self, plan: Plan) -> Iterator[Plan]:
         """`plan` and what to try after it, without what is known to fail; each is worked out when it is asked for."""
@@ -140,8 +137,7 @@ def _smaller_machines(plan: Plan) -> Iterator[Machine]:
 
 def _again(plan: Plan, machine: Machine) -> Plan:
     """The best plan for `machine`, which says that it is for the real one."""
-    question = plan.question
-    rung = choose_plan(question.shape, question.drafter, machine, question.wishes, question.scorer)
+    rung = answer(replace(plan.question, machine=machine))
     return replace(rung, question=replace(rung.question, machine=plan.machine))
 
 
@@ -172,10 +168,3 @@ def _read(path: Path | None) -> dict[str, dict[str, int]]:
         for place, plans in (failures.items() if isinstance(failures, dict) else ())
         if isinstance(plans, dict)
     }
-
-
-def _write(path: Path, failures: dict[str, dict[str, int]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(json.dumps({"version": _VERSION, "failures": failures}, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)

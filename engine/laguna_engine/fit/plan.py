@@ -81,7 +81,11 @@ def choose_plan(
     scorer: ModelShape | None = None,
 ) -> Plan:
     """The best plan for a machine; DoesNotFit if there is none, or none that honours the wishes."""
-    question = ask(target, drafter, machine, wishes, scorer)
+    return answer(ask(target, drafter, machine, wishes, scorer))
+
+
+def answer(question: Question) -> Plan:
+    """The best plan for what is asked; DoesNotFit if there is none, or none that honours the wishes."""
     found = best(question, candidates(question))
     if found is None:
         raise DoesNotFit(_refusal(question))

@@ -17,7 +17,6 @@ from laguna_engine.generation.places import Places
 from laguna_engine.llama.context import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import SamplerChain
 from laguna_engine.request import Request
-from laguna_engine.speculate.judge import Judge
 from laguna_engine.speculate.rounds import Committed, Speculator
 from laguna_engine.target import Target
 
@@ -96,8 +95,9 @@ class Generation:
         if self._limit == 0:
             return self._read_ahead()
         self._target.context.read_out(self._sampling.readout)
-        with closing(SamplerChain(self._sampling.stages(), self._target.model.vocab.size)) as chain:
-            return self._prefill() or self._decode(chain)
+        size, position = self._target.model.vocab.size, len(self._prompt)
+        with closing(SamplerChain(self._sampling.stages(), size, position)) as chain:
+            return self._prefill(chain) or self._decode(chain)
 
     def _read_ahead(self) -> FinishReason:
         """Compute the prompt and pick nothing. A cache that begins with it is left alone: more of it may be wanted."""
@@ -113,9 +113,9 @@ class Generation:
         self._note_prompt_read()
         return FinishReason.MAX_TOKENS
 
-    def _prefill(self) -> FinishReason | None:
+    def _prefill(self, chain: SamplerChain | None = None) -> FinishReason | None:
         """Compute what of the prompt is not cached, one micro-batch at a time so that it can be stopped."""
-        self._read = self._cached = self._rewind()
+        self._read = self._cached = self._rewind(chain)
         self._tell_prefill()
         while self._read < len(self._prompt):
             if self.cancelled:
@@ -126,15 +126,14 @@ class Generation:
             self._tell_prefill()
         return None
 
-    def _rewind(self) -> int:
+    def _rewind(self, chain: SamplerChain | None) -> int:
         """Cut the cache back to what of the prompt it keeps; how many tokens that is."""
         self._target.settle()
         plan = self._target.cache.plan(self._prompt)
         keep, checkpoints = plan.keep, self._target.cache.checkpoints
         remembered = checkpoints.drafter_at(plan.checkpoint or checkpoints.before(keep))
         if self._speculator is not None:
-            judge = Judge(self._target.context, self._sampling)
-            keep = self._speculator.begin(self._prompt, keep, self._drafting, judge, remembered)
+            keep = self._speculator.begin(self._prompt, keep, self._drafting, chain, remembered)
         reuse = plan if keep == plan.keep else self._target.cache.plan(self._prompt, keep)
         kept = self._target.rewind_to(reuse).keep
         if self._speculator is not None:
@@ -200,6 +199,7 @@ class Generation:
     ) -> tuple[list[int], Source] | FinishReason:
         room = None if self._limit is None else self._limit - self._committer.count
         outcome = speculator.round(last, chain, room)
+        self._tell_failures()
         if not isinstance(outcome, Committed):
             return _INTERRUPTED[outcome]
         self._rounds += 1
@@ -209,9 +209,16 @@ class Generation:
         return outcome.tokens, outcome.source
 
     def _tell_prefill(self) -> None:
+        self._tell_failures()
         self._target.settle()
         elapsed = time.perf_counter() - self._began
         self._outlet.tell(Prefill(self._read, len(self._prompt), self._cached, elapsed))
+
+    def _tell_failures(self) -> None:
+        """Say which drafters failed, to a reader who shows it: what is read ahead or replayed is not shown."""
+        if self._speculator is not None and self._limit != 0 and self._drafting.script is None:
+            for failure in self._speculator.failures():
+                self._outlet.put(failure)
 
     def _note_prompt_read(self) -> None:
         self._prompt_read = time.perf_counter()

@@ -1,6 +1,6 @@
 """Room for tensor and graph structs, and the memory that belongs to some of them."""
 
-from laguna_engine.errors import GraphError
+from laguna_engine.errors import GraphError, GraphOutOfMemory
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.ggml.types import Type
 from laguna_engine.native.layout import TENSOR_BYTES
@@ -66,7 +66,7 @@ class Arena:
         buffer: BufferHandle = lib.ggml_backend_alloc_ctx_tensors_from_buft(self.handle, buffer_type)
         if not buffer:
             where = lib.ggml_backend_buft_name(buffer_type).decode("utf-8", "replace")
-            raise GraphError(f"{where} has not enough free memory; use a smaller model or context, or the CPU")
+            raise GraphOutOfMemory(f"{where} has not enough free memory; use a smaller model or context, or the CPU")
         self._buffer = buffer
         if weights:
             lib.ggml_backend_buffer_set_usage(buffer, _USAGE_WEIGHTS)

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from laguna_engine.errors import GraphError, Stopped
+from laguna_engine.errors import GraphError, GraphOutOfMemory, Stopped
 from laguna_engine.ggml import transfer
 from laguna_engine.ggml.arena import Arena
 from laguna_engine.ggml.device import Backend
@@ -68,7 +68,7 @@ class Graph(Operations):
             self._check(lib.ggml_graph_node(self._graph, index))
         self._allocator = lib.ggml_gallocr_new(self._backend.buffer_type)
         if not lib.ggml_gallocr_alloc_graph(self._allocator, self._graph):
-            raise GraphError(
+            raise GraphOutOfMemory(
                 f"{self._backend.device.name} has not enough free memory; use a smaller context or the CPU"
             )
         return self

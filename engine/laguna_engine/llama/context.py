@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
-from laguna_engine.errors import ContextError, EngineClosed, RequestError
+from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
 from laguna_engine.llama import state
 from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.creation import create
@@ -19,10 +19,10 @@ from laguna_engine.llama.model import Model
 from laguna_engine.llama.options import ContextOptions, DecodeStatus, KvType, Outputs
 from laguna_engine.llama.picks import BestPicks, CandidatePicks, read_picks
 from laguna_engine.llama.readout import LOGITS, Readout
-from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.llama.sampler import CANDIDATE, SamplerChain
 from laguna_engine.llama.state import WindowState
 from laguna_engine.llama.taps import Taps
-from laguna_engine.native.library import lib, recent_log
+from laguna_engine.native.library import lib, log_says_out_of_memory, recent_log
 from laguna_engine.native.stop import StopFlag
 from laguna_engine.native.structs import Batch, MemoryHandle
 
@@ -57,6 +57,8 @@ class Context:
         self.n_batch: int = lib.llama_n_batch(self._handle)
         self.n_ubatch: int = lib.llama_n_ubatch(self._handle)
         self._n_vocab = model.vocab.size
+        self._all_ids = numpy.arange(self._n_vocab, dtype=numpy.int32)
+        self._all_candidates = numpy.zeros(self._n_vocab, CANDIDATE)
         # Whoever computes the logits comes last; `llama_decode` waits for the CPU by itself.
         self._waits = taps is None or not taps.backend.device.is_cpu
         self._rows = range(0)
@@ -137,7 +139,7 @@ class Context:
             return DecodeStatus(code)
         if code == _INVALID_BATCH:
             raise RequestError(f"llama.cpp refused the batch: {recent_log()}")
-        raise ContextError(
+        raise (ContextOutOfMemory if log_says_out_of_memory() else ContextError)(
             f"the computation failed ({code}: {recent_log()}); "
             "try a smaller context or fewer layers on the GPU, then open the model again"
         )
@@ -209,16 +211,12 @@ class Context:
         picks = self._picks or self._read_picks()
         if picks is not None:
             return picks.pick(chain, row - self._rows.start if row >= 0 else row)
+        if chain.draws:
+            candidates = self._all_candidates
+            candidates["id"], candidates["logit"] = self._all_ids, self.logits(row)
+            return chain.choose(candidates, likeliest_first=False)
         token: int = lib.llama_sampler_sample(chain.handle, self._handle, row)
         return token
-
-    def candidates(self, row: int) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]:
-        """Ids and logits of the likeliest tokens of `row`, likeliest first; RequestError for another readout."""
-        row = self._checked(row)
-        picks = self._picks or self._read_picks()
-        if not isinstance(picks, CandidatePicks):
-            raise RequestError("no candidates were read out; ask for them before decoding")
-        return picks.row(row - self._rows.start if row >= 0 else row)
 
     @property
     def readout(self) -> Readout:

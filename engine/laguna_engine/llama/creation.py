@@ -2,13 +2,13 @@
 
 import ctypes
 
-from laguna_engine.errors import ContextError
+from laguna_engine.errors import ContextError, ContextOutOfMemory
 from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.options import ContextOptions, KvType, physical_cores
 from laguna_engine.llama.taps import Taps
 from laguna_engine.native.kernels import note_use
-from laguna_engine.native.library import lib, log, recent_log
+from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
 from laguna_engine.native.stop import StopFlag
 from laguna_engine.native.structs import ContextHandle, ContextParams
 
@@ -39,7 +39,7 @@ def create(
     log.clear()
     handle: ContextHandle = lib.llama_init_from_model(model.handle, params)
     if not handle:
-        raise ContextError(
+        raise (ContextOutOfMemory if log_says_out_of_memory() else ContextError)(
             f"a context of {options.n_ctx} tokens could not be made ({recent_log()}); "
             "try a smaller context, a q8_0 cache, or fewer layers on the GPU"
         )

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
-from laguna_engine.errors import EngineClosed, ModelFileError
+from laguna_engine.errors import EngineClosed, ModelFileError, ModelOutOfMemory
 from laguna_engine.ggml import extra_buffers
 from laguna_engine.ggml.device import Device
 from laguna_engine.gguf import header as gguf_header
 from laguna_engine.gguf.architecture import LAGUNA
 from laguna_engine.llama import trial
 from laguna_engine.llama.vocab import Vocab
-from laguna_engine.native.library import lib, log, recent_log
+from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
 from laguna_engine.native.structs import BufferOverride, KvOverride, ModelHandle, ModelParams, ProgressCallback
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Model:
         handle: ModelHandle = lib.llama_model_load_from_file(os.fsencode(path), params)
         watcher.raise_stored()
         if not handle:
-            raise ModelFileError(_refusal(path, watcher.cancelled))
+            raise _refusal(path, watcher.cancelled)
         return cls(handle, header, () if doubt is None else (doubt,))
 
     @property
@@ -185,10 +185,14 @@ def may_repack(header: gguf_header.Header) -> bool:
     return not quantized or not extra_buffers.faults()
 
 
-def _refusal(path: Path, cancelled: bool) -> str:
+def _refusal(path: Path, cancelled: bool) -> ModelFileError:
     if cancelled:
-        return f"{path}: loading was cancelled; open it again when wanted"
-    return f"{path}: llama.cpp cannot load it ({recent_log()}); download it again, or choose another model"
+        return ModelFileError(f"{path}: loading was cancelled; open it again when wanted")
+    if log_says_out_of_memory():
+        return ModelOutOfMemory(f"{path}: there is not enough memory for it ({recent_log()}); choose a smaller model")
+    return ModelFileError(
+        f"{path}: llama.cpp cannot load it ({recent_log()}); download it again, or choose another model"
+    )
 
 
 def _native_overrides(overrides: Mapping[str, OverrideValue]) -> Any:

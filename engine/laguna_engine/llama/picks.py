@@ -33,10 +33,6 @@ class CandidatePicks:
         """What `chain` picks, which remembers it and may leave its candidates in another order."""
         return chain.choose(self._rows[row].copy())
 
-    def row(self, row: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Ids and logits, likeliest first."""
-        return self._rows["id"][row], self._rows["logit"][row]
-
 
 def read_picks(taps: Taps, rows: int) -> BestPicks | CandidatePicks:
     """Bring the readout of the last decode, which had `rows` output rows, to the host."""

@@ -2,6 +2,12 @@
 
 Every chain ends in exactly one stage that picks (`Distribution` or `Greedy`): llama.cpp aborts on a chain that does
 not, so it is refused here.
+
+`Distribution` is ours: it picks argmax(logit + noise), with the Gumbel noise of the seed, the position and the token
+id, which is a draw from the softmax of the logits (the Gumbel-max trick). llama.cpp's own stage takes the next number
+of one sequence. With ours the token at a position does not depend on what was drawn or drafted before it, and a drafter
+that draws with the same noise proposes what the target is going to pick as often as their distributions allow
+(Daliri et al., "Coupling without Communication and Drafter-Invariant Speculative Decoding", arXiv 2408.07978).
 """
 
 import ctypes
@@ -10,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from laguna_engine.errors import RequestError
 from laguna_engine.native.library import lib
@@ -72,7 +78,7 @@ class Temperature:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Pick at random from what is left, reproducibly for one `seed`."""
+    """Pick at random from what is left, reproducibly for one `seed` and position."""
 
     seed: int
 
@@ -88,39 +94,92 @@ _KEEP_AT_LEAST = 1
 """No stage may leave nothing to pick from."""
 
 
-class SamplerChain:
-    """The native chain; not thread-safe, used on the engine thread only."""
+_GAMMA, _MIX_1, _MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_64_BITS = 2**64 - 1
+"""SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): the n-th number is a mix
+of n times gamma, so that any of them can be had alone. numpy's generators compute all numbers up to the one wanted."""
 
-    def __init__(self, stages: Sequence[Stage], n_vocab: int) -> None:
+
+def gumbel(seed: int, position: int, tokens: ArrayLike) -> NDArray[numpy.float64]:
+    """Standard Gumbel noise for each of `tokens` at a position: the same whatever else is asked for.
+
+    From -3.7 to 36.8, in steps that are finer than float32 logits.
+    """
+    u64 = numpy.uint64
+    key = u64(_mixed_key(_mixed_key(seed) + position))
+    numbers = numpy.asarray(tokens, u64) * u64(_GAMMA) + key
+    numbers = (numbers ^ (numbers >> u64(30))) * u64(_MIX_1)
+    numbers = (numbers ^ (numbers >> u64(27))) * u64(_MIX_2)
+    uniform = (((numbers ^ (numbers >> u64(31))) >> u64(12)) + 0.5) * 2.0**-52
+    noise: NDArray[numpy.float64] = -numpy.log(-numpy.log(uniform))
+    return noise
+
+
+def _mixed_key(number: int) -> int:
+    number = (number + 1) * _GAMMA & _64_BITS
+    number = (number ^ (number >> 30)) * _MIX_1 & _64_BITS
+    number = (number ^ (number >> 27)) * _MIX_2 & _64_BITS
+    return number ^ (number >> 31)
+
+
+class SamplerChain:
+    """The chain of stages; not thread-safe, used on the engine thread only.
+
+    Attributes:
+        draws: whether tokens are drawn, and not simply the likeliest ones taken.
+        position: of the token that is picked next, for the noise.
+    """
+
+    def __init__(self, stages: Sequence[Stage], n_vocab: int, position: int = 0) -> None:
         """Build the chain for a vocabulary of `n_vocab` tokens; RequestError for values that cannot be meant."""
         _check_order(stages)
         for stage in stages:
             _check_values(stage)
+        last = stages[-1]
+        self._seed = last.seed if isinstance(last, Distribution) else None
+        self.draws = self._seed is not None
+        self.position = self._start = position
         self._handle: SamplerHandle = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         for stage in stages:
-            lib.llama_sampler_chain_add(self._handle, _native(stage, n_vocab))
+            if not isinstance(stage, Distribution):
+                lib.llama_sampler_chain_add(self._handle, _native(stage, n_vocab))
 
     @property
     def handle(self) -> SamplerHandle:
-        """The native chain, for `Context.sample`."""
+        """The native chain, for `Context.sample` where nothing is drawn."""
         return self._handle
 
     def reset(self) -> None:
-        """Forget the tokens seen (penalties) and start the random sequence again."""
+        """Forget the tokens seen (penalties) and go back to the first position."""
         lib.llama_sampler_reset(self._handle)
+        self.position = self._start
 
     def accept(self, token: int) -> None:
         """Tell the chain about a token it did not sample itself."""
         lib.llama_sampler_accept(self._handle, token)
 
-    def choose(self, candidates: NDArray[numpy.void]) -> int:
-        """Pick one of `candidates` (`CANDIDATE` [n], likeliest first) and remember it; their order may change."""
-        data = ctypes.cast(candidates.ctypes.data, ctypes.POINTER(TokenData))
-        array = TokenDataArray(data, len(candidates), -1, True)
-        lib.llama_sampler_apply(self._handle, array)
-        token: int = array.data[array.selected].id
+    def choose(self, candidates: NDArray[numpy.void], *, likeliest_first: bool = True) -> int:
+        """Pick one of `candidates` (`CANDIDATE` [n]) for `position`, and remember it; their order may change."""
+        token = self._pick(candidates, self.position, likeliest_first=likeliest_first)
+        self.position += 1
         lib.llama_sampler_accept(self._handle, token)
         return token
+
+    def propose(self, ids: NDArray[numpy.int32], logits: NDArray[numpy.float32], position: int) -> int:
+        """What would be picked at `position` if these were the logits, likeliest first; nothing is remembered."""
+        candidates = numpy.zeros(len(ids), CANDIDATE)
+        candidates["id"], candidates["logit"] = ids, logits
+        return self._pick(candidates, position, likeliest_first=True)
+
+    def _pick(self, candidates: NDArray[numpy.void], position: int, *, likeliest_first: bool) -> int:
+        data = ctypes.cast(candidates.ctypes.data, ctypes.POINTER(TokenData))
+        array = TokenDataArray(data, len(candidates), -1, likeliest_first)
+        lib.llama_sampler_apply(self._handle, array)
+        if self._seed is None:
+            token: int = array.data[array.selected].id
+            return token
+        kept = candidates[: array.size]
+        return int(kept["id"][(kept["logit"] + gumbel(self._seed, position, kept["id"])).argmax()])
 
     def close(self) -> None:
         """Free the chain and its stages; harmless when repeated."""
@@ -154,7 +213,7 @@ def _check_values(stage: Stage) -> None:
         raise RequestError(f"{stage} is out of range; check the sampling settings")
 
 
-def _native(stage: Stage, n_vocab: int) -> SamplerHandle:
+def _native(stage: Penalties | TopK | TopP | MinP | Temperature | Greedy, n_vocab: int) -> SamplerHandle:
     handle: SamplerHandle
     match stage:
         case Penalties(last_n, repeat, frequency, presence):
@@ -167,8 +226,6 @@ def _native(stage: Stage, n_vocab: int) -> SamplerHandle:
             handle = lib.llama_sampler_init_min_p(p, _KEEP_AT_LEAST)
         case Temperature(t):
             handle = lib.llama_sampler_init_temp(t)
-        case Distribution(seed):
-            handle = lib.llama_sampler_init_dist(seed)
         case Greedy():
             handle = lib.llama_sampler_init_greedy()
     return handle

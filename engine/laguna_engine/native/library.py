@@ -9,6 +9,7 @@ import ctypes
 import importlib.metadata
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,9 @@ from laguna_engine.native.log import LEVEL_ERROR, LEVEL_WARN, LogRing
 from laguna_engine.native.prototypes import PROTOTYPES, QUICK
 
 _INSTALL = f"install it: pip install llama-cpp-python=={selftest.BINDING_VERSION}"
+_OUT_OF_MEMORY = re.compile(r"alloc|out of memory|insufficient memory|enough (free )?memory", re.IGNORECASE)
+"""What llama.cpp, ggml and CUDA say when they do not get the memory they ask for."""
+
 _FAILURE_LINES = 4
 """How many log lines an error quotes: llama.cpp's reason is in the last two or three."""
 
@@ -119,6 +123,11 @@ def recent_log(count: int = _FAILURE_LINES) -> str:
     """llama.cpp's last errors in one line; its last warnings if there was no error, or "no reason given"."""
     lines = log.recent(count, at_least=LEVEL_ERROR) or log.recent(count, at_least=LEVEL_WARN)
     return "; ".join(lines) or "no reason given"
+
+
+def log_says_out_of_memory() -> bool:
+    """Whether llama.cpp's last errors are about memory that it did not get: it has no error code for that."""
+    return _OUT_OF_MEMORY.search(recent_log()) is not None
 
 
 def device_descriptions() -> tuple[str, ...]:

@@ -237,7 +237,6 @@ _SAMPLER: dict[str, Prototype] = {
     "llama_sampler_init_top_p": (SamplerHandle, (c_float, c_size_t)),
     "llama_sampler_init_min_p": (SamplerHandle, (c_float, c_size_t)),
     "llama_sampler_init_temp": (SamplerHandle, (c_float,)),
-    "llama_sampler_init_dist": (SamplerHandle, (c_uint32,)),
     "llama_sampler_init_greedy": (SamplerHandle, ()),
 }
 

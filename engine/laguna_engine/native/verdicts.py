@@ -9,14 +9,13 @@ import contextlib
 import json
 import os
 import platform
-import tempfile
 import threading
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
+from laguna_engine.files import read_small_file, write_atomically
 from laguna_engine.native.library import library_folders
-from laguna_engine.small_file import read_small_file
 
 _FORMAT = 1
 _MAX_BYTES = 1 << 18
@@ -66,7 +65,9 @@ class Verdicts:
                 # Another process may have added to the file meanwhile.
                 self._known = {**_read(self._path), **self._known}
                 self._known = dict(list(self._known.items())[-_MAX_VERDICTS:])
-                _write(self._path, self._known)
+                # Where that fails, the next start tries again.
+                with contextlib.suppress(OSError):
+                    write_atomically(self._path, json.dumps({"format": _FORMAT, "verdicts": self._known}))
 
 
 verdicts = Verdicts()
@@ -110,17 +111,3 @@ def _read(path: Path) -> dict[str, str]:
         return {}
     pairs = [(key, text) for key, text in held["verdicts"].items() if isinstance(text, str)]
     return dict(pair for pair in pairs[-_MAX_VERDICTS:] if max(map(len, pair)) <= _MAX_LENGTH)
-
-
-def _write(path: Path, known: dict[str, str]) -> None:
-    """Put the file in place whole; nothing happens where that fails, and the next start asks again."""
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"format": _FORMAT, "verdicts": known}, file)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise

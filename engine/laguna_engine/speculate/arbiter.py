@@ -127,10 +127,18 @@ class Arbiter:
         return cut_length(draft.confidence[:count], self._verify.expected, choice.rate)
 
     def record(
-        self, choice: Choice, context: int, drafted: int, accepted: int, draft_s: float, verify_s: float
+        self,
+        choice: Choice,
+        context: int,
+        drafted: int,
+        accepted: int,
+        draft_s: float,
+        verify_s: float,
+        doubted: float | None = None,
     ) -> None:
         """What came of `choice`: `drafted` tokens were verified in `verify_s`, and `accepted` of them stood.
 
+        doubted: if `cut` left tokens out, the drafter's own confidence in the first of those.
         draft_s includes all that only drafting needs, such as taking in features. Not to be called for a round that was
         interrupted.
         """
@@ -143,7 +151,15 @@ class Arbiter:
         if drafted == 0 and choice.length == 0 and not cold:
             self._plain_round = self._round
         if choice.offer is not None:
-            self._learn(choice, choice.offer, bucket, accepted, draft_s, draft_s + verify_s)
+            self._learn(
+                choice,
+                choice.offer,
+                bucket,
+                accepted,
+                draft_s,
+                draft_s + verify_s,
+                doubted if accepted == drafted else None,
+            )
         elif choice.purpose is Purpose.BASELINE and not cold:
             self._plain_interval = min(_LAST_BASELINE, 2 * self._plain_interval)
 
@@ -156,13 +172,20 @@ class Arbiter:
         return self._experience.load(state)
 
     def _learn(
-        self, choice: Choice, offer: "Offer", bucket: int, accepted: int, draft_s: float, total_s: float
+        self,
+        choice: Choice,
+        offer: "Offer",
+        bucket: int,
+        accepted: int,
+        draft_s: float,
+        total_s: float,
+        doubted: float | None,
     ) -> None:
         kind = self._experience.kind(offer.kind)
         kind.draft(bucket).add(choice.length, max(draft_s, 1e-9))
         if choice.purpose is Purpose.DRAFTER:
             kind.acceptance.reconsider(accepted)
-        kind.acceptance.add(choice.length, accepted)
+        kind.acceptance.add(choice.length, accepted, doubted)
         gain_s = (accepted + 1) * self._verify.expected[0] - total_s
         kind.gain_s += gain_s - kind.gain_s / _GAIN_MEMORY
         if choice.otherwise:

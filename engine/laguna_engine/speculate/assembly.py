@@ -11,9 +11,8 @@ from laguna_engine.draft.dflash_inject import LAST_LAYER_OUTPUTS, SPARE_ROWS
 from laguna_engine.draft.drafter import MAX_DRAFT, Drafter
 from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.draft.suffix_files import FileDrafter
-from laguna_engine.errors import ContextError, GraphError
+from laguna_engine.errors import ContextError, GraphError, OutOfMemory
 from laguna_engine.events import Source
-from laguna_engine.fit.shortage import ran_out
 from laguna_engine.ggml.rows import HostRows
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.ggml.weights import Weights
@@ -30,7 +29,7 @@ from laguna_engine.native.library import recent_log
 from laguna_engine.options import EngineOptions, Speculation
 from laguna_engine.speculate.arbiter import Arbiter
 from laguna_engine.speculate.feed import FeatureFeed
-from laguna_engine.speculate.rounds import Drafters, Speculator
+from laguna_engine.speculate.rounds import Drafters, Listener, Speculator
 from laguna_engine.target import Target
 
 _NO_NUMBERS = "its weights give no numbers; download it again"
@@ -66,7 +65,7 @@ class Assembly:
             context = Context(self.model, options, taps)
         except (ContextError, GraphError) as error:
             taps.close()
-            if ran_out(error):
+            if isinstance(error, OutOfMemory):
                 raise
             return self._without_hook(options, recent_log())
         if hook_is_right(self.model, options, context, taps):
@@ -83,6 +82,7 @@ class Assembly:
             arbiter.load(self.options.economy)
         suffix, files = SuffixDrafter(), FileDrafter()
         drafters: dict[Source, Drafter] = {Source.SUFFIX: suffix, Source.FILE: files}
+        listeners: dict[Source, Listener] = {Source.SUFFIX: suffix, Source.FILE: files}
         taps = target.context.taps
         feed = None
         if taps is not None and self._open_dflash(taps, target.capacity) and self._dflash is not None:
@@ -92,7 +92,7 @@ class Assembly:
             outputs = taps.outputs if tapped_last else None
             feed = FeatureFeed(self._dflash, target.context.synchronize, taps.features.rows, outputs)
         left_out = frozenset(name for name, _ in self.options.adapters if self._dflash is None)
-        made = Drafters(drafters, (suffix, files), suffix, files, self._dflash, feed, left_out)
+        made = Drafters(drafters, listeners, suffix, files, self._dflash, feed, left_out)
         return Speculator(target, made, arbiter)
 
     def close(self) -> None:
@@ -101,6 +101,7 @@ class Assembly:
             self._dflash.close()
         if self._own_head is not None:
             self._own_head.close()
+        self._dflash = self._own_head = None
 
     @property
     def _facts(self) -> TargetFacts:
@@ -136,11 +137,11 @@ class Assembly:
             )
         except GraphError as error:
             self.warnings.append(f"the drafter {path.name} is not used: {error}")
+            self.close()
             return False
         if not self._dflash.gives_numbers():
             self.warnings.append(f"the drafter {path.name} is not used: {_NO_NUMBERS}")
-            self._dflash.close()
-            self._dflash = None
+            self.close()
             return False
         for name, file in self.options.adapters:
             if not self._dflash.gives_numbers(name):

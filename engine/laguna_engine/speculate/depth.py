@@ -171,19 +171,25 @@ class Acceptance:
         self.committed: list[float] = []
         self._settle()
 
-    def add(self, asked: int, accepted: int) -> None:
+    def add(self, asked: int, accepted: int, doubted: float | None = None) -> None:
         """Of a draft that was to have `asked` tokens, the first `accepted` stood.
 
-        A draft that stopped short counts as wrong where it stopped: what was asked for was paid for.
+        A draft that stopped short counts as wrong where it stopped: what was asked for was paid for. doubted: the
+        drafter's confidence in the first token that was left out unverified for its doubts. If all before it stood, it
+        counts as that much of an accepted token: nobody knows whether it would have been one.
         """
-        self._streak = 1.0 if accepted else self._streak * (1 - self.chances[0])
+        outcome = doubted or 0.0
+        if accepted:
+            self._streak = 1.0
+        elif doubted is None:
+            self._streak *= 1 - self.chances[0]
         if self._streak < _STREAK and self._weights[0] >= _SETTLED:
             self._doubt(min(self._guess, self.chances[0]))
         self.samples += 1
         tried = min(asked, accepted + 1)
         for position in range(tried):
-            weight = self._weights[position]
-            self._means[position] += ((position < accepted) - self._means[position]) * max(_NEWEST, 1 / (weight + 1))
+            weight, stood = self._weights[position], 1.0 if position < accepted else outcome
+            self._means[position] += (stood - self._means[position]) * max(_NEWEST, 1 / (weight + 1))
             self._weights[position] = min(weight + 1, _MEMORY)
         self._deepest = max(self._deepest, tried)
         for position in range(tried, self._deepest):

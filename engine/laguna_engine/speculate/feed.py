@@ -95,18 +95,21 @@ class FeatureFeed:
             return min(size, self._from - position), False
         return min(size, self._outputs), True
 
-    def before(self, count: int) -> None:
-        """So many positions are computed next: what their rows would overwrite is taken in first."""
-        if self._computed + count - self._taken > self._rows:
+    def before(self, written: int) -> None:
+        """So many rows are written next: what they would overwrite is taken in first."""
+        if self._computed + written - self._taken > self._rows:
             self.flush()
 
-    def computed(self, start: int, count: int) -> None:
-        """The features of `count` positions from `start` on lie in their rows."""
+    def computed(self, start: int, count: int, written: int) -> None:
+        """The features of `count` positions from `start` on lie in their rows.
+
+        written: rows that were written from there on; those beyond `count` hold nothing of use.
+        """
         if start > self._computed:
             # There is a gap that nobody asked for; what is before it does not help what comes.
             self._taken = self._rows_from = start
         self._computed = start + count
-        self._rows_from = max(self._rows_from, self._computed - self._rows)
+        self._rows_from = max(self._rows_from, start + written - self._rows)
 
     def committed(self, length: int) -> None:
         """What was computed beyond `length` positions does not stand."""

@@ -5,9 +5,10 @@ keeps the draft as far as the picks agree. It always commits at least one token,
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol, TypeVar, overload
 
 from laguna_engine.cache.checkpoints import DrafterState
 from laguna_engine.cache.prefix import common_prefix
@@ -16,14 +17,13 @@ from laguna_engine.draft.drafter import MAX_DRAFT, Draft, Drafter, Offer
 from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.draft.suffix_files import FileDrafter
 from laguna_engine.errors import RequestError
-from laguna_engine.events import Round, Source
+from laguna_engine.events import DrafterFailed, Round, Source
 from laguna_engine.llama.context import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import SamplerChain
 from laguna_engine.request import DRAFTING, Drafting
-from laguna_engine.sampling import GREEDY
-from laguna_engine.speculate.arbiter import Arbiter, Choice
+from laguna_engine.speculate.accept import accept
+from laguna_engine.speculate.arbiter import Arbiter, Choice, Purpose
 from laguna_engine.speculate.feed import FeatureFeed
-from laguna_engine.speculate.judge import Judge
 from laguna_engine.speculate.rest import Rest
 from laguna_engine.target import Target
 
@@ -37,6 +37,12 @@ _NO_DRAFT = Draft([])
 
 _SCRIPTED = Choice(None, 0, "as it was")
 """The request says what is drafted."""
+
+
+_FAILED = Choice(None, 0, "the drafter failed", Purpose.FIXED)
+"""What was chosen cannot be had."""
+
+_Result = TypeVar("_Result")
 
 
 class Listener(Protocol):
@@ -61,12 +67,26 @@ class Drafters:
     """
 
     by_source: Mapping[Source, Drafter]
-    listeners: Sequence[Listener] = ()
+    listeners: Mapping[Source, Listener] = field(default_factory=dict)
     copying: SuffixDrafter | None = None
     files: FileDrafter | None = None
     reader: DFlash | None = None
     feed: FeatureFeed | None = None
     left_out: Collection[str] = ()
+
+    def without(self, source: Source) -> "Drafters":
+        """The others; adapters of a reader that is gone can still be asked for."""
+        gone = self.by_source[source]
+        reader = None if gone is self.reader else self.reader
+        return Drafters(
+            by_source={each: drafter for each, drafter in self.by_source.items() if each is not source},
+            listeners={each: listener for each, listener in self.listeners.items() if each is not source},
+            copying=None if gone is self.copying else self.copying,
+            files=None if gone is self.files else self.files,
+            reader=reader,
+            feed=self.feed if reader is not None else None,
+            left_out=self.left_out if self.reader is reader or self.reader is None else self.reader.adapters,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,85 +106,97 @@ class Speculator:
         self._target = target
         self._drafters = drafters
         self._feed = drafters.feed
+        self._failures: list[DrafterFailed] = []
         self._transcript: list[int] = []
         self._drafting = DRAFTING
         self._script: Iterator[Sequence[int]] = iter(())
-        self._judge = Judge(target.context, GREEDY)
         self._rest = Rest()
         # A draft is verified in one micro-batch, together with the token before it.
         self._longest = min(MAX_DRAFT, target.context.n_ubatch - 1)
+
+    def failures(self) -> list[DrafterFailed]:
+        """What was switched off since this was last asked."""
+        failures, self._failures = self._failures, []
+        return failures
 
     def begin(
         self,
         prompt: list[int],
         keep: int,
         drafting: Drafting,
-        judge: Judge,
+        chain: SamplerChain | None = None,
         remembered: DrafterState | None = None,
     ) -> int:
         """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
 
+        chain: what the answer's tokens are picked by, and those of a drafter that samples; None if nothing is picked.
         remembered: what the drafter knew at the last checkpoint up to there, if it did. Less than all of them when the
         drafter has lost what it needs to draft well behind the prompt.
         """
         self._drafting = drafting
         self._script = iter(drafting.script or ())
-        self._judge = judge
         self._rest.end()
         shared = common_prefix(self._transcript, prompt)
-        for listener in self._drafters.listeners:
-            listener.truncate(shared)
-            listener.extend(prompt[shared:])
+        for source, listener in self._drafters.listeners.items():
+            self._try(source, partial(listener.truncate, shared))
+        self._extend(prompt[shared:])
         self._transcript = prompt.copy()
-        if self._drafters.files is not None:
-            self._drafters.files.add_files(drafting.files)
-        if self._drafters.reader is not None:
-            self._prepare(self._drafters.reader)
+        files, reader = self._drafters.files, self._drafters.reader
+        if files is not None:
+            self._try(Source.FILE, lambda: files.add_files(drafting.files))
+        if reader is not None:
+            self._try(Source.DFLASH, lambda: self._prepare(reader, chain), None, passed=(RequestError,))
         elif drafting.adapter is not None and drafting.adapter not in self._drafters.left_out:
             raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
-        return self._feed.begin(keep, len(prompt), remembered) if self._feed else keep
+        feed = self._feed
+        return (
+            keep if feed is None else self._try(Source.DFLASH, lambda: feed.begin(keep, len(prompt), remembered), keep)
+        )
 
     def stand_aside(self, keep: int, remembered: DrafterState | None = None) -> None:
         """A request comes that is decoded plainly, and keeps `keep` tokens of the KV cache, as for `begin`."""
-        if self._feed:
-            self._feed.pause(keep, remembered)
+        feed = self._feed
+        if feed is not None:
+            self._try(Source.DFLASH, lambda: feed.pause(keep, remembered))
 
     def remember(self) -> DrafterState | None:
         """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
-        return self._feed.remember(len(self._target.cache)) if self._feed else None
+        feed = self._feed
+        return None if feed is None else self._try(Source.DFLASH, lambda: feed.remember(len(self._target.cache)))
 
     def rewound(self, keep: int) -> None:
         """The KV cache was cut back to `keep` tokens."""
-        if self._feed:
-            self._feed.committed(keep)
+        self._kept(keep)
 
     def part(self, position: int, size: int) -> tuple[int, bool]:
         """How much of a prompt to compute at once from `position` on, and whether all of it needs outputs."""
-        if self._drafters.copying is not None and position:
+        copying = self._drafters.copying
+        if copying is not None and position:
             # The device is busy with the part before this one.
-            self._drafters.copying.catch_up(CATCH_UP)
+            self._try(Source.SUFFIX, lambda: copying.catch_up(CATCH_UP))
         return self._feed.part(position, size) if self._feed else (size, False)
 
     def decode(self, tokens: Sequence[int], outputs: Outputs) -> DecodeStatus:
         """Compute `tokens` behind what is there, and note that their features lie ready."""
+        start, written = len(self._target.cache), self._target.rows(len(tokens))
+        feed = self._feed
+        if feed is not None:
+            self._try(Source.DFLASH, lambda: feed.before(written))
         if self._feed is None:
             return self._target.decode(tokens, outputs)
-        start = len(self._target.cache)
-        self._feed.before(len(tokens))
-        self._feed.computed(start, len(tokens))
+        self._feed.computed(start, len(tokens), written)
         status = None
         try:
             status = self._target.decode(tokens, outputs)
         finally:
             if status is not DecodeStatus.OK:
-                self._feed.committed(start)
+                self._kept(start)
         return status
 
     def committed(self, tokens: Sequence[int]) -> None:
         """`tokens` were committed: by a round, or the first one by the prompt's last row."""
         self._transcript.extend(tokens)
-        for listener in self._drafters.listeners:
-            listener.extend(tokens)
+        self._extend(tokens)
 
     def round(self, last: int, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
         """Commit at least one token and at most `room`; or how the computation ended instead of well.
@@ -176,19 +208,22 @@ class Speculator:
         resting = _SCRIPTED if self._drafting.script is not None else self._rest.choice()
         choice = resting or self._choose(last, start, room)
         draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
+        if choice.offer is not None and choice.offer.source not in self._drafters.by_source:
+            choice = _FAILED
         drafted = time.perf_counter()
         status = self.decode([last, *draft.tokens], Outputs.ALL)
         if status is not DecodeStatus.OK:
             return status
         self._target.context.synchronize()
         verified = time.perf_counter()
-        tokens = self._judge.accepted(draft, chain, self._transcript)
+        tokens = accept(draft.tokens, lambda row: self._target.context.sample(chain, row))
         picked = time.perf_counter()
         self._settle(start + len(tokens), cut=len(tokens) <= len(draft.tokens))
         self.committed(tokens)
         accepted = len(tokens) - 1
         if resting is None:
-            self.arbiter.record(choice, start, len(draft.tokens), accepted, drafted - began, verified - drafted)
+            spent = drafted - began, verified - drafted
+            self.arbiter.record(choice, start, len(draft.tokens), accepted, *spent, draft.doubted)
             asking_s = time.perf_counter() - picked + drafted - began
             self._rest.after(choice, asking_s, verified - drafted)
         told = Round(
@@ -207,30 +242,34 @@ class Speculator:
 
     def _read_on(self) -> None:
         """Let copying read some of what it has not: here, where it is not counted as the cost of any draft."""
-        if self._drafters.copying is not None:
-            self._drafters.copying.catch_up(CATCH_UP)
-        if self._drafters.files is not None:
-            self._drafters.files.catch_up(CATCH_UP)
+        copying, files = self._drafters.copying, self._drafters.files
+        if copying is not None:
+            self._try(Source.SUFFIX, lambda: copying.catch_up(CATCH_UP))
+        if files is not None:
+            self._try(Source.FILE, lambda: files.catch_up(CATCH_UP))
 
     def _scripted(self) -> Draft:
         """The next draft of the request's script, as much of it as there is room for."""
         tokens = next(self._script, ())
         return Draft(list(tokens[: min(self._longest, max(0, self._target.room - 1))]))
 
-    def _prepare(self, reader: DFlash) -> None:
+    def _prepare(self, reader: DFlash, chain: SamplerChain | None) -> None:
         """Set the drafter up for this request, before it is asked what it still knows."""
         reader.use_adapter(self._drafting.adapter)
-        sampled = self._drafting.sampled and self._judge.draws
-        reader.sample_with(CANDIDATES if sampled else None, self._judge.choose)
+        if chain is not None and chain.draws and self._drafting.sampled:
+            reader.sample_with(CANDIDATES, chain.propose)
+        else:
+            reader.sample_with(None)
 
     def _choose(self, last: int, start: int, room: int | None) -> Choice:
         longest = min(self._longest, self._target.room - 1, self._longest if room is None else room - 1)
-        if self._drafters.reader is not None:
-            self._drafters.reader.follow(last, start)
+        reader = self._drafters.reader
+        if reader is not None:
+            self._try(Source.DFLASH, lambda: reader.follow(last, start))
         offers: list[Offer] = []
         for source, drafter in self._drafters.by_source.items():
             wanted = self._drafting.sources is None or source in self._drafting.sources
-            offer = drafter.offer() if wanted and longest > 0 else None
+            offer = self._try(source, drafter.offer) if wanted and longest > 0 else None
             if offer is not None and offer.longest > 0:
                 offers.append(offer if offer.longest <= longest else replace(offer, longest=longest))
         return self.arbiter.choose(offers, start, fixed=self._drafting.length)
@@ -238,9 +277,8 @@ class Speculator:
     def _draft(self, choice: Choice) -> Draft:
         if choice.offer is None or choice.length == 0:
             return _NO_DRAFT
-        if self._feed is not None and choice.offer.source is Source.DFLASH:
-            self._feed.flush()
-        draft = self._drafters.by_source[choice.offer.source].draft(choice.length)
+        source = choice.offer.source
+        draft = self._try(source, lambda: self._drafted(source, choice.length), _NO_DRAFT)
         kept = self.arbiter.cut(choice, draft)
         return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
 
@@ -248,8 +286,56 @@ class Speculator:
         """`length` positions stand."""
         if cut:
             self._target.cut(length)
-        if self._feed is not None:
-            self._feed.committed(length)
+        self._kept(length)
+
+    def _kept(self, length: int) -> None:
+        """The KV cache ends at `length`."""
+        feed = self._feed
+        if feed is not None:
+            self._try(Source.DFLASH, lambda: feed.committed(length))
+
+    def _extend(self, tokens: Sequence[int]) -> None:
+        for source, listener in self._drafters.listeners.items():
+            self._try(source, partial(listener.extend, tokens))
+
+    def _drafted(self, source: Source, length: int) -> Draft:
+        if self._feed is not None and source is Source.DFLASH:
+            self._feed.flush()
+        return self._drafters.by_source[source].draft(length)
+
+    @overload
+    def _try(self, source: Source, call: Callable[[], _Result]) -> _Result | None: ...
+
+    @overload
+    def _try(
+        self, source: Source, call: Callable[[], _Result], otherwise: _Result, passed: tuple[type[Exception], ...] = ()
+    ) -> _Result: ...
+
+    def _try(
+        self,
+        source: Source,
+        call: Callable[[], _Result],
+        otherwise: _Result | None = None,
+        passed: tuple[type[Exception], ...] = (),
+    ) -> _Result | None:
+        """What `call`, a hook of a drafter, returns; `otherwise` if it fails, and the drafter is switched off.
+
+        passed: errors that are the request's own fault, and raised.
+        """
+        try:
+            return call()
+        except passed:
+            raise
+        except Exception as error:
+            self._switch_off(source, error)
+            return otherwise
+
+    def _switch_off(self, source: Source, error: Exception) -> None:
+        problem = " ".join(filter(None, (type(error).__name__, str(error) and f"- {error}")))
+        self._failures.append(DrafterFailed(source, problem))
+        self._rest.end()
+        self._drafters = self._drafters.without(source)
+        self._feed = self._drafters.feed
 
     def _text(self, tokens: Sequence[int]) -> str:
         piece = self._target.model.vocab.piece
@@ -257,8 +343,8 @@ class Speculator:
 
 
 def _shortened(draft: Draft, length: int) -> Draft:
-    return Draft(
-        draft.tokens[:length],
-        draft.confidence and draft.confidence[:length],
-        draft.candidates and draft.candidates[:length],
-    )
+    """The first `length` tokens, which are not all."""
+    confidence = draft.confidence
+    if confidence is None:
+        return Draft(draft.tokens[:length])
+    return Draft(draft.tokens[:length], confidence[:length], confidence[length])

@@ -9,8 +9,9 @@ from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.arguments import check_names, flag, text
 from laguna_tui.agent.tools.edits import Edits
 from laguna_tui.agent.tools.result import Answer, Steps
-from laguna_tui.repo.edits import EditError, Proposal, propose
+from laguna_tui.repo.edits import EditError, propose
 from laguna_tui.repo.names import shown
+from laguna_tui.repo.proposal import Proposal
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.settings import APP
 
@@ -38,7 +39,7 @@ class Edit:
         self._edits = edits
 
     def __call__(self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Steps:
-        """The proposal, what comes of it, and `Changed PATH in N places.`
+        """The proposal, what comes of it, and `Changed PATH in N places.`, with a line for each of its notes.
 
         Raises:
             ArgumentError: an argument is missing or wrong.
@@ -51,7 +52,7 @@ class Edit:
         proposal = propose(workspace, path, old, new, flag(arguments, "all"), should_stop)
         _check_owner(proposal)
         yield from self._edits.make(proposal, should_stop)
-        return Answer(f"Changed `{shown(proposal.path)}` in {proposal.counted}.")
+        return Answer("\n".join([f"Changed `{shown(proposal.path)}` in {proposal.counted}.", *proposal.notes]))
 
 
 def _check_owner(proposal: Proposal) -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from laguna_tui.agent.approval import Approver, Decision, EditMode
 from laguna_tui.agent.tools.result import ResultStore
+from laguna_tui.base.units import plural
 from laguna_tui.events import EditDone, EditProposed
 from laguna_tui.repo.beneath import Identity
-from laguna_tui.repo.edits import EditError, Proposal, apply
+from laguna_tui.repo.edits import EditError, apply
 from laguna_tui.repo.names import shown
+from laguna_tui.repo.proposal import Proposal
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.repo.writing import ChangedError, Unfinished, digest, replace_file
 
@@ -128,10 +130,14 @@ class Edits:
         self._news.append(NEWS.format(path=path))
         return self._forget((UNDONE_MORE if self._made[:-1] else UNDONE).format(path=path, more=self._more()))
 
-    def news(self) -> list[str]:
-        """Sentences for the model about edits that were taken back, each told once."""
-        news, self._news = self._news, []
-        return news
+    @property
+    def news(self) -> tuple[str, ...]:
+        """Sentences for the model about edits that were taken back, until `forget_news`."""
+        return tuple(self._news)
+
+    def forget_news(self) -> None:
+        """The model was told, or is never to be told."""
+        self._news.clear()
 
     def close(self) -> None:
         """Forget everything; what was edited stays."""
@@ -146,7 +152,7 @@ class Edits:
 
     def _more(self) -> str:
         count = len(self._made) - 1
-        return f"{count} earlier edit{'s' * (count > 1)}"
+        return f"{count} earlier {plural(count, 'edit')}"
 
     def _forget(self, sentence: str) -> str:
         self._made.pop()

@@ -9,6 +9,7 @@ from laguna_tui.agent.tools.matching import BUDGET_S, Clock
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
 from laguna_tui.agent.tools.symbol_lines import incomplete, symbol_line
+from laguna_tui.base.units import plural
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.globs import is_glob, matches
 from laguna_tui.repo.names import shown
@@ -73,4 +74,4 @@ def _outlined(workspace: Workspace, path: str) -> list[str]:
     definitions = outline(path, lines).top_level()
     first = [symbol_line(d.name, path, d.line, lines[d.line - 1]) for d in islice(definitions, OUTLINE_LINES)]
     more = len(definitions) - len(first)
-    return [*first, f"… {more} more definition{'s' * (more > 1)}"] if more else first
+    return [*first, f"… {more} more {plural(more, 'definition')}"] if more else first

@@ -1,27 +1,21 @@
-"""Matching a pattern against lines within a time budget, whatever the pattern.
+"""Matching a pattern against lines within a time budget, whatever the pattern."""
 
-Tame patterns run right here; others in a process of their own, which is killed when the time is up or the user stops.
-"""
-
-import json
-import select
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from laguna_engine.child import Worker
 from laguna_tui.agent.tools.patterns import SearchPattern
-from laguna_tui.repo import regex_worker
+
+if TYPE_CHECKING:
+    import regex
 
 # Matching looks at this much of a line; the rest of a minified line is not worth the time.
 MATCH_COLUMNS = 1000
 # How long one search may take. A human waits for it.
 BUDGET_S = 10.0
-# For a worker whose process was killed and cannot end it.
-_WORKER_LIFE_S = 6 * BUDGET_S
-# How soon a stop by the user is noticed while the other process works.
-_POLL_S = 0.05
+# One line may take so long: what needs more will not end within the budget either. A stop waits for it.
+_LINE_S = 0.25
+_SHORTEST_S = 0.001
 # Lines between two looks at the clock.
 _STRIDE = 2000
 
@@ -56,51 +50,48 @@ class Clock:
 
     def is_over(self) -> bool:
         """Whether there is no time left."""
-        return self._should_stop() or time.monotonic() > self._deadline
+        return self._should_stop() or self.left < 0
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline; below 0 after it."""
+        return self._deadline - time.monotonic()
 
 
-class Matcher(Protocol):
-    """Finds the lines that match; raises OutOfTime when it takes too long."""
+class Matcher:
+    """Finds the lines that match a pattern, within the time of a clock.
 
-    def __call__(self, lines: Sequence[str]) -> list[Match]: ...
+    Attributes:
+        given_up: how many lines take too long to match; they are not found.
+    """
 
+    def __init__(self, pattern: SearchPattern, clock: Clock) -> None:
+        self._pattern, self._clock = pattern, clock
+        self.given_up = 0
 
-@contextmanager
-def matcher(pattern: SearchPattern, clock: Clock) -> Iterator[Matcher]:
-    """A matcher for the pattern, good until the block ends."""
-    if pattern.tame:
-        yield lambda lines: _match_here(pattern, clock, lines)
-        return
-    worker = Worker(regex_worker.__name__, str(_WORKER_LIFE_S))
-    try:
-        _ask(worker, clock, pattern.compiled.pattern)
-        yield lambda lines: _match_there(worker, clock, lines)
-    finally:
-        worker.close()
+    def __call__(self, lines: Sequence[str]) -> list[Match]:
+        """The first match in each line that has one.
 
-
-def _match_here(pattern: SearchPattern, clock: Clock, lines: Sequence[str]) -> list[Match]:
-    search = pattern.compiled.search
-    found: list[Match] = []
-    for begin in range(0, len(lines), _STRIDE):
-        clock.check()
-        for index, line in enumerate(lines[begin : begin + _STRIDE], begin):
+        Raises:
+            OutOfTime: there is no time left.
+        """
+        stride = _STRIDE if self._pattern.tame else 1
+        search = self._pattern.compiled.search if self._pattern.tame else self._limited
+        found: list[Match] = []
+        for row, line in enumerate(lines):
+            if row % stride == 0:
+                self._clock.check()
             match = search(line[:MATCH_COLUMNS])
             if match:
-                found.append(Match(index, *match.span()))
-    return found
+                found.append(Match(row, *match.span()))
+        return found
 
-
-def _match_there(worker: Worker, clock: Clock, lines: Sequence[str]) -> list[Match]:
-    return [Match(*found) for found in _ask(worker, clock, [line[:MATCH_COLUMNS] for line in lines])]
-
-
-def _ask(worker: Worker, clock: Clock, value: object) -> Any:
-    """The worker's answer; OutOfTime when there is none in time."""
-    worker.send(json.dumps(value).encode())
-    while not select.select([worker], [], [], _POLL_S)[0]:
-        clock.check()
-    answer = worker.receive()
-    if answer is None:
-        raise OutOfTime
-    return json.loads(answer)
+    def _limited(self, line: str) -> "regex.Match[str] | None":
+        # The limit counts the processor's time, of all threads together.
+        limit = max(_SHORTEST_S, min(_LINE_S, self._clock.left))
+        try:
+            return cast("regex.Pattern[str]", self._pattern.compiled).search(line, timeout=limit)
+        except TimeoutError:
+            self._clock.check()
+            self.given_up += 1
+            return None

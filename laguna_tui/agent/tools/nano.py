@@ -181,7 +181,8 @@ class NanoGuard(Guard):
     def take(self, call: ToolCall, result: ToolResult) -> None:
         """What a tool said is the answer, if no other call comes after it."""
         self._listed.update((each["path"], each["code"]) for each in _LISTED.finditer(result.output))
-        self._expected = result.output
+        # Of an edit it was trained to repeat the one sentence that says that it was made, and no notes on it.
+        self._expected = result.output.partition("\n")[0] if call.name == edit.SPEC.name else result.output
         if not result.ok:
             lead = "I changed nothing" if call.name == edit.SPEC.name else "That did not work"
             self._expected = f"{lead}: {result.output.removeprefix('error: ').partition(';')[0]}."

@@ -1,12 +1,17 @@
 """A search pattern, judged before it runs: what text every match must contain, and whether it can take for ever.
 
-Python's `re` backtracks and cannot be interrupted, so a pattern that may explode is left to a process of its own.
-The judgement reads the pattern's text and errs on the side of caution.
+Python's `re` backtracks and cannot be interrupted, so a pattern that may explode is run by the `regex` package, whose
+searches take a time limit. The language is `re`'s all the same: what only `regex` knows is taken literally. The
+judgement reads the pattern's text and errs on the side of caution.
 """
 
 import re
 import warnings
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import regex
 
 # No program text needs more; compiling and judging stay instant.
 PATTERN_LIMIT_CHARS = 500
@@ -20,6 +25,9 @@ _PIECE = re.compile(rf"{_ESCAPE}|{_SET}|\{{[\d,]*\}}|[\s\S]")
 # Escapes of letters and digits are classes, anchors and references; of anything else, the character itself.
 _PLAIN_ESCAPE = re.compile(r"\\[^\w\s]", re.ASCII)
 _QUANTIFIERS = "*+?{"
+# What `regex` reads in another way than `re`: braces that are no repeat (fuzzy matching), and brackets in a set.
+_REPEAT = re.compile(r"\{(\d*),?(\d*)\}")
+_IN_SET = re.compile(r"\\.|\[", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +35,12 @@ class SearchPattern:
     """A compiled pattern.
 
     Attributes:
+        compiled: `re`'s when it is tame; else `regex`'s, to be searched with a timeout.
         needle: bytes that a file in an ASCII-compatible encoding must contain to match at all; may be empty.
         tame: whether matching one line surely ends soon.
     """
 
-    compiled: re.Pattern[str]
+    compiled: "re.Pattern[str] | regex.Pattern[str]"
     needle: bytes
     tame: bool
 
@@ -48,7 +57,30 @@ def prepare(pattern: str) -> SearchPattern:
         source = re.escape(pattern)
         compiled = re.compile(source)
     pieces: list[str] = _PIECE.findall(source)
-    return SearchPattern(compiled, _needle(pieces).encode("ascii"), _is_tame(pieces))
+    needle = _needle(pieces).encode("ascii")
+    return SearchPattern(compiled, needle, True) if _is_tame(pieces) else SearchPattern(_limited(pieces), needle, False)
+
+
+def _limited(pieces: list[str]) -> "regex.Pattern[str]":
+    """The pattern for the engine with a time limit."""
+    # Imported for such a pattern only: it takes longer than most searches.
+    import regex
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return regex.compile("".join(map(_as_regex, pieces)), regex.VERSION0)
+
+
+def _as_regex(piece: str) -> str:
+    """A piece of a pattern as `regex` has to be told it to understand what `re` does."""
+    if piece[0] == "[" and len(piece) > 1:
+        return piece[0] + _IN_SET.sub(lambda found: found[0] if len(found[0]) > 1 else r"\[", piece[1:])
+    if piece[0] != "{":
+        return piece
+    repeat = _REPEAT.fullmatch(piece)
+    if repeat is None or piece == "{}":
+        return "\\" + piece
+    return "*" if piece == "{,}" else piece.replace("{,", "{0,")
 
 
 def _needle(pieces: list[str]) -> str:

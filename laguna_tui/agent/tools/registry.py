@@ -4,14 +4,17 @@ There are two sets. `basic` is what the bundled model was trained on, byte for b
 `full` searches by pattern, by symbol and by meaning, and reads. Both edit. Which one a model gets, its entry in the
 catalogue says.
 
-Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer.
+Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer. A tool that fails
+in a way nobody expected does not end the turn either: the model is told, and the traceback is kept for the user.
 """
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from laguna_engine.chat.messages import ToolSpec
+from laguna_engine.errors import EngineError
 from laguna_tui.agent.approval import EditMode
 from laguna_tui.agent.tools import contents, edit, find, modes, places, read
 from laguna_tui.agent.tools.arguments import ArgumentError
@@ -20,6 +23,7 @@ from laguna_tui.agent.tools.guard import Guard
 from laguna_tui.agent.tools.nano import NanoGuard
 from laguna_tui.agent.tools.result import Answer, ResultStore, Steps, ToolResult, failure
 from laguna_tui.context.codebase import Codebase
+from laguna_tui.errors import log_failure
 from laguna_tui.events import EditDone, EditProposed
 from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -68,6 +72,7 @@ class Toolbox:
         codebase: Codebase | None = None,
         tools: str = ToolSet.BASIC,
         edits: Edits | None = None,
+        state: Path | None = None,
     ) -> None:
         """Take a workspace.
 
@@ -76,11 +81,13 @@ class Toolbox:
             codebase: the folder's index, which the full set searches; it is started when a search needs it.
             tools: a `ToolSet`; without a codebase there is only the basic one.
             edits: what edits go through; None makes none.
+            state: the user's state folder, which gets the traceback of a tool that fails; None: the system's own.
         """
         self.workspace = workspace
         self._codebase = codebase
         self._store = store or ResultStore()
         self._edits = edits or Edits(EditMode.NEVER)
+        self._state = state
         self.tools = ToolSet.BASIC if codebase is None else ToolSet(tools)
         looking: tuple[Tool, ...] = (Tool(contents.SPEC, contents.run), Tool(places.SPEC, places.run))
         if codebase is not None and self.tools is ToolSet.FULL:
@@ -90,7 +97,9 @@ class Toolbox:
 
     def with_tools(self, tools: str) -> "Toolbox":
         """Another set over the same workspace, for another model; both keep their results in one place."""
-        return Toolbox(self.workspace, self._store, codebase=self._codebase, tools=tools, edits=self._edits)
+        return Toolbox(
+            self.workspace, self._store, codebase=self._codebase, tools=tools, edits=self._edits, state=self._state
+        )
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -127,6 +136,9 @@ class Toolbox:
             name: the tool's name as the model wrote it.
             arguments: as the model wrote them.
             should_stop: asked now and then; once true, the tool returns early with what it has.
+
+        Raises:
+            EngineError: the engine fails while the tool uses it.
         """
         tool = self._tools.get(name)
         if tool is None:
@@ -138,11 +150,25 @@ class Toolbox:
             return failure(str(error))
         except OSError as error:
             return failure(f"{name} could not work ({error.strerror}); try again, or ask for less")
+        except EngineError:
+            raise
+        except Exception as error:
+            return self._failed(name, error)
 
-    def news(self) -> list[str]:
-        """What the model is to be told before the next message, each once; a small one was never trained on any."""
-        news = self._edits.news()
-        return news if self.tools is ToolSet.FULL else []
+    def _failed(self, name: str, error: Exception) -> ToolResult:
+        """A defect of the tool: the model hears only its kind, because the message may name the user's folders."""
+        log = log_failure(error, self._state)
+        told = failure(f"{name} failed ({type(error).__name__}); try other arguments, or go on without it")
+        return replace(told, full_output=str(log)) if isinstance(log, Path) else told
+
+    @property
+    def news(self) -> tuple[str, ...]:
+        """What the model is to be told before the next message; a small one was never trained on any."""
+        return self._edits.news if self.tools is ToolSet.FULL else ()
+
+    def forget_news(self) -> None:
+        """The model was told, or is never to be told."""
+        self._edits.forget_news()
 
     def keep(self, text: str) -> str | None:
         """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""

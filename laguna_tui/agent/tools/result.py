@@ -44,6 +44,7 @@ Steps = Generator[EditProposed | EditDone, None, Answer]
 class ToolResult:
     """One answer. `output` is exactly what the model is given; `full_output` names a file with all of it, if cut.
 
+    Of a tool that failed unexpectedly, that file has the traceback.
     `excerpt`: the part of a file that it shows, as it stands in the file.
     """
 

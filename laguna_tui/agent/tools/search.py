@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.arguments import ArgumentError, check_names, text
-from laguna_tui.agent.tools.matching import BUDGET_S, Clock, Match, Matcher, OutOfTime, matcher
+from laguna_tui.agent.tools.matching import BUDGET_S, Clock, Match, Matcher, OutOfTime
 from laguna_tui.agent.tools.patterns import PATTERN_LIMIT_CHARS, SearchPattern, prepare
 from laguna_tui.agent.tools.result import Answer
 from laguna_tui.agent.tools.source import read_lines
 from laguna_tui.agent.tools.symbol_lines import incomplete, symbol_at, symbol_line
+from laguna_tui.base.units import plural
 from laguna_tui.repo.files import SEARCH_LIMIT_BYTES, Entry, Listing
 from laguna_tui.repo.languages import language_of
 from laguna_tui.repo.names import shown
@@ -82,16 +83,17 @@ def collect_hits(
 ) -> tuple[list[Hit], list[str]]:
     """Hits in path order, and a note when the search did not get to its end."""
     hits: list[Hit] = []
+    match = Matcher(pattern, clock)
     try:
-        with matcher(pattern, clock) as match:
-            for entry in entries:
-                clock.check()
-                hits.extend(_hits_in(workspace, entry, pattern, match))
-                if len(hits) >= MAX_HITS:
-                    return hits, [f"… stopped after {MAX_HITS} matches; search for something rarer"]
+        for entry in entries:
+            clock.check()
+            hits.extend(_hits_in(workspace, entry, pattern, match))
+            if len(hits) >= MAX_HITS:
+                return hits, [f"… stopped after {MAX_HITS} matches; search for something rarer"]
     except OutOfTime:
         return hits, [f"… stopped after {BUDGET_S:.0f} s; use a simpler pattern or search in one path"]
-    return hits, []
+    count = match.given_up
+    return hits, [f"… {count} {plural(count, 'line')} took too long to match; use a simpler pattern"] if count else []
 
 
 def _hits_in(workspace: Workspace, entry: Entry, pattern: SearchPattern, match: Matcher) -> Iterator[Hit]:
@@ -139,4 +141,4 @@ def _rest(hits: Sequence[Hit]) -> list[str]:
     if not hits:
         return []
     files = len({hit.path for hit in hits})
-    return [f"… {len(hits)} more match{'es' * (len(hits) > 1)} in {files} file{'s' * (files > 1)}"]
+    return [f"… {len(hits)} more {plural(len(hits), 'match', 'matches')} in {files} {plural(files, 'file')}"]

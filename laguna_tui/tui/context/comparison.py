@@ -14,12 +14,12 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import Static
 
+from laguna_tui.base.units import count
 from laguna_tui.context.blocks import BlockText
 from laguna_tui.text import sanitize_line
 from laguna_tui.tui.context.difference import Fate, Line, Pair, compare, folded, places
 from laguna_tui.tui.context.latest import Latest
 from laguna_tui.tui.context.sheet import Sheet
-from laguna_tui.tui.meter import count
 from laguna_tui.tui.widgets.modal import Modal
 
 BESIDE_FROM = 120

@@ -1,8 +1,8 @@
 """What sending would cost, in as many words as there is room for. Values and text only, no widget."""
 
+from laguna_tui.base.units import count, duration
 from laguna_tui.context.blocks import Cost
 from laguna_tui.tui.markdown.wrap import cells, crop
-from laguna_tui.tui.meter import count, seconds
 from laguna_tui.tui.status import BAD, MUTED, Part
 
 WARNING = "$warning"
@@ -25,7 +25,7 @@ def about(cost: Cost) -> tuple[str, str]:
     """The time until the first token, at length and in short; empty when nobody knows."""
     if cost.seconds is None:
         return "", ""
-    return f", about {seconds(cost.seconds)}", f", {seconds(cost.seconds)}"
+    return f", about {duration(cost.seconds)}", f", {duration(cost.seconds)}"
 
 
 def _sayings(cost: Cost, size: int) -> tuple[list[str], str]:

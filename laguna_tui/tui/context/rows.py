@@ -3,13 +3,14 @@
 Texts of blocks are raw; they are made safe here.
 """
 
+from laguna_tui.base import units
+from laguna_tui.base.units import count, plural
 from laguna_tui.context.blocks import BlockKind, ContextBlock, Cost, Place
 from laguna_tui.text import sanitize_line
 from laguna_tui.tui import meter
 from laguna_tui.tui.context.board import Board
 from laguna_tui.tui.context.cost import WARNING, about, breaks
 from laguna_tui.tui.markdown.wrap import cells, crop, crop_front
-from laguna_tui.tui.meter import count
 from laguna_tui.tui.status import BAD, MUTED, Part
 
 # From these widths on there are columns for kind, share and place, and for the reasons.
@@ -27,9 +28,9 @@ MARKS = {
 
 def totals(board: Board, size: int, width: int) -> list[Part]:
     """How full the context is, and how much of it need not be computed again."""
-    share = f"({meter.share(board.used, size)})"
+    share = f"({units.share(board.used, size)})"
     used = f"{count(board.used)} of {count(size)} tokens {share}"
-    held = f" · {meter.share(board.cached, board.used)} cached" if board.used else ""
+    held = f" · {units.share(board.cached, board.used)} cached" if board.used else ""
     if cells(used + held) > width:
         used = f"{count(board.used)} / {count(size)} {share}"
     room = width - cells(used + held) - 2
@@ -79,7 +80,7 @@ def price(changes: int, cost: Cost | None) -> list[Part]:
     """What the changes would cost with the next message; None: not known yet."""
     if not changes:
         return []
-    many = f"{changes} change{'s' if changes > 1 else ''}"
+    many = f"{changes} {plural(changes, 'change')}"
     if cost is None:
         return [(f"{many}: looking what that costs …", MUTED)]
     long, _ = about(cost)
@@ -111,7 +112,7 @@ def _tokens(block: ContextBlock) -> Part:
 def _held(block: ContextBlock) -> Part:
     if block.cached >= block.tokens:
         return f"  {'cached' if block.tokens else '–':<{CACHED}}", MUTED
-    text = meter.share(block.cached, block.tokens) if block.cached else "new"
+    text = units.share(block.cached, block.tokens) if block.cached else "new"
     return f"  {text:<{CACHED}}", NEW
 
 

@@ -1,52 +1,48 @@
-"""A unified diff as rows of a transcript: line numbers, signs, highlighted code on the ground of its sign.
+"""A diff as rows of a transcript: line numbers, signs, highlighted code on the ground of its sign.
 
-Takes lines as a proposal holds them (`@@`, a blank, `-` or `+` first), once they are safe to show.
+Takes hunks as a proposal holds them, once they are safe to show.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from laguna_tui.base.hunks import Hunk, Sign
+from laguna_tui.base.units import count
 from laguna_tui.tui.edits.emphasis import emphasised, partners
 from laguna_tui.tui.markdown.code import MAX_HIGHLIGHT, highlight
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
 from laguna_tui.tui.markdown.layout import code_reach
 from laguna_tui.tui.markdown.wrap import MIN_WIDTH, fold
-from laguna_tui.tui.meter import count
 
 # Laying out more holds up the screen, and nobody reads it; what is left out is said.
 MOST_LINES = 10_000
 # Narrower than this, the cells of the line numbers are better used for the code.
 NUMBERS_FROM = 60
-_KEPT, _DROPPED, _ADDED = " ", "-", "+"
-_TONES = {_KEPT: "", _DROPPED: " dropped", _ADDED: " added"}
+_TONES = {Sign.KEPT: "", Sign.REMOVED: " dropped", Sign.ADDED: " added"}
 _SHOWN = {
-    _KEPT: Run("  ", "code"),
-    _DROPPED: Run("− ", "code dropped code-deleted strong"),
-    _ADDED: Run("+ ", "code added code-inserted strong"),
+    Sign.KEPT: Run("  ", "code"),
+    Sign.REMOVED: Run("− ", "code dropped code-deleted strong"),
+    Sign.ADDED: Run("+ ", "code added code-inserted strong"),
 }
 _BETWEEN = Line((Run("⋯", "muted"),), lead=1)
-_HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
     """One line: its sign, its number in the file it stands in (the one after, if in both), its text in tones."""
 
-    sign: str
+    sign: Sign
     number: int
     runs: Runs
-
-
-Hunks = tuple[tuple[DiffLine, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
     """What can be shown of a diff. `left_out` lines more are in it; `added` and `dropped` count all."""
 
-    hunks: Hunks
+    hunks: tuple[tuple[DiffLine, ...], ...]
     added: int
     dropped: int
     left_out: int
@@ -64,43 +60,36 @@ class Diff:
         return [*rows, Line((Run(more, "warning"),))] if self.left_out else rows
 
 
-def read_diff(lines: Sequence[str], path: str) -> Diff:
+def tinted_diff(hunks: Sequence[Hunk], path: str) -> Diff:
     """The diff of a file, whose name says how to highlight it."""
-    shown = lines[:MOST_LINES]
-    language = PurePosixPath(path).suffix[1:] if sum(map(len, shown)) <= MAX_HIGHLIGHT else ""
-    hunks = tuple(_highlighted(hunk, language) for hunk in _hunks(shown))
-    signs = [line[:1] for line in lines]
-    return Diff(hunks, signs.count(_ADDED), signs.count(_DROPPED), len(lines) - len(shown))
+    shown = list(_first(hunks, MOST_LINES))
+    chars = sum(len(line.text) for hunk in shown for line in hunk.lines)
+    language = PurePosixPath(path).suffix[1:] if chars <= MAX_HIGHLIGHT else ""
+    signs = Counter(line.sign for hunk in hunks for line in hunk.lines)
+    left_out = signs.total() - sum(len(hunk.lines) for hunk in shown)
+    tinted = tuple(_highlighted(hunk, language) for hunk in shown)
+    return Diff(tinted, signs[Sign.ADDED], signs[Sign.REMOVED], left_out)
 
 
-def _hunks(lines: Iterable[str]) -> list[list[DiffLine]]:
-    """The lines with their numbers; not in tones yet."""
-    hunks: list[list[DiffLine]] = []
-    before = after = 1
-    for line in lines:
-        sign, text = line[:1], line[1:]
-        if sign not in _TONES:
-            head = _HEAD.match(line)
-            before, after = map(int, head.groups()) if head else (before, after)
-            hunks.append([])
-            continue
-        hunks = hunks or [[]]
-        number = before if sign == _DROPPED else after
-        hunks[-1].append(DiffLine(sign, number, (Run(text),)))
-        before, after = before + (sign != _ADDED), after + (sign != _DROPPED)
-    return hunks
+def _first(hunks: Sequence[Hunk], room: int) -> Iterator[Hunk]:
+    """The first of the hunks, in so many rows; one is for what stands between two of them."""
+    for hunk in hunks:
+        if room <= 1:
+            return
+        yield replace(hunk, lines=hunk.lines[: room - 1])
+        room -= len(hunk.lines) + 1
 
 
-def _highlighted(hunk: Sequence[DiffLine], language: str) -> tuple[DiffLine, ...]:
+def _highlighted(hunk: Hunk, language: str) -> tuple[DiffLine, ...]:
     """The hunk in tones: each side is read as the code it is, so that a string over many lines is one."""
-    before = iter(_side(hunk, _ADDED, language))
-    after = iter(_side(hunk, _DROPPED, language))
+    before = iter(_side(hunk, Sign.ADDED, language))
+    after = iter(_side(hunk, Sign.REMOVED, language))
     out: list[DiffLine] = []
-    for line in hunk:
+    for number, line in hunk.numbered():
         ground = _TONES[line.sign]
-        dropped = next(before) if line.sign != _ADDED else ()
-        runs = next(after) if line.sign != _DROPPED else dropped
-        out.append(DiffLine(line.sign, line.number, tuple(Run(text, tone + ground) for text, tone in runs)))
+        dropped = next(before) if line.sign is not Sign.ADDED else ()
+        runs = next(after) if line.sign is not Sign.REMOVED else dropped
+        out.append(DiffLine(line.sign, number, tuple(Run(text, tone + ground) for text, tone in runs)))
     return _emphasised(out)
 
 
@@ -112,8 +101,8 @@ def _emphasised(lines: list[DiffLine]) -> tuple[DiffLine, ...]:
     return tuple(lines)
 
 
-def _side(hunk: Sequence[DiffLine], without: str, language: str) -> tuple[Runs, ...]:
-    lines = [line.runs[0].text for line in hunk if line.sign != without]
+def _side(hunk: Hunk, without: Sign, language: str) -> tuple[Runs, ...]:
+    lines = [line.text for line in hunk.lines if line.sign is not without]
     return highlight("\n".join(lines), language)
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from enum import Enum
 
+from laguna_tui.base.hunks import unified
 from laguna_tui.repo.proposal import Proposal
-from laguna_tui.tui.edits.diff import Diff, read_diff
+from laguna_tui.tui.edits.diff import Diff, tinted_diff
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
 from laguna_tui.tui.markdown.wrap import cells, crop_front
 from laguna_tui.tui.transcript.pieces import Headed
@@ -30,16 +31,18 @@ class Edited(Headed):
         self.path, self.places, self.warning = proposal.path, proposal.places, proposal.warning
         self.fate = Fate.OPEN
         self.agreed = agreed
+        # Who was asked has read the warning beside the question.
+        self._unread = "" if not agreed else proposal.warning
         self._why = ""
         self.is_open = True
-        self._lines = proposal.diff
+        self._hunks = proposal.hunks
         self._read: Diff | None = None
 
     @property
     def diff(self) -> Diff:
         """The diff, in tones; they are found out once, when it is looked at."""
         if self._read is None:
-            self._read = read_diff(self._lines, self.path)
+            self._read = tinted_diff(self._hunks, self.path)
         return self._read
 
     def finish(self, fate: Fate, why: str = "") -> None:
@@ -59,7 +62,7 @@ class Edited(Headed):
         return (Run(crop_front(self.path, max(room, width // 3)), tone), Run("  "), *after)
 
     def body(self, width: int) -> Sequence[Line]:
-        return self.diff.lay(width)
+        return [*self._warned(width), *self.diff.lay(width)]
 
     def peek(self, width: int) -> Sequence[Line]:
         if self.fate is not Fate.MADE:
@@ -68,10 +71,14 @@ class Edited(Headed):
         rows = self.diff.lay(width)
         hidden = len(rows) - PEEK
         # A row that says that one more is hidden takes the room of that one.
-        return rows if hidden <= 1 else [*rows[:PEEK], Line((Run(f"… {hidden} more rows", "muted"),))]
+        shown = rows if hidden <= 1 else [*rows[:PEEK], Line((Run(f"… {hidden} more rows", "muted"),))]
+        return [*self._warned(width), *shown]
+
+    def _warned(self, width: int) -> Sequence[Line]:
+        return bar(self._unread, width, "warning") if self._unread else ()
 
     def source(self) -> str:
-        return "\n".join((f"--- {self.path}", f"+++ {self.path}", *self._lines))
+        return "\n".join((f"--- {self.path}", f"+++ {self.path}", *unified(self._hunks)))
 
 
 def counted(diff: Diff, places: int) -> Runs:

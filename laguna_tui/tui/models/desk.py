@@ -68,7 +68,7 @@ class Desk:
         self._app.push_screen(FitScreen(lambda width: shop.fits(name, width)))
 
     def watch(self) -> None:
-        """Something is being got: look at it again and again."""
+        """Something is being got, or thrown away: look at it again and again."""
         if self._timer is None:
             self._timer = self._app.set_interval(1 / LOOKS_PER_SECOND, self.look)
         self._timer.resume()
@@ -82,7 +82,7 @@ class Desk:
         self._app.rail.fetching = rail_text(fetching.offer, fetching.stage, fetching.progress)
         if isinstance(self._app.screen, SetupScreen):
             self._app.screen.show()
-        elif fetching.stage is not Stage.RUNNING and self._timer is not None:
+        elif not fetching.busy and self._timer is not None:
             self._timer.pause()
 
     def leave(self) -> None:

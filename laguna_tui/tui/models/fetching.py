@@ -4,6 +4,7 @@ A thread does the work and leaves values here; the screen reads them as often as
 """
 
 import threading
+from collections.abc import Callable
 from enum import Enum
 
 from laguna_tui.models.progress import DownloadProgress
@@ -32,39 +33,43 @@ class Fetching:
     """offer: what is being got. progress: how far it is. problem: why it failed, safe to show."""
 
     def __init__(self, shop: ModelShop) -> None:
+        self._lock = threading.Lock()
         self.stage = Stage.NOTHING
         self.offer: Offer | None = None
         self.progress: DownloadProgress | None = None
         self.problem = ""
         self._shop = shop
         self._work: Work | None = None
+        # What the user wants of a download that is not there yet.
+        self._wanted: Callable[[Work], None] | None = None
+        self._discarding = False
         self._thread: threading.Thread | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something goes on that ends by itself."""
+        return self.stage is Stage.RUNNING or self._discarding
 
     def begin(self, offer: Offer) -> None:
         """Start, or go on; nothing while something runs."""
-        if self.stage is Stage.RUNNING:
+        if self.busy:
             return
         self.offer, self.problem, self.stage = offer, "", Stage.RUNNING
-        self._work = self._shop.fetch(offer.name, self._heard)
-        self._thread = threading.Thread(target=self._run, args=(self._work,), name="laguna-download", daemon=True)
-        self._thread.start()
+        self._work, self._wanted = None, None
+        self._start(lambda: self._run(offer))
 
     def pause(self) -> None:
         """Stop; what has arrived is kept."""
-        if self._work is not None and self.stage is Stage.RUNNING:
-            self._work.pause()
+        if self.stage is Stage.RUNNING:
+            self._tell(lambda work: work.pause())
 
     def cancel(self) -> None:
-        """Stop, and let go what has arrived."""
-        if self._work is not None and self.stage is Stage.RUNNING:
-            self._work.cancel()
-        elif self.offer is not None and self.stage in (Stage.PAUSED, Stage.FAILED):
-            try:
-                self._shop.discard(self.offer.name)
-            except Exception as error:
-                self.problem, self.stage = sentence(error), Stage.FAILED
-            else:
-                self._forget()
+        """Stop, and let go what has arrived; of a large model that takes a while."""
+        if self.stage is Stage.RUNNING:
+            self._tell(lambda work: work.cancel())
+        elif self.offer is not None and self.stage in (Stage.PAUSED, Stage.FAILED) and not self._discarding:
+            self._discarding, offer = True, self.offer
+            self._start(lambda: self._discard(offer))
 
     def leave(self) -> None:
         """The program ends: pause, and wait a moment until that is done."""
@@ -83,11 +88,37 @@ class Fetching:
     def _heard(self, progress: DownloadProgress) -> None:
         self.progress = progress
 
-    def _run(self, work: Work) -> None:
+    def _start(self, job: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=job, name="laguna-download", daemon=True)
+        self._thread.start()
+
+    def _tell(self, wanted: Callable[[Work], None]) -> None:
+        """Do this to the download, as soon as it is there."""
+        with self._lock:
+            work, self._wanted = self._work, wanted
+        if work is not None:
+            wanted(work)
+
+    def _run(self, offer: Offer) -> None:
         try:
+            work = self._shop.fetch(offer.name, self._heard)
+            with self._lock:
+                self._work, wanted = work, self._wanted
+            if wanted is not None:
+                wanted(work)
             ended = _ENDS[work.run().value]
         except Exception as error:
             self.problem, ended = sentence(error), Stage.FAILED
         if ended is Stage.NOTHING:
             self._forget()
         self.stage = ended
+
+    def _discard(self, offer: Offer) -> None:
+        try:
+            self._shop.discard(offer.name)
+        except Exception as error:
+            self.problem, self.stage = sentence(error), Stage.FAILED
+        else:
+            self._forget()
+        finally:
+            self._discarding = False

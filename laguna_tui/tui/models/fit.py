@@ -11,9 +11,8 @@ from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.widgets import Static
 
-from laguna_engine.errors import EngineError
-from laguna_tui.errors import UserError
 from laguna_tui.text import sanitize
+from laguna_tui.tui.turns import sentence
 from laguna_tui.tui.widgets.modal import Modal
 
 WIDEST = 84
@@ -46,8 +45,8 @@ class FitScreen(Modal[None]):
     def _look(self, width: int) -> None:
         try:
             text = "\n".join(self._tell(width))
-        except (EngineError, UserError) as error:
-            text = str(error)
+        except Exception as error:
+            text = sentence(error)
         self.app.call_from_thread(self._show, sanitize(text))
 
     def _show(self, text: str) -> None:

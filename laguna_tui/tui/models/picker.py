@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from laguna_tui.models.words import size
+from laguna_tui.base.units import size
 from laguna_tui.text import sanitize_line
 from laguna_tui.tui.session import Here, ModelChoice
 from laguna_tui.tui.status import BAD, GOOD, MUTED, Part

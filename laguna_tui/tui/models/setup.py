@@ -38,7 +38,12 @@ class SetupScreen(Modal[Offer | None]):
     def __init__(
         self, look: Callable[[], Offer], fetching: Fetching, begun: Callable[[], None], typed: Callable[[str], None]
     ) -> None:
-        """begun: called when a download was begun here. typed: called with each character meant for the input."""
+        """Take where to look, and what to call.
+
+        Args:
+            begun: called when something was begun here that has to be looked at again and again.
+            typed: called with each character meant for the input.
+        """
         super().__init__()
         self._look, self._fetching, self._begun, self._typed = look, fetching, begun, typed
         self._own_keys = {
@@ -112,6 +117,7 @@ class SetupScreen(Modal[Offer | None]):
     def action_cancel(self) -> None:
         """Stop the download, and let go what has arrived."""
         self._fetching.cancel()
+        self._begun()
         self.show()
 
     def _stage(self) -> Stage:

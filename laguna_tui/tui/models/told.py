@@ -1,7 +1,7 @@
 """What the setup screen and the line in the rail say. Values and text only, no widget."""
 
+from laguna_tui.base.units import duration, size
 from laguna_tui.models.progress import DownloadProgress, Phase
-from laguna_tui.models.words import duration, size
 from laguna_tui.text import sanitize_line
 from laguna_tui.tui import meter
 from laguna_tui.tui.models.fetching import Stage

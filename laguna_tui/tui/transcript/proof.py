@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from laguna_engine.events import Cause
+from laguna_tui.base import units
+from laguna_tui.base.units import plural
 from laguna_tui.events import Difference, Proof, Proving
 from laguna_tui.tui import meter
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
@@ -70,17 +72,17 @@ def _progress(state: Proving, width: int) -> Runs:
     if not state.total:
         return (Run("proving …", "muted"),)
     bar = meter.progress(state.done / state.total, min(BAR, width // 3))
-    said = f" {meter.count(state.done)} of {meter.count(state.total)} tokens"
+    said = f" {units.count(state.done)} of {units.count(state.total)} tokens"
     return (Run("proving ", "muted"), Run(bar, "bar"), Run(said, "muted"))
 
 
 def _verdict(proof: Proof) -> Runs:
-    tokens = f"{meter.count(proof.compared)} token{'' if proof.compared == 1 else 's'}"
+    tokens = f"{units.count(proof.compared)} {plural(proof.compared, 'token')}"
     how = f"generated again without speculation in {spent(proof.seconds)}"
     if proof.difference is not None:
         return (Run(f"the same for {tokens}, then different", "warning"), Run(f"  {how}", "muted"))
     if proof.compared < proof.total:
-        return (Run(f"stopped after {tokens} of {meter.count(proof.total)}, all the same", "info"),)
+        return (Run(f"stopped after {tokens} of {units.count(proof.total)}, all the same", "info"),)
     return (Run(f"identical, {tokens}", "proved"), Run(f"  {how}", "muted"))
 
 

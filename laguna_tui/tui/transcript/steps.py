@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from laguna_engine.events import Source
+from laguna_tui.base.units import plural
 from laguna_tui.tui.markdown.code import TAB
 from laguna_tui.tui.markdown.flow import Line, Run, Runs
 from laguna_tui.tui.markdown.layout import MAX_PROSE
@@ -103,7 +104,7 @@ class Called(Headed):
             # How long it took says only how long somebody thought.
             return "declined"
         count = self.output.count("\n") + 1 if self.output else 0
-        what = f"{count} line{'' if count == 1 else 's'}" if self.ok else "failed"
+        what = f"{count} {plural(count, 'line')}" if self.ok else "failed"
         return f"{what}  {self.seconds:.2f} s"
 
     def body(self, width: int) -> Sequence[Line]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from laguna_engine.events import Prefill
+from laguna_tui.base import units
 from laguna_tui.tui import meter
 from laguna_tui.tui.markdown.flow import Line, Run
 from laguna_tui.tui.markdown.wrap import crop
@@ -33,7 +34,7 @@ class Working(Piece):
         if prefill is None or prefill.done >= prefill.total:
             return [Line((Run("working …", "muted"),))]
         done = prefill.done / prefill.total
-        said = f" {meter.count(prefill.done)} of {meter.count(prefill.total)} tokens"
+        said = f" {units.count(prefill.done)} of {units.count(prefill.total)} tokens"
         bar = meter.progress(done, min(BAR, width // 3))
         return [Line((Run("reading ", "muted"), Run(bar, "bar"), Run(crop(said, width - 8 - len(bar)), "muted")))]
 

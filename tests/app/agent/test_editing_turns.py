@@ -5,6 +5,7 @@ import pytest
 from laguna_engine.chat.template import Family
 from laguna_tui.agent.approval import Decision, EditMode
 from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.retold import Said
 from laguna_tui.agent.tools import Edits, Toolbox
 from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.context.codebase import Codebase
@@ -61,6 +62,14 @@ def test_an_edit_is_told_between_its_calls_beginning_and_its_end(chat, cart):
     assert "def amount" in cart.read_text()
     assert "\nChanged `cart.py` in 1 place.\n</tool_response>" in talk.text
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
+
+
+def test_a_file_can_be_read_again_after_each_edit(chat):
+    read = call("read", path="cart.py")
+    first, second = EDIT, call("edit", path="cart.py", old="sum(items)", new="len(items)")
+    talk = chat(always, read, first, read, second, read, answer("Done."))
+    outputs = [event.output for event in talk.agent.run("Go") if isinstance(event, ToolFinished)]
+    assert ["total" in outputs[0], "amount" in outputs[2], "len(items)" in outputs[4]] == [True] * 3
 
 
 def test_a_declined_edit_is_told_to_the_model_and_the_turn_goes_on(chat, cart):
@@ -143,6 +152,31 @@ def test_the_model_is_told_once_that_its_edit_was_taken_back(chat, cart):
         assert list(talk.agent.run(question))[-1].end is TurnEnd.ANSWERED
     assert talk.after_header.count("The user took back your newest edit of `cart.py`") == 1
     assert talk.after_header.index("took back") < talk.after_header.index("And now?")
+
+
+def test_a_message_that_does_not_fit_leaves_no_reminder_and_the_next_one_brings_it(chat, cart):
+    talk = chat(always, EDIT, answer("Done."), answer("I see."))
+    list(talk.agent.run("Rename it."))
+    talk.edits.undo()
+    before = talk.text
+    for _ in range(2):
+        assert list(talk.agent.run("word " * 20000))[-1].end is TurnEnd.MESSAGE_TOO_LONG
+        assert talk.text == before
+    assert list(talk.agent.run("And now?"))[-1].end is TurnEnd.ANSWERED
+    assert talk.after_header.count("The user took back your newest edit of `cart.py`") == 1
+
+
+def test_a_reminder_counts_when_it_is_asked_whether_a_message_fits(chat, cart):
+    talk = chat(always, EDIT, answer("Done."))
+    list(talk.agent.run("Rename it."))
+    message = "And now?"
+    used = len(talk.agent.conversation.with_message(Said.asked(message)))
+    talk.edits.undo()
+    # The message alone would leave room for one token.
+    talk.engine.n_ctx = used + 1
+    before = talk.text
+    assert list(talk.agent.run(message))[-1].end is TurnEnd.CONTEXT_FULL
+    assert talk.text == before
 
 
 def test_a_new_chat_hears_nothing_of_edits_of_the_one_before(chat, cart):

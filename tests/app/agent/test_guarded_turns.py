@@ -188,6 +188,16 @@ def test_a_docstring_that_was_asked_for_is_made(chat, cart):
     assert '    """TODO: describe total."""\n    return sum' in cart.read_text()
 
 
+def test_of_an_edit_that_was_indented_the_model_repeats_the_sentence_that_it_was_trained_on(chat, cart):
+    cart.write_text("class Cart:\n    def total(self, items):\n        return sum(items)\n")
+    line = "def total(self, items):"
+    edit = call("edit", path="cart.py", old=line, new=f'{line}\n    """TODO: describe total."""')
+    events = chat(SEARCH, edit, answer("Changed `cart.py` in 1 place.")).ask("add a docstring to total")
+    assert said(events) == "Changed `cart.py` in 1 place."
+    assert not of(AnswerCorrected, events)
+    assert of(ToolFinished, events)[-1].output.endswith("so that the file stays valid Python.")
+
+
 def test_a_docstring_is_not_put_above_another(chat, cart):
     edit = call("edit", path="cart.py", old="def price(item):", new='def price(item):\n    """TODO: describe price."""')
     talk = chat(call("search", list="defined", pattern="price"), edit)
@@ -246,6 +256,15 @@ def test_a_turn_that_leaves_no_room_for_the_next_is_left_out_at_once(chat):
     assert [talk.ask(long)[-1].end, talk.ask(long)[-1].end] == [TurnEnd.ANSWERED] * 2
     assert talk.prompt.startswith("<user>\n[folder shop]\n\nword")
     assert talk.prompt.count("<user>") == 1
+
+
+def test_a_message_that_is_too_long_alone_does_not_make_the_chat_forget(chat):
+    talk = chat(answer("Hello!"), turns=2, n_ctx=2048)
+    talk.ask("Hi.")
+    before = talk.prompt
+    assert talk.ask("word " * 3000)[-1].end is TurnEnd.MESSAGE_TOO_LONG
+    assert talk.prompt == before
+    assert not talk.agent.conversation.forgets
 
 
 def test_another_model_is_told_what_was_forgotten(chat):

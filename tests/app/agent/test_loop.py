@@ -39,7 +39,8 @@ class Chat:
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, n_ctx)
         store = ResultStore(codebase.root.parent / "cache")
-        toolbox = Toolbox(Workspace(codebase.root), store, codebase=codebase, tools=tools)
+        workspace, state = Workspace(codebase.root), codebase.root.parent / "state"
+        toolbox = Toolbox(workspace, store, codebase=codebase, tools=tools, state=state)
         options = AgentOptions(thinking=thinking, max_tokens=max_tokens)
         opening = "[folder shop]\n\n"
         self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: opening)
@@ -205,6 +206,15 @@ def test_a_model_that_cannot_write_calls_is_given_up_on(chat):
     assert events[-1].sentence
 
 
+def test_only_calls_in_a_row_that_cannot_be_run_end_the_turn(chat):
+    bad = MALFORMED[0][0]
+    calls = [call("search", pattern=f"name{n}") for n in range(MAX_REJECTED)]
+    talk = chat(*(each for good in calls for each in (bad, good)), answer("Here."))
+    events = talk.ask("Where?")
+    assert len(of(CallRejected, events)) == MAX_REJECTED
+    assert events[-1].end is TurnEnd.ANSWERED
+
+
 def test_the_same_call_for_the_third_time_is_not_run(chat):
     talk = chat(SEARCH, SEARCH, SEARCH, answer("Here."))
     outputs = [event.output for event in of(ToolFinished, talk.ask("Where?"))]
@@ -292,6 +302,40 @@ def test_an_engine_that_fails_leaves_a_whole_conversation(chat):
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
 
+def failing(error):
+    def run(*_):
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize("error", [ValueError("/home/user/secret"), RecursionError("deep"), MemoryError()])
+def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(chat, tmp_path, monkeypatch, error):
+    monkeypatch.setattr("laguna_tui.agent.tools.search.run", failing(error))
+    talk = chat(SEARCH, answer("Then without it."))
+    events = talk.ask("Where?")
+    (finished,) = of(ToolFinished, events)
+    kind = type(error).__name__
+    assert finished.output == f"error: search failed ({kind}); try other arguments, or go on without it"
+    assert not finished.ok
+    assert f"\n{finished.output}\n</tool_response>" in talk.text
+    assert "secret" not in talk.text
+    assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
+    assert Path(finished.full_output).parent == tmp_path / "state"
+    assert f"{kind}" in Path(finished.full_output).read_text()
+    assert "Traceback" in Path(finished.full_output).read_text()
+
+
+@pytest.mark.parametrize("error", [NativeAbort("GGML_ASSERT; open the model again"), KeyboardInterrupt()])
+def test_an_engine_error_or_ctrl_c_in_a_tool_ends_the_turn_and_leaves_a_whole_conversation(chat, monkeypatch, error):
+    monkeypatch.setattr("laguna_tui.agent.tools.search.run", failing(error))
+    talk = chat(SEARCH, answer("Two."))
+    with pytest.raises(type(error)):
+        talk.ask("Where?")
+    assert talk.after_header.count("<tool_response>") == 1
+    assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
+
+
 @pytest.mark.parametrize(
     ("reason", "end"),
     [(FinishReason.MAX_TOKENS, TurnEnd.MAX_TOKENS), (FinishReason.CONTEXT_FULL, TurnEnd.CONTEXT_FULL)],
@@ -355,8 +399,8 @@ def test_files_cannot_forge_a_turn(chat, root):
 def test_a_cancel_from_another_thread_ends_a_search(chat, root, monkeypatch):
     """Nothing else ends it: neither the expression nor the budget would while a test may run."""
     monkeypatch.setattr("laguna_tui.agent.tools.search.BUDGET_S", 1e6)
-    (root / "trap.txt").write_text("a" * 60 + "!\n")
-    talk = chat(call("search", pattern="(a+)+$", path="trap.txt"), answer("Two."))
+    (root / "trap.txt").write_text(("a" * 60 + "!\n") * 10_000)
+    talk = chat(call("search", pattern="(a|aa)+$", path="trap.txt"), answer("Two."))
     events = []
     for event in talk.agent.run("a"):
         events.append(event)

@@ -10,47 +10,11 @@ from hypothesis import strategies as st
 
 from laguna_tui.agent.tools.patterns import prepare
 
-PIECES = [
-    "a",
-    "b",
-    "ab",
-    ".",
-    "*",
-    "+",
-    "?",
-    "{2}",
-    "{0,3}",
-    "|",
-    "(",
-    ")",
-    "[ab]",
-    "[^a]",
-    "[]a]",
-    "\\b",
-    "\\.",
-    "\\w",
-]
-PIECES += [
-    "^",
-    "$",
-    "(?i)",
-    "(?:",
-    "\\(",
-    "é",
-    "\\1",
-    "{",
-    "}",
-    "]",
-    "[",
-    "\\",
-    "(?=",
-    "-",
-    "\\x61",
-    "\\u0061",
-    "\\101",
-    "\\N{BULLET}",
-    "\\d",
-]
+# Literals, repeats, groups, sets, anchors and escapes.
+PIECES = """
+a b ab . * + ? {2} {0,3} | ( ) [ab] [^a] []a] \\b \\. \\w ^ $ (?i) (?: \\( é \\1 { } ] [ \\ (?= - \\x61 \\u0061 \\101
+\\N{BULLET} \\d
+""".split()
 patterns = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
 lines = st.text("abé.*+?{}|()[]-\\ 1", max_size=12)
 
@@ -70,6 +34,43 @@ def test_any_text_is_a_pattern(pattern):
             re.compile(pattern)
     except re.error:
         assert prepared.compiled.search(f"x{pattern}x")
+
+
+@given(patterns, lines)
+def test_both_engines_find_the_same(pattern, line):
+    prepared = prepare(pattern)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            wanted = re.search(pattern, line)
+    except re.error:
+        return
+    found = prepared.compiled.search(line)
+    assert (found and found.span()) == (wanted and wanted.span())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        # Fuzzy matching, classes, references by number and the like, had `regex` been asked in its own language.
+        (r"(x{e})+y*z*", "x{e}"),
+        (r"(f\"{i})+y*z*", 'f"{i}'),
+        (r"(a{})+y*z*", "a{}"),
+        (r"([[:alpha:]x]z)+y*", ":x]z"),
+        (r"(\p{Lu})+y*z*", r"(\p{Lu})+y*z*"),
+        (r"(a{,}b)+y*z*", "aab"),
+        (r"(a{,2}b)+y*z*", "aab"),
+    ],
+)
+def test_a_pattern_that_may_explode_means_what_it_means_to_python(pattern, line):
+    prepared = prepare(pattern)
+    try:
+        wanted = re.search(pattern, line)
+    except re.error:
+        wanted = re.search(re.escape(pattern), line)
+    assert wanted is not None
+    found = prepared.compiled.search(line)
+    assert found is not None
+    assert found.span() == wanted.span()
 
 
 @given(patterns)

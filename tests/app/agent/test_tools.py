@@ -1,20 +1,18 @@
 """What the tools of the full set answer, to the byte."""
 
 import itertools
-import json
 import os
-import signal
 import stat
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from laguna_engine.child import Worker
 from laguna_tui.agent.tools import Toolbox
 from laguna_tui.agent.tools.result import ResultStore
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo import regex_worker
 from laguna_tui.repo.workspace import Workspace
 
 
@@ -148,23 +146,40 @@ def test_an_exploding_expression_ends_with_what_was_found(toolbox, root, monkeyp
 def test_running_out_of_time_is_said(toolbox, root, monkeypatch):
     monkeypatch.setattr("laguna_tui.agent.tools.search.BUDGET_S", 0.2)
     (root / "trap.txt").write_text("a" * 60 + "!\n")
-    last = output(toolbox, "search", pattern="(a+)+$", path="trap.txt").splitlines()[-1]
+    last = output(toolbox, "search", pattern="(a|aa)+$", path="trap.txt").splitlines()[-1]
     assert last == "… stopped after 0 s; use a simpler pattern or search in one path"
 
 
-def test_a_worker_that_nobody_ends_ends_itself():
-    worker = Worker(regex_worker.__name__, "0.5")
-    worker.send(json.dumps("(a+)+$").encode())
-    worker.send(json.dumps(["a" * 60 + "!"]).encode())
-    assert worker.process.wait(30) == -signal.SIGALRM
+def test_a_line_that_takes_too_long_is_left_out_and_said_to_be(toolbox, root, monkeypatch):
+    monkeypatch.setattr("laguna_tui.agent.tools.matching._LINE_S", 0.05)
+    (root / "trap.txt").write_text("a" * 60 + "!\n" + "aaa\n")
+    found = output(toolbox, "search", pattern="(a|aa)+$", path="trap.txt").splitlines()
+    assert found == ["- trap.txt:2: aaa", "… 1 line took too long to match; use a simpler pattern"]
+
+
+def test_other_threads_run_while_a_line_is_matched(toolbox, root):
+    (root / "trap.txt").write_text("a" * 60 + "!\n")
+    ticks, done = itertools.count(), threading.Event()
+
+    def tick():
+        while not done.is_set():
+            next(ticks)
+            time.sleep(0.001)
+
+    clock = threading.Thread(target=tick)
+    clock.start()
+    output(toolbox, "search", pattern="(a|aa)+$", path="trap.txt")
+    done.set()
+    clock.join()
+    assert next(ticks) > 10
 
 
 def test_the_user_can_stop_a_search(toolbox, root, monkeypatch):
     """Nothing else ends it: neither the expression nor the budget would while a test may run."""
     monkeypatch.setattr("laguna_tui.agent.tools.search.BUDGET_S", 1e6)
-    (root / "trap.txt").write_text("a" * 60 + "!\n")
+    (root / "trap.txt").write_text(("a" * 60 + "!\n") * 10_000)
     asked = itertools.count()
-    toolbox.run("search", {"pattern": "(a+)+$", "path": "trap.txt"}, lambda: next(asked) > 8)
+    toolbox.run("search", {"pattern": "(a|aa)+$", "path": "trap.txt"}, lambda: next(asked) > 8)
     assert next(asked) > 9
 
 
@@ -281,9 +296,12 @@ def test_what_a_killed_session_left_behind_is_removed(toolbox, root, tmp_path):
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_a_process_that_cannot_start_is_an_answer(toolbox, monkeypatch):
-    monkeypatch.setattr("sys.executable", "/nowhere/python")
-    assert output(toolbox, "search", pattern="(a+)+$").startswith("error: search could not work (No such file")
+def test_a_system_that_refuses_is_an_answer(toolbox, monkeypatch):
+    def refuse(*_):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("laguna_tui.agent.tools.search.listing_of", refuse)
+    assert output(toolbox, "search", pattern="a").startswith("error: search could not work (Too many open files)")
 
 
 @pytest.mark.parametrize("pattern", ["[[a]check", "(a+)+[[b]"])

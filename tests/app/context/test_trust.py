@@ -195,6 +195,23 @@ def test_a_file_that_others_can_write_is_not_believed(trust, project, state):
     assert "can be written by others" in trust.notes[0]
 
 
+def test_a_file_that_another_user_puts_there_while_it_is_opened_is_not_believed(trust, project, state, monkeypatch):
+    trust.grant(project)
+    path, really_open = state / FILE, os.open
+
+    def swapped(name, *arguments, **options):
+        if str(name) == str(path):
+            text = path.read_bytes()
+            path.unlink()
+            path.write_bytes(text)
+            path.chmod(0o666)
+        return really_open(name, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", swapped)
+    assert not trust.covers(project)
+    assert "can be written by others" in trust.notes[0]
+
+
 def test_a_failed_write_leaves_the_list_as_it_was(trust, project, tmp_path, state, monkeypatch):
     trust.grant(project)
     before = (state / FILE).read_bytes()

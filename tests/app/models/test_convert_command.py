@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.gguf import drafter, header
-from laguna_tui import cli, output
+from laguna_tui import cli
+from laguna_tui.base.progress import ProgressLine
 from tests.app.models import published
 from tests.engine import tiny
 
@@ -33,7 +34,7 @@ def test_it_writes_a_drafter_and_says_what_it_did(folder: Path, tmp_path: Path, 
     assert main(folder, tmp_path / "out.gguf", "--target", target, *options) == 0
     assert drafter.read(tmp_path / "out.gguf").tensors["fc.weight"].format == told
     said = capsys.readouterr().out
-    assert "out.gguf: 0." in said
+    assert "out.gguf: " in said and " kB; tensors: " in said
     assert f" {told}" in said
     assert "a drafter of 3 layers that drafts up to 15 tokens from the target's layers 0, 1, 3" in said
     assert "licence: openmdw-1.1" in said
@@ -107,7 +108,7 @@ def test_ctrl_c_leaves_nothing_behind(folder: Path, tmp_path: Path, monkeypatch,
         if len(pieces) == 5:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(output.Line, "show", interrupted_at_the_fifth)
+    monkeypatch.setattr(ProgressLine, "show_share", interrupted_at_the_fifth)
     # A run in the background starts with Ctrl-C ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

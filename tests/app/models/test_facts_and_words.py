@@ -8,7 +8,7 @@ from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import Kind
 from laguna_tui.models.facts import doubts
 from laguna_tui.models.progress import DownloadProgress, Phase
-from laguna_tui.models.words import described, duration, size
+from laguna_tui.models.words import described
 
 
 @pytest.fixture
@@ -63,14 +63,3 @@ def test_what_is_no_model_is_told_in_the_engines_words(nano, tmp_path):
 )
 def test_progress_is_one_line(progress, words):
     assert described(progress) == words
-
-
-def test_sizes_and_times_are_short():
-    assert [size(count) for count in (5, 12_345, 300_000, 20_274_300_032)] == ["5 B", "12 kB", "300 kB", "20.3 GB"]
-    assert [duration(seconds) for seconds in (4.4, 59, 90, 3599, 7500)] == [
-        "4 s",
-        "59 s",
-        "2 min",
-        "1 h 0 min",
-        "2 h 5 min",
-    ]

@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -91,6 +92,38 @@ def test_encoding_line_breaks_and_the_end_of_the_file_stay(edit, data, after):
 def test_several_lines_are_found_whatever_their_line_breaks(edit, line_break):
     data = b"a\r\nb\r\nc\r\n"
     assert edit(data, f"a{line_break}b", f"x{line_break}y", path="src/notes.txt") == b"x\r\ny\r\nc\r\n"
+
+
+def with_attribute(file, name, value):
+    """Give a file an extended attribute; the test is skipped where the disk has none."""
+    if not hasattr(os, "setxattr"):
+        pytest.skip("this system has no extended attributes that Python can read")
+    try:
+        os.setxattr(file, name, value)
+    except OSError:
+        pytest.skip("this disk has no such attributes")
+
+
+def test_the_extended_attributes_of_the_file_stay(workspace, edit):
+    file = workspace.root / "src/cart.py"
+    file.touch()
+    with_attribute(file, "user.origin", b"\0here")
+    edit(b"total = 1\n", "total", "amount")
+    assert {name: os.getxattr(file, name) for name in os.listxattr(file)} == {"user.origin": b"\0here"}
+
+
+def test_the_access_control_list_of_the_file_stays(workspace, edit):
+    """Owner rw, user 12345 rw, group r, mask rw, others nothing: the format of Linux's attribute."""
+    file = workspace.root / "src/cart.py"
+    file.touch()
+    nobody = 0xFFFFFFFF
+    entries = ((1, 6, nobody), (2, 6, 12345), (4, 4, nobody), (16, 6, nobody), (32, 0, nobody))
+    access = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    with_attribute(file, "system.posix_acl_access", access)
+    mode = file.stat().st_mode
+    edit(b"total = 1\n", "total", "amount")
+    assert os.getxattr(file, "system.posix_acl_access") == access
+    assert file.stat().st_mode == mode
 
 
 def test_the_mode_of_the_file_stays(workspace, edit):
@@ -265,12 +298,14 @@ def test_a_full_disk_leaves_the_file_as_it_was(workspace):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from laguna_tui.repo.edits import apply, propose
-from laguna_tui.repo.workspace import Workspace
-from laguna_tui.repo.writing import Unfinished
+import laguna_tui.repo.edits
+import laguna_tui.repo.workspace
+import laguna_tui.repo.writing
 
 os.replace = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)
-apply(propose(Workspace(Path(sys.argv[1])), "src/cart.py", "total", "amount"), Unfinished(Path(sys.argv[2])))
+workspace = laguna_tui.repo.workspace.Workspace(Path(sys.argv[1]))
+proposal = laguna_tui.repo.edits.propose(workspace, "src/cart.py", "total", "amount")
+laguna_tui.repo.edits.apply(proposal, laguna_tui.repo.writing.Unfinished(Path(sys.argv[2])))
 """
 
 

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from laguna_tui.base.hunks import unified
 from laguna_tui.repo.edits import apply, propose
 from laguna_tui.repo.replacing import changed, changes
 from laguna_tui.repo.text_files import decode
-from laguna_tui.repo.unified import unified_diff
+from laguna_tui.repo.unified import diff
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 
@@ -62,7 +63,7 @@ def test_a_diff_applied_to_the_text_gives_the_changed_text(lines, data):
     old = data.draw(st.sampled_from(["a\n", "b", "c\nc", "a"]))
     made = changes(text, old, data.draw(st.sampled_from(["", "x", "x\ny", "a\na\na"])), every=True, limit=100)
     if made:
-        assert applied(text, unified_diff(text, made)) == changed(text, made)
+        assert applied(text, unified(diff(text, made))) == changed(text, made)
 
 
 def applied(text, diff):

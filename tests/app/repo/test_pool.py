@@ -46,7 +46,7 @@ def deadly(tmp_path, monkeypatch):
     (tmp_path / "deadly.py").write_text(
         "import os, pickle\n"
         "from laguna_engine.child import serve\n"
-        "from laguna_tui.repo import pool\n"
+        "import laguna_tui.repo.pool as pool\n"
         "def parse(request):\n"
         "    if any(task[0].startswith('killer') for task in pickle.loads(request)[1]):\n"
         "        os._exit(9)\n"

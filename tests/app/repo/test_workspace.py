@@ -45,6 +45,45 @@ def test_files_inside_are_read(workspace, path):
 
 
 @pytest.mark.parametrize(
+    "path", ["src/../src/main.py", "missing/../src/main.py", "../project/src/main.py", "src/./../inner_link"]
+)
+def test_a_path_with_dots_that_ends_inside_is_read(workspace, path):
+    assert read(workspace, path) == b"x = 1\n"
+
+
+@pytest.mark.parametrize("path", ["src/main.py", "./src//main.py", "inner_link", "src/../src/main.py"])
+def test_an_absolute_path_inside_is_read(workspace, path):
+    assert workspace.locate(f"{workspace.root}/{path}") == "src/main.py"
+    assert read(workspace, f"{workspace.root}/{path}") == b"x = 1\n"
+
+
+def test_the_folder_itself_may_be_written_in_full(workspace):
+    assert [workspace.locate(path) for path in (str(workspace.root), f"{workspace.root}/", "src/..")] == ["", "", ""]
+
+
+def test_a_folder_below_one_of_gits_is_a_folder_like_any_other(tmp_path):
+    (tmp_path / ".git/worktree").mkdir(parents=True)
+    (tmp_path / ".git/worktree/main.py").write_text("x = 1\n")
+    workspace = Workspace(tmp_path / ".git/worktree")
+    assert read(workspace, f"{workspace.root}/main.py") == b"x = 1\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["{root}/../outside/secret.txt", "{root}/file_link", "{root}/.git/config", "{root}/git_link/config"]
+)
+def test_an_absolute_path_that_leads_out_is_refused(workspace, path):
+    with pytest.raises(OutsideError):
+        read(workspace, path.format(root=workspace.root))
+
+
+def test_dots_behind_a_link_lead_where_the_system_follows_them(workspace, outside):
+    (outside.parent / "main.py").write_text("secret")
+    (workspace.root / "main.py").write_text("mine")
+    with pytest.raises(OutsideError, match="link out of the folder"):
+        read(workspace, "folder_link/../main.py")
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "../outside/secret.txt",

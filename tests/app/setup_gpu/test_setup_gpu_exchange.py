@@ -66,6 +66,18 @@ def test_a_setup_that_was_cut_off_is_undone_by_the_next_one(place):
     assert not later.recover()
 
 
+def test_where_the_wheel_of_a_setup_that_was_cut_off_is_gone_nothing_is_taken_out(place):
+    exchange = place.exchange()
+    exchange.kept.prepare()
+    record = exchange.kept.begin(place.site, "cu124", "0" * 64, ())
+    (exchange.kept.folder / "incoming" / record.wheel).unlink()
+    later = place.exchange()
+    with pytest.raises(SetupFailed, match=r"is gone from .*, so what is installed stays"):
+        later.recover()
+    assert builds.says(place.python) == builds.CPU
+    assert not later.recover()
+
+
 def test_an_index_that_cannot_be_reached_is_not_taken_for_one_without_the_version(place, index, offers):
     index.close()
     with pytest.raises(SetupFailed, match="look at the connection"):

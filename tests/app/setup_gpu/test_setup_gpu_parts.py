@@ -1,9 +1,12 @@
 """The parts of `setup gpu` that need no index: which build fits, what a trial amounts to, wheels, environments."""
 
+import errno
+import os
 import signal
 import sys
 import zipfile
 from dataclasses import replace
+from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
@@ -207,6 +210,60 @@ def test_a_damaged_installation_cannot_be_kept_and_says_so(tmp_path):
     (site / "llama_cpp/lib/libllama.so").unlink()
     with pytest.raises(SetupFailed, match="is missing"):
         pack(installed(site), site, tmp_path)
+
+
+def unpacked(folder):
+    """A site folder with a build in it."""
+    with zipfile.ZipFile(builds.wheel(folder, "pass")) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+def test_a_file_that_python_leaves_out_of_its_list_is_missed_all_the_same(tmp_path, monkeypatch):
+    """From Python 3.12 on a distribution's `files` are those that are there."""
+    site = unpacked(tmp_path)
+    (site / "llama_cpp/lib/libllama.so").unlink()
+    there = [file for file in installed(site).files if (site / file).exists()]
+    monkeypatch.setattr(Distribution, "files", there)
+    with pytest.raises(SetupFailed, match="is missing"):
+        pack(installed(site), site, tmp_path)
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_disk_that_is_full_leaves_neither_a_torn_wheel_nor_a_note(tmp_path, monkeypatch):
+    site, kept = unpacked(tmp_path), Kept(tmp_path / "state", "/a")
+    settled = kept.begin(site, "cu124", "0" * 64, ())
+    kept.settle(settled)
+    whole = kept.before(settled).read_bytes()
+    with monkeypatch.context() as crowded:
+        crowded.setattr(zipfile.ZipFile, "writestr", full)
+        with pytest.raises(SetupFailed, match=r"cannot be kept \(No space left on device\); make room"):
+            kept.begin(site, "cu130", "0" * 64, ())
+    assert kept.unfinished() is None
+    assert kept.way_back() == settled
+    assert kept.before(settled).read_bytes() == whole
+    assert not list(kept.folder.rglob("*.part"))
+
+
+def test_the_way_back_is_never_a_wheel_of_an_exchange_that_was_cut_off(tmp_path):
+    site, kept = unpacked(tmp_path), Kept(tmp_path / "state", "/a")
+    settled = kept.begin(site, "cu124", "0" * 64, ())
+    kept.settle(settled)
+    (kept.folder / "incoming").mkdir()
+    (kept.folder / "incoming" / settled.wheel).write_bytes(b"torn")
+    assert kept.before(settled).read_bytes() != b"torn"
+
+
+def test_an_exchange_that_was_cut_off_while_it_was_settled_can_still_be_undone(tmp_path):
+    site, kept = unpacked(tmp_path), Kept(tmp_path / "state", "/a")
+    record = kept.begin(site, "cu124", "0" * 64, ())
+    (kept.folder / "incoming").rename(kept.folder / "before")
+    assert kept.before(record, unfinished=True) is not None
+    kept.forget_unfinished()
+    assert (kept.unfinished(), kept.way_back()) == (None, None)
 
 
 def test_only_what_is_in_the_environment_itself_counts_as_installed(tmp_path):

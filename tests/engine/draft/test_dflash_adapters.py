@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine.draft.drafter import Candidates
 from laguna_engine.errors import GraphError, ModelFileError, RequestError
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor
@@ -125,11 +124,11 @@ def test_an_alpha_of_nothing_means_that_the_matrices_are_scaled(tmp_path: Path) 
 
 def test_drawn_drafts_come_from_the_likeliest_candidates(tmp_path: Path) -> None:
     variant = Variant(reduced=300)
-    seen: list[Candidates] = []
+    seen: list[tuple[np.ndarray, np.ndarray, int]] = []
 
-    def second(candidates: Candidates) -> int:
-        seen.append(candidates)
-        return int(candidates.ids[1])
+    def second(ids: np.ndarray, logits: np.ndarray, position: int) -> int:
+        seen.append((ids, logits, position))
+        return int(ids[1])
 
     with drafter(variant, tmp_path / "drafter.gguf", 100) as fed:
         fed.feed(0, 100)
@@ -139,22 +138,21 @@ def test_drawn_drafts_come_from_the_likeliest_candidates(tmp_path: Path) -> None
         targets = drafters.make(variant).tensors["d2t"]
         order = np.argsort(-logits[:5], axis=1)
         assert draft.tokens == targets[order[:, 1]].tolist()
-        assert draft.candidates == seen
-        for candidates, row, best in zip(seen, logits, order, strict=False):
-            assert candidates.ids.tolist() == targets[best[:20]].tolist()
-            assert candidates.logits.tolist() == row[best[:20]].tolist()
-            assert candidates.ids.dtype == np.int32
+        for (ids, values, _), row, best in zip(seen, logits, order, strict=False):
+            assert ids.tolist() == targets[best[:20]].tolist()
+            assert values.tolist() == row[best[:20]].tolist()
+            assert ids.dtype == np.int32
+        # The newest token is at position 100.
+        assert [position for _, _, position in seen] == [101, 102, 103, 104, 105]
         assert not fed.dflash.sample_with(None)
-        assert fed.dflash.draft(5).candidates is None
         assert fed.dflash.draft(5).tokens == targets[order[:, 0]].tolist()
 
 
 def test_a_markov_head_draws_nothing(tmp_path: Path) -> None:
     with drafter(Variant(rank=16), tmp_path / "drafter.gguf", 10) as fed:
         likeliest = fed.tokens(LAST, 0, 8)
-        assert not fed.dflash.sample_with(20, lambda candidates: int(candidates.ids[1]))
+        assert not fed.dflash.sample_with(20, lambda ids, logits, position: int(ids[1]))
         assert fed.dflash.draft(8).tokens == likeliest
-        assert fed.dflash.draft(8).candidates is None
 
 
 def test_a_device_that_cannot_sort_drafts_the_likeliest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,5 +163,5 @@ def test_a_device_that_cannot_sort_drafts_the_likeliest(tmp_path: Path, monkeypa
         likeliest = fed.tokens(LAST, 0, 7)
         # The CPU can sort; this stands for a device that cannot.
         monkeypatch.setattr(Graph, "top_k", refuse)
-        assert not fed.dflash.sample_with(20, lambda candidates: int(candidates.ids[1]))
+        assert not fed.dflash.sample_with(20, lambda ids, logits, position: int(ids[1]))
         assert fed.dflash.draft(7).tokens == likeliest

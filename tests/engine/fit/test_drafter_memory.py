@@ -96,7 +96,7 @@ def test_features_and_graphs_take_no_more_than_was_said_and_not_much_less(varian
         for start, count in ((512, 17), (529, 9), (538, 5), (543, 3), (546, 2), (548, 1)):
             fed.feed(start, start + count)
             fed.tokens(1, start + count, count)
-        fed.dflash.sample_with(20, lambda candidates: int(candidates.ids[0]))
+        fed.dflash.sample_with(20, lambda ids, logits, position: int(ids[0]))
         for count in (15, 7, 3, 1):
             fed.tokens(1, 549, count)
         built = fed.dflash.graphs_nbytes

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.draft.dflash_inject import LAST_LAYER_OUTPUTS
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.imagined import XS_DRAFTER
 from laguna_engine.fit.ladder import Notes, difference, ladder
-from laguna_engine.fit.plan import Plan, choose_plan
+from laguna_engine.fit.plan import Plan, answer, choose_plan
 from laguna_engine.fit.simulated import simulated
 from laguna_engine.fit.wishes import Wishes
 from tests.engine.fit import plans
@@ -50,6 +51,13 @@ def test_wishes_hold_on_every_rung():
     wished = choose_plan(XS, XS_DRAFTER, simulated("24GB desktop"), Wishes(context=65_536, drafter=True))
     lower = list(ladder(wished))
     assert lower and all(rung.load.n_ctx == 65_536 and rung.drafter for rung in lower)
+
+
+def test_a_drafter_that_taps_the_last_layer_does_so_on_every_rung(plan: Plan):
+    tapped = answer(replace(plan.question, last_tapped=True))
+    drafted = [rung for rung in (tapped, *ladder(tapped)) if rung.drafter]
+    assert len(drafted) > 1
+    assert {rung.load.outputs for rung in drafted} == {LAST_LAYER_OUTPUTS}
 
 
 def test_without_a_gpu_the_rungs_save_ram():

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from laguna_engine.errors import GraphError
+from laguna_engine.errors import GraphError, GraphOutOfMemory
 from laguna_engine.ggml.device import Backend
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.store import Store
@@ -217,3 +217,8 @@ def test_an_operation_the_device_cannot_run_is_named(backend: Backend) -> None:
     graph.output("y", product)
     with pytest.raises(GraphError, match="cannot compute MUL_MAT"):
         graph.finish()
+
+
+def test_a_tensor_that_finds_no_room_is_want_of_memory(backend: Backend) -> None:
+    with pytest.raises(GraphOutOfMemory, match="not enough free memory"):
+        Store(backend, {"huge": (Type.F32, (1 << 30, 1 << 20))})

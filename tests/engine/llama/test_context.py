@@ -146,14 +146,17 @@ resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 try:
     Context(model, ContextOptions(n_ctx=1 << 20, swa_full=True, threads=1))
 except ContextError as error:
-    print(error)
+    print(type(error).__name__, error)
 """
 
 
 def test_a_context_that_cannot_be_allocated_quotes_llama_cpp(tiny_model_path: Path) -> None:
     command = [sys.executable, "-c", TOO_LARGE, str(tiny_model_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert re.search(r"of 1048576 tokens could not be made \(.*alloc.*\); try a smaller context", run.stdout)
+    assert re.search(
+        r"^ContextOutOfMemory a context of 1048576 tokens could not be made \(.*alloc.*\); try a smaller context",
+        run.stdout,
+    )
     assert run.stderr == ""
 
 

@@ -111,6 +111,23 @@ def test_the_log_is_kept_instead(tiny_model_path: Path) -> None:
     assert any("general.name" in line and "tiny-laguna-random" in line for line in library.log.recent())
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("cudaMalloc failed: out of memory", True),
+        ("unable to allocate CUDA0 buffer", True),
+        ("ggml_aligned_malloc: insufficient memory (attempted to allocate 9999 MB)", True),
+        ("CUDA0 has not enough free memory for the drafter", True),
+        ("tensor 'x' has wrong shape", False),
+    ],
+)
+def test_want_of_memory_is_told_from_other_failures(message: str, expected: bool) -> None:
+    library.log.clear()
+    library.log.callback(LEVEL_ERROR, message.encode(), None)
+    assert library.log_says_out_of_memory() is expected
+    library.log.clear()
+
+
 def test_the_log_is_bounded_and_filtered() -> None:
     ring = LogRing()
     for number in range(2 * RING_LINES):

@@ -3,8 +3,10 @@
 Prints a line for every combination whose drafted answer is not byte for byte the plain one, then how many were tried.
 """
 
+import random
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -33,6 +35,14 @@ def answer(engine: Engine, prompt: list[int], drafting: Drafting, sampling: Samp
     return tokens, accepted
 
 
+def cut_anywhere(engine: Engine) -> None:
+    """Have drafts cut at random, as by a drafter whose doubts depend on what it drew."""
+    chance = random.Random(3)
+    assert engine._speculator is not None
+    arbiter = engine._speculator.arbiter
+    arbiter.cut = lambda choice, draft: chance.randint(0, len(draft.tokens))  # type: ignore[method-assign]
+
+
 def differences(model: Path, drafter: Path | None, prompt: list[int], kv: KvType) -> Iterator[str]:
     options = EngineOptions(
         model, 1024, n_ubatch=64, kv_type=kv, threads=1, speculation=Speculation.STRICT, drafter=drafter
@@ -43,6 +53,13 @@ def differences(model: Path, drafter: Path | None, prompt: list[int], kv: KvType
         for length, sampling in product(range(1, 17), (GREEDY, SAMPLED)):
             tokens, _ = answer(engine, prompt, Drafting(sources=real, length=length), sampling)
             yield from report(tokens, plain[sampling], model, kv, f"{sorted(s.value for s in real)} {length}")
+        if drafter:
+            cut_anywhere(engine)
+            for seed, kept in product(range(8), (SAMPLED, FULL_ROWS)):
+                sampling = replace(kept, seed=seed)
+                expected = answer(engine, prompt, PLAIN, sampling)[0]
+                tokens, _ = answer(engine, prompt, Drafting(sources=real, length=6, sampled=True), sampling)
+                yield from report(tokens, expected, model, kv, f"drawn drafts, seed {seed}")
         for accuracy, sampling in product((0.0, 0.3, 0.9, 1.0), plain):
             for length in (1, 3, 7, 16):
                 use(engine, Oracle([*prompt, *plain[sampling]], engine.vocab.size, accuracy))

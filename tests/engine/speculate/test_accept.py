@@ -1,5 +1,6 @@
-"""Which drafted tokens stand: every path of both judges, and what is committed is distributed as the target says."""
+"""Which drafted tokens stand, and that what is committed is distributed as the target says."""
 
+import ctypes
 import random
 from bisect import bisect
 from collections import Counter
@@ -10,21 +11,23 @@ import pytest
 
 from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, gumbel
+from laguna_engine.native.library import lib
+from laguna_engine.native.structs import TokenData, TokenDataArray
 from laguna_engine.sampling import Sampling
-from laguna_engine.speculate.accept import accept, accept_by_ratio
-from laguna_engine.speculate.filters import Distribution, draw, filtered, likeliest
+from laguna_engine.speculate.accept import accept
 from tests.engine.speculate.fit import DRAWS, assert_fits
 
 VOCABULARY = 16
+SEEDS = 60_000
 
 
-def distribution(weights) -> Distribution:
+def distribution(weights) -> np.ndarray:
     array = np.asarray(weights, np.float64)
-    return Distribution(np.arange(len(array), dtype=np.int32), array / array.sum())
+    return array / array.sum()
 
 
-def one_hot(token: int) -> Distribution:
+def one_hot(token: int) -> np.ndarray:
     return distribution([index == token for index in range(VOCABULARY)])
 
 
@@ -33,11 +36,11 @@ UNIFORM = distribution([1] * VOCABULARY)
 LOWER = distribution([1] * 8 + [0] * 8)
 UPPER = distribution([0] * 8 + [3] * 4 + [1] * 4)
 WITH_HOLES = distribution([token % 3 for token in range(VOCABULARY)])
-NEARLY_GEOMETRIC = distribution(GEOMETRIC.probabilities + 1e-9 * np.arange(VOCABULARY))
+NEARLY_GEOMETRIC = distribution(GEOMETRIC + 1e-9 * np.arange(VOCABULARY))
 
 
-def as_shares(wanted: Distribution) -> dict[int, float]:
-    return dict(zip(wanted.ids.tolist(), wanted.probabilities.tolist(), strict=True))
+def as_shares(wanted: np.ndarray) -> dict[int, float]:
+    return dict(enumerate(wanted.tolist()))
 
 
 class Rows:
@@ -69,40 +72,6 @@ def test_the_first_difference_commits_the_targets_token_and_asks_no_further(wron
 
 def test_without_a_draft_a_round_is_plain_decoding():
     assert accept([], Rows([5])) == [5]
-    assert accept_by_ratio([], [], lambda _: one_hot(5), random.Random(1).random) == [5]
-
-
-def test_a_ratio_oracle_commits_its_draft_and_one_token_more():
-    draft = [3, 4, 5]
-    target = [one_hot(token) for token in (3, 4, 5, 6)]
-    found = accept_by_ratio(draft, target[:3], target.__getitem__, random.Random(1).random)
-    assert found == [3, 4, 5, 6]
-
-
-def test_a_token_that_the_target_rules_out_never_stands_and_later_rows_are_not_asked():
-    asked = []
-
-    def target(row: int) -> Distribution:
-        asked.append(row)
-        return LOWER
-
-    for seed in range(50):
-        (found,) = accept_by_ratio([9, 9], [UPPER, UPPER], target, random.Random(seed).random)
-        assert found < 8
-    assert set(asked) == {0}
-
-
-def test_a_residual_that_rounding_leaves_empty_is_the_targets_own_distribution():
-    above = Distribution(np.array([4, 5], np.int32), np.array([0.5 + 1e-12, 0.5]))
-    below = Distribution(np.array([4, 5], np.int32), np.array([0.5, 0.5]))
-    just_below_one = 1 - 2**-53
-    numbers = iter([just_below_one, 0.75])
-    assert accept_by_ratio([4], [above], lambda _: below, numbers.__next__) == [5]
-
-
-def test_every_token_needs_its_proposal():
-    with pytest.raises(ValueError, match="zip"):
-        accept_by_ratio([1, 2], [UNIFORM], lambda _: UNIFORM, random.Random(1).random)
 
 
 @pytest.mark.parametrize(
@@ -111,12 +80,26 @@ def test_every_token_needs_its_proposal():
 @pytest.mark.parametrize("wanted", [GEOMETRIC, UNIFORM, LOWER], ids=["geometric", "uniform", "half ruled out"])
 def test_sample_and_compare_commits_what_the_target_would(wanted, proposed):
     chance = random.Random(7).random
-    sums = list(accumulate(wanted.probabilities.tolist()))
+    sums = list(accumulate(wanted.tolist()))
     counts = Counter(accept([proposed], lambda _: bisect(sums, chance()))[0] for _ in range(DRAWS))
     assert_fits(counts, as_shares(wanted))
 
 
-RATIO_CASES = {
+@pytest.fixture(scope="module")
+def noise() -> np.ndarray:
+    """Of the first three positions of an answer and every token, for one seed after the other: [seeds, 3, tokens]."""
+    tokens = range(VOCABULARY)
+    return np.stack([np.stack([gumbel(seed, place, tokens) for place in range(3)]) for seed in range(SEEDS)])
+
+
+def drawn(wanted: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """What is drawn from `wanted` with each row of noise."""
+    with np.errstate(divide="ignore"):
+        found: np.ndarray = (np.log(wanted) + noise[..., : wanted.shape[-1]]).argmax(axis=-1)
+    return found
+
+
+PAIRS = {
     "disjoint": (LOWER, UPPER),
     "certain target": (one_hot(3), UNIFORM),
     "certain proposal": (GEOMETRIC, one_hot(5)),
@@ -126,26 +109,20 @@ RATIO_CASES = {
 }
 
 
-@pytest.mark.parametrize("wanted, proposal", RATIO_CASES.values(), ids=RATIO_CASES.keys())
-def test_ratio_rejection_commits_what_the_target_would(wanted, proposal):
-    chance = random.Random(11).random
-    sums = list(accumulate(proposal.probabilities.tolist()))
-    counts = Counter(
-        accept_by_ratio([bisect(sums, chance() * sums[-1])], [proposal], lambda _: wanted, chance)[0]
-        for _ in range(DRAWS)
-    )
-    assert_fits(counts, as_shares(wanted))
+@pytest.mark.parametrize("wanted, proposal", PAIRS.values(), ids=PAIRS.keys())
+def test_a_drafter_that_draws_with_the_targets_noise_commits_what_the_target_would(wanted, proposal, noise):
+    proposed, picked = drawn(proposal, noise[:, 0]).tolist(), drawn(wanted, noise[:, 0]).tolist()
+    committed = [accept([token], lambda _, pick=pick: pick)[0] for token, pick in zip(proposed, picked, strict=True)]
+    assert committed == picked
+    assert_fits(Counter(committed), as_shares(wanted))
 
 
-def test_a_drafter_that_draws_what_it_ruled_out_still_changes_nothing():
-    chance = random.Random(13).random
-    upper = list(accumulate(UPPER.probabilities.tolist()))
-
-    def token() -> int:
-        return 0 if chance() < 0.3 else bisect(upper, chance() * upper[-1])
-
-    counts = Counter(accept_by_ratio([token()], [UPPER], lambda _: GEOMETRIC, chance)[0] for _ in range(DRAWS))
-    assert_fits(counts, as_shares(GEOMETRIC))
+@pytest.mark.parametrize("wanted, proposal", PAIRS.values(), ids=PAIRS.keys())
+def test_draws_with_the_same_noise_agree_as_often_as_the_distributions_allow(wanted, proposal, noise):
+    """At least (1 - d) / (1 + d) of them at a total variation of d, and never more than 1 - d."""
+    distance = np.abs(wanted - proposal).sum() / 2
+    agreed = float((drawn(wanted, noise[:, 0]) == drawn(proposal, noise[:, 0])).mean())
+    assert (1 - distance) / (1 + distance) - 0.005 <= agreed <= 1 - distance + 0.005
 
 
 FEW = 4
@@ -177,24 +154,43 @@ def test_sequences_of_rounds_with_a_fixed_drafter_are_the_targets():
     assert_fits(Counter(sequence() for _ in range(DRAWS)), sequences(3))
 
 
-def test_sequences_of_rounds_with_a_sampling_drafter_are_the_targets():
-    chance = random.Random(19).random
-    target = [distribution(row) for row in CHAIN]
+def test_sequences_of_rounds_with_a_drafter_that_draws_are_the_targets(noise):
+    """Drafts of two tokens, of which one at random is cut off now and then: the sequence depends on the noise alone."""
     weights = [[1, 1, 0, 2], [0, 0, 0, 1], [3, 1, 1, 1], [1, 2, 0, 1]]
-    proposals = [distribution(row) for row in weights]
-    sums = [list(accumulate(proposal.probabilities.tolist())) for proposal in proposals]
+    proposals = np.array([distribution(row) for row in weights])
+    target = drawn(CHAIN, noise[:, :, None, :]).tolist()
+    drafter = drawn(proposals, noise[:, :, None, :]).tolist()
+    chance = random.Random(19).random
 
-    def sequence() -> tuple[int, ...]:
+    def sequence(picks: list[list[int]], drafts: list[list[int]]) -> tuple[int, ...]:
         tokens = [0]
-        while len(tokens) < 3:
-            first = bisect(sums[tokens[-1]], chance() * 0.999999999)
-            draft = [first, bisect(sums[first], chance() * 0.999999999)]
+        while len(tokens) < 4:
+            at = len(tokens) - 1
+            draft = [drafts[at][tokens[-1]]]
+            if at < 2:
+                draft.append(drafts[at + 1][draft[0]])
+            draft = draft[: 3 - at - 1][: 1 + (chance() < 0.5)]
             before = [tokens[-1], *draft]
-            drawn_from = [proposals[token] for token in before[:2]]
-            tokens += accept_by_ratio(draft, drawn_from, lambda row, before=before: target[before[row]], chance)
-        return tuple(tokens[1:3])
+            tokens += accept(draft, lambda row, at=at, before=before: picks[at + row][before[row]])
+        return tuple(tokens[1:4])
 
-    assert_fits(Counter(sequence() for _ in range(DRAWS // 2)), sequences(2))
+    found = Counter(map(sequence, target, drafter))
+    assert_fits(found, sequences(3))
+    chance = random.Random(20).random
+    assert Counter(map(sequence, target, drafter)) == found
+
+
+def from_llama_cpp(logits: np.ndarray, sampling: Sampling) -> dict[int, float]:
+    """The distribution that llama.cpp's own chain leaves of `logits`, computed from what its filters keep."""
+    data = np.zeros(len(logits), CANDIDATE)
+    data["id"], data["logit"] = np.arange(len(logits)), logits
+    array = TokenDataArray(ctypes.cast(data.ctypes.data, ctypes.POINTER(TokenData)), len(data), -1, False)
+    chain = SamplerChain(sampling.stages(), len(logits))
+    lib.llama_sampler_apply(chain.handle, array)
+    chain.close()
+    left = data[: array.size]
+    weights = np.exp(left["logit"].astype(np.float64) - left["logit"].max())
+    return dict(zip(left["id"].tolist(), (weights / weights.sum()).tolist(), strict=True))
 
 
 def test_llama_cpps_own_chain_commits_through_a_draft_what_it_would_commit_without(tiny_model: Model):
@@ -205,15 +201,10 @@ def test_llama_cpps_own_chain_commits_through_a_draft_what_it_would_commit_witho
     context.remove(2)
     context.decode([7, proposed], 2, Outputs.ALL)
     chain = SamplerChain(sampling.stages(), tiny_model.vocab.size)
-    first, second = (as_shares(filtered(likeliest(context.logits(row)), sampling)) for row in (0, 1))
+    first, second = (from_llama_cpp(context.logits(row), sampling) for row in (0, 1))
     committed = Counter(tuple(accept([proposed], lambda row: context.sample(chain, row))) for _ in range(DRAWS))
     chain.close()
     context.close()
     expected = {(token,): share for token, share in first.items() if token != proposed}
     expected |= {(proposed, token): first[proposed] * share for token, share in second.items()}
     assert_fits(committed, expected)
-
-
-def test_a_draw_never_gives_a_token_of_probability_zero():
-    edges = distribution([0, 1, 1, 0])
-    assert [draw(edges, number) for number in (0.0, 0.4999, 0.5, 1 - 2**-53)] == [1, 1, 2, 2]

@@ -233,3 +233,17 @@ def test_the_reason_can_be_read(offer, acceptance, expected):
     assert "measuring plain speed" in reasons
     assert any(reason.startswith("trying ") for reason in reasons)
     assert max(map(len, reasons)) <= 40
+
+
+def test_a_draft_cut_by_its_drafters_doubts_is_not_scored_as_rejected():
+    """Of eight tokens two are verified and accepted every time; a rejection before the cut stays one."""
+    beliefs = []
+    for accepted, doubted in ((2, 0.5), (2, None), (1, 0.5)):
+        arbiter = Arbiter()
+        choice = Choice(DFLASH, 8, "", Purpose.BEST)
+        for _ in range(100):
+            arbiter.record(choice, 100, 2, accepted, 0.1 * PLAIN_S, PLAIN_S, doubted)
+        beliefs.append(arbiter._experience.kind("dflash").acceptance.chances[accepted])
+    cut, short, rejected = beliefs
+    assert cut == pytest.approx(0.5, abs=0.05)
+    assert max(short, rejected) < 0.05

@@ -182,3 +182,24 @@ def test_what_is_known_can_be_learned_again():
     learner = Acceptance(0.7)
     learner.learn(known.known())
     assert learner.chances == known.chances
+
+
+def test_a_token_left_out_for_its_doubts_counts_as_much_as_the_drafter_believed_in_it():
+    cut, rejected = Acceptance(0.7), Acceptance(0.7)
+    for _ in range(200):
+        cut.add(8, 2, doubted=0.4)
+        rejected.add(8, 2)
+    assert cut.chances[:2] == rejected.chances[:2]
+    assert cut.chances[2] == pytest.approx(0.4, abs=0.02)
+    assert rejected.chances[2] == pytest.approx(0.0, abs=0.02)
+
+
+def test_drafts_left_out_altogether_are_no_streak_of_failures():
+    acceptance = Acceptance(0.7)
+    for _ in range(100):
+        acceptance.add(4, 4)
+    believed = acceptance.chances[1:4]
+    for _ in range(10):
+        acceptance.add(4, 0, doubted=0.3)
+    assert acceptance.chances[0] > 0.7
+    assert acceptance.chances[1:4] == pytest.approx(believed, abs=0.1)

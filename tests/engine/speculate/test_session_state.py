@@ -17,6 +17,8 @@ from laguna_engine.events import Finished, FinishReason, Prefill, Source, Token
 from laguna_engine.generation import places
 from laguna_engine.ggml import transfer
 from laguna_engine.llama.features import Features
+from laguna_engine.native import kernels
+from laguna_engine.options import Speculation
 from laguna_engine.request import PLAIN
 from laguna_engine.speculate import assembly
 from tests.engine import drafters, tiny
@@ -25,7 +27,9 @@ from tests.engine.runs import gather
 PROMPT = [40 + (11 * index) % 400 for index in range(230)]
 OTHER = [60 + (7 * index) % 380 for index in range(150)]
 ALIKE = 0.05
-"""Right states differ by 0.01 at most; features of the wrong position differ by 1."""
+OTHER_EXPERT = 0.8
+"""Batches of other widths round differently: most positions differ by 0.01 at most, one at which rounding chose another
+expert by up to 0.7. Features of the wrong position differ by 0.9 or more, at every position."""
 
 DRAFTED = Drafting(sources=frozenset({Source.DFLASH}), length=4)
 COPIED = Drafting(sources=frozenset({Source.SUFFIX}))
@@ -40,12 +44,28 @@ VARIANTS = {
 
 
 @pytest.fixture(scope="module", params=VARIANTS.values(), ids=VARIANTS.keys())
-def options(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> EngineOptions:
+def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A target and a drafter for it."""
     folder = tmp_path_factory.mktemp("pair")
     model = tiny.laguna().write(folder / "target.gguf")
-    drafter = drafters.make(request.param).write(folder / "drafter.gguf")
-    # A reach that is short for the drafter without a window, so that its ring forgets too.
-    return EngineOptions(model, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter, draft_context=256, checkpoints=99)
+    return model, drafters.make(request.param).write(folder / "drafter.gguf")
+
+
+@pytest.fixture(scope="module", params=[Speculation.FAST, Speculation.STRICT], ids=lambda mode: mode.value)
+def options(request: pytest.FixtureRequest, files: tuple[Path, Path]) -> Iterator[EngineOptions]:
+    model, drafter = files
+    with pytest.MonkeyPatch.context() as patch:
+        # As if nothing had been computed in this process yet: strict mode decodes in pairs, whatever the kernels.
+        patch.setattr(kernels, "_chosen", None)
+        # A reach that is short for the drafter without a window, so that its ring forgets too.
+        yield EngineOptions(
+            model, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter, draft_context=256, checkpoints=99,
+            speculation=request.param,
+        )  # fmt: skip
+
+
+only_fast = pytest.mark.parametrize("options", [Speculation.FAST], indirect=True, ids=["fast"])
+"""Strict mode keeps all positions of sliding-window layers, so it needs no checkpoints."""
 
 
 @pytest.fixture(autouse=True)
@@ -85,15 +105,19 @@ def fresh(options: EngineOptions) -> np.ndarray:
         return known(engine)
 
 
-def error(found: np.ndarray, expected: np.ndarray) -> float:
-    """The relative error of the typical position; batches of other widths round differently, some of them a lot."""
+def errors(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """The relative error of every position."""
     assert found.shape == expected.shape
     assert expected.any(axis=1).all()
-    return float(np.median(np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)))
+    distances: np.ndarray = np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)
+    return distances
 
 
-def alike(found: np.ndarray, expected: np.ndarray) -> None:
-    assert error(found, expected) < ALIKE
+def alike(engine: Engine, expected: np.ndarray) -> None:
+    """It knows at every position what is expected there, up to rounding."""
+    found = errors(known(engine), expected)
+    assert found.max() < OTHER_EXPERT
+    assert np.median(found) < ALIKE
 
 
 def generate(engine: Engine, prompt: list[int], count: int, drafting: Drafting = DRAFTED) -> list[int]:
@@ -142,7 +166,7 @@ def test_the_drafter_knows_what_a_fresh_one_would_after(
     engine: Engine, fresh: np.ndarray, history: Callable[[Engine], object]
 ) -> None:
     history(engine)
-    alike(known(engine), fresh)
+    alike(engine, fresh)
 
 
 def far(engine: Engine, prefix: list[int], drafting: Drafting = DRAFTED) -> None:
@@ -187,15 +211,17 @@ RETURNS: dict[str, tuple[int, Callable[[Engine], object]]] = {
 }
 
 
+@only_fast
 @pytest.mark.parametrize(("place", "history"), RETURNS.values(), ids=RETURNS.keys())
 def test_back_at_a_checkpoint_the_drafter_knows_what_a_fresh_one_would_after(
     engine: Engine, fresh: np.ndarray, place: int, history: Callable[[Engine], object]
 ) -> None:
     history(engine)
     assert engine._target.cache.plan(PROMPT).checkpoint == place
-    alike(known(engine), fresh)
+    alike(engine, fresh)
 
 
+@only_fast
 @pytest.mark.parametrize("place", [200, 230])
 def test_back_at_a_checkpoint_nothing_is_read_again_for_the_drafters_sake(engine: Engine, place: int) -> None:
     generate(engine, PROMPT[:place], 10)
@@ -204,7 +230,7 @@ def test_back_at_a_checkpoint_nothing_is_read_again_for_the_drafters_sake(engine
     assert run.stats.cached_tokens == min(place, len(PROMPT) - 1)
 
 
-@pytest.mark.parametrize("options", [VARIANTS["last layer not tapped"]], indirect=True, ids=["last layer not tapped"])
+@pytest.mark.parametrize("files", [VARIANTS["last layer not tapped"]], indirect=True, ids=["last layer not tapped"])
 def test_reading_that_was_stopped_goes_on_where_it_was_stopped(engine: Engine) -> None:
     """Of a long prompt the drafter is spared all but the end, but what was just read still lies in its rows."""
     for event in engine.generate(Request([*PROMPT, *FAR], max_tokens=0, drafting=DRAFTED)):
@@ -215,6 +241,7 @@ def test_reading_that_was_stopped_goes_on_where_it_was_stopped(engine: Engine) -
     assert run.stats.cached_tokens == done >= 320
 
 
+@only_fast
 def test_where_the_cache_can_go_back_by_itself_the_drafter_is_helped_by_the_nearest_checkpoint(
     options: EngineOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +263,7 @@ def test_the_callback_serves_where_the_hook_is_refused(
     with Engine.open(options) as engine:
         assert any("graph hook" in warning for warning in engine.info.warnings)
         generate(engine, OTHER, 10)
-        alike(known(engine), fresh)
+        alike(engine, fresh)
 
 
 def test_a_drafter_of_another_model_is_refused_with_a_sentence(options: EngineOptions, tmp_path: Path) -> None:
@@ -250,4 +277,4 @@ def test_the_comparison_notices_features_of_the_wrong_position(
 ) -> None:
     rows_of = Features.rows_of
     monkeypatch.setattr(Features, "rows_of", lambda self, start, count: rows_of(self, start + 1, count))
-    assert error(known(engine), fresh) > 10 * ALIKE
+    assert errors(known(engine), fresh).min() > OTHER_EXPERT

@@ -73,6 +73,27 @@ def test_several_places_are_counted(bench, cart):
     assert cart.read_text() == "amount = amount + subtotal\n"
 
 
+def test_an_edit_that_breaks_a_python_file_says_so_to_the_model(bench, cart):
+    cart.write_text("def total(items):\n    return 1\n")
+    result = bench(always).run({"path": "shop/cart.py", "old": "return 1", "new": "return (1"})
+    assert result.output == (
+        "Changed `shop/cart.py` in 1 place.\n"
+        "The file is no longer valid Python: '(' was never closed in line 2. Edit it again."
+    )
+    assert result.ok
+
+
+def test_lines_that_were_indented_are_told_to_the_model_and_to_the_user(bench, cart):
+    cart.write_text("class Cart:\n    def total(self):\n        return 1\n")
+    with_user = bench(always)
+    new = 'def total(self):\n    """The sum."""'
+    result = with_user.run({"path": "shop/cart.py", "old": "def total(self):", "new": new})
+    note = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
+    assert result.output == f"Changed `shop/cart.py` in 1 place.\n{note}"
+    assert with_user.told[0].proposal.warning == note
+    assert '\n        """The sum."""\n' in cart.read_text()
+
+
 def test_an_edit_that_is_declined_changes_nothing(bench, cart):
     with_user = bench(never)
     result = with_user.run(RENAME)

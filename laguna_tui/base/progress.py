@@ -1,0 +1,59 @@
+"""How far a command is: one line on stderr that is overwritten, on a terminal only."""
+
+import sys
+import time
+from contextlib import suppress
+from shutil import get_terminal_size
+from typing import Self
+
+from laguna_tui.text import sanitize_line
+
+_REDRAW_S = 0.1
+
+
+class ProgressLine:
+    """The line. Costs next to nothing when nobody sees it. Any thread.
+
+    Attributes:
+        visible: whether it is drawn at all: stderr is a terminal, and `quiet` was not asked for.
+    """
+
+    def __init__(self, doing: str = "", *, quiet: bool = False) -> None:
+        """`doing` is what `show_share` says is being done."""
+        self._doing = doing
+        self.visible = not quiet and sys.stderr.isatty()
+        self._next = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def show(self, text: str, *, at_once: bool = False) -> None:
+        """Show a text instead of the one before.
+
+        Args:
+            at_once: not only when the last redraw is long enough ago to be read.
+        """
+        now = time.monotonic()
+        if self.visible and (at_once or now >= self._next):
+            self._next = now + _REDRAW_S
+            # Cut: a line that wraps could not be overwritten.
+            self._write(sanitize_line(text)[: get_terminal_size().columns - 1])
+
+    def show_share(self, done: float, total: float) -> None:
+        """Show how much of the whole is done."""
+        if total > 0:
+            self.show(f"{self._doing}: {done / total:.0%}")
+
+    def clear(self) -> None:
+        """Leave the line empty."""
+        if self.visible:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        # The terminal may be gone; the work goes on without it.
+        with suppress(OSError):
+            sys.stderr.write(f"\x1b[K{text}\r" if text else "\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,48 @@
+"""Sizes, times, rates and counts as people read them."""
+
+GIB = 1 << 30
+_MINUTE = 60
+
+
+def size(count: float) -> str:
+    """Bytes of a file or a download, in decimal units: 20.3 GB."""
+    if count < 1000:
+        return f"{count:.0f} B"
+    if count < 1_000_000:
+        return f"{count / 1e3:.0f} kB"
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+def memory(count: float, digits: int = 1) -> str:
+    """Bytes of memory or of a disk's room: 23.6 GiB."""
+    return f"{count / GIB:.{digits}f} GiB"
+
+
+def duration(seconds: float) -> str:
+    """A time: 0.3 s, 45 s, 12 min, 2 h 5 min. Nothing takes no time at all."""
+    if seconds < 2:
+        return f"{max(0.1, seconds):.1f} s"
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / _MINUTE), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def rate(per_second: float) -> str:
+    """A speed in tokens per second: one decimal below ten, where it matters."""
+    return f"{per_second:.1f} tok/s" if per_second < 10 else f"{per_second:,.0f} tok/s"
+
+
+def share(part: int, whole: int) -> str:
+    """A part of a whole: 15 %."""
+    return f"{round(100 * part / whole)} %" if whole else "–"
+
+
+def count(number: int) -> str:
+    """1234 -> "1,234"."""
+    return f"{number:,}"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """A noun for this many: "line" for 1, else "lines"; `many` where that is not `one` with an s."""
+    return one if number == 1 else many or f"{one}s"

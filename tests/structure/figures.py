@@ -1,0 +1,152 @@
+"""How easily one finds one's way in the code: its modules, who imports them, and what stands outside a contract."""
+
+import ast
+import tomllib
+from collections.abc import Set
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {"laguna_engine": ROOT / "engine/laguna_engine", "laguna_tui": ROOT / "laguna_tui"}
+
+THIN_LINES = 40
+"""A shorter module with a single importer is usually a part of that importer."""
+
+LONG_LINES = 400
+
+TOP = {
+    "laguna_engine": {
+        *("engine", "loader", "worker", "stream", "generation", "detokenizer", "parity", "sequence", "checkpoints"),
+        *("config", "events", "errors", "child", "files"),
+    },
+    "laguna_tui": {"__main__", "supervise", "compose"},
+}
+"""The modules that may stand at a package's top; all others belong into a folder."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the packages: its dotted name, its lines, and the modules of the packages that it imports."""
+
+    name: str
+    lines: int
+    imports: frozenset[str]
+    is_package: bool
+
+    @property
+    def package(self) -> str:
+        return self.name.partition(".")[0]
+
+
+class Structure:
+    """The modules of both packages and the imports between them, also those inside functions and for types."""
+
+    def __init__(self) -> None:
+        paths = {_dotted(package, path, top): path for package, top in PACKAGES.items() for path in top.rglob("*.py")}
+        self._all = {name: _read(name, path, paths.keys()) for name, path in sorted(paths.items())}
+        self.modules = {name: module for name, module in self._all.items() if not module.is_package}
+
+    @cached_property
+    def importers(self) -> dict[str, set[str]]:
+        """The modules that import each module."""
+        found: dict[str, set[str]] = {name: set() for name in self.modules}
+        for module in self._all.values():
+            for name in module.imports & found.keys():
+                found[name].add(module.name)
+        return found
+
+    @property
+    def thin(self) -> list[str]:
+        """Modules under `THIN_LINES` with one importer."""
+        return [m.name for m in self.modules.values() if m.lines < THIN_LINES and len(self.importers[m.name]) == 1]
+
+    @property
+    def single(self) -> list[str]:
+        """Modules with one importer."""
+        return [name for name, importers in self.importers.items() if len(importers) == 1]
+
+    @property
+    def long(self) -> list[str]:
+        """Modules over `LONG_LINES`."""
+        return [module.name for module in self.modules.values() if module.lines > LONG_LINES]
+
+    @property
+    def loose(self) -> list[str]:
+        """Modules at a package's top that belong into a folder."""
+        return [n for n, m in self.modules.items() if n.count(".") == 1 and n.split(".")[1] not in TOP[m.package]]
+
+    @property
+    def uncontracted(self) -> list[str]:
+        """Modules that no layer of an import contract names."""
+        contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+        layers = [layer for each in contracts if each["type"] == "layers" for layer in each["layers"]]
+        named = {name.strip(" ()") for layer in layers for name in layer.replace(":", "|").split("|")}
+        containers = [c for each in contracts if each["type"] == "layers" for c in each.get("containers", [])]
+        named |= {f"{container}.{name}" for container in containers for name in named}
+        return [n for n in self.modules if ".".join(n.split(".")[:2]) not in named]
+
+    @property
+    def cycles(self) -> list[list[str]]:
+        """Circles of imports, between modules and between the parts of each folder."""
+        found = _circles({name: set(module.imports) & self._all.keys() for name, module in self._all.items()})
+        for folder in (module.name for module in self._all.values() if module.is_package):
+            found += [circle for circle in _circles(self._siblings(folder)) if circle not in found]
+        return found
+
+    def _siblings(self, folder: str) -> dict[str, set[str]]:
+        """What the parts of a folder import of each other."""
+        graph: dict[str, set[str]] = {}
+        inside = folder + "."
+        cut = folder.count(".") + 2
+        for module in self._all.values():
+            if module.name.startswith(inside):
+                own = ".".join(module.name.split(".")[:cut])
+                others = {".".join(name.split(".")[:cut]) for name in module.imports if name.startswith(inside)}
+                graph.setdefault(own, set()).update(others - {own})
+        return graph
+
+
+def _dotted(package: str, path: Path, top: Path) -> str:
+    parts = path.relative_to(top).with_suffix("").parts
+    return ".".join([package, *(parts[:-1] if parts[-1] == "__init__" else parts)])
+
+
+def _read(name: str, path: Path, names: Set[str]) -> Module:
+    source = path.read_text(encoding="utf-8")
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            whole = (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {each if each in names else node.module for each in whole}
+    return Module(name, source.count("\n"), frozenset(found & names - {name}), path.name == "__init__.py")
+
+
+def _circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected parts of more than one node (Tarjan)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found = []
+
+    def visit(node: str) -> None:
+        order[node] = lowest[node] = len(order)
+        stack.append(node)
+        for other in graph.get(node, ()):
+            if other not in order:
+                visit(other)
+                lowest[node] = min(lowest[node], lowest[other])
+            elif other in stack:
+                lowest[node] = min(lowest[node], order[other])
+        if lowest[node] == order[node]:
+            circle = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(circle) > 1:
+                found.append(sorted(circle))
+
+    for node in graph:
+        if node not in order:
+            visit(node)
+    return found

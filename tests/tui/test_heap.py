@@ -1,0 +1,52 @@
+"""What is set aside from garbage collection is found when it has died, and is not looked at again every time."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from laguna_tui.tui.heap import Heap
+
+
+class Circle:
+    """Refers to itself."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """Nothing but the heap collects, and nothing stays set aside."""
+    gc.disable()
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
+def test_circles_that_died_after_they_were_set_aside_are_found_once_the_heap_has_grown() -> None:
+    heap, circle = Heap(), Circle()
+    dead = weakref.ref(circle)
+    heap.set_aside()
+    del circle
+    heap.set_aside()
+    assert dead() is not None
+    alive = [[] for _ in range(gc.get_freeze_count())]
+    # The first takes them in, the second looks at all.
+    for _ in range(2):
+        heap.set_aside()
+    assert dead() is None
+    assert alive
+
+
+def test_garbage_alone_makes_it_look_at_all_of_it() -> None:
+    heap, made = Heap(), []
+    for _ in range(1000):
+        circles = [Circle() for _ in range(1000)]
+        made.append(weakref.ref(circles[0]))
+        heap.set_aside()
+        del circles
+        if made[0]() is None:
+            return
+    pytest.fail("what has died stays for ever")
