@@ -48,7 +48,7 @@ def test_graphs_never_take_more_than_was_said_whatever_is_drafted(variant: draft
         sizes = []
         for name, top_k in product((None, "mine"), (None, 64)):
             fed.dflash.use_adapter(name)
-            fed.dflash.sample_with(top_k, lambda candidates: int(candidates.ids[0]))
+            fed.dflash.sample_with(top_k, lambda ids, logits, position: int(ids[0]))
             position = 0
             for count in (512, 1, 2, 3, 5, 9, 17, 33, 65, 129, 257):
                 fed.feed(position, position + count)
