@@ -119,6 +119,11 @@ class DFlash:
         """Bytes of weights and memory on the device, without its graphs' intermediate results."""
         return self._weights.nbytes + self._memory.nbytes
 
+    @property
+    def graphs_nbytes(self) -> int:
+        """Bytes of its graphs' intermediate results on the device; at most `graphs_room`."""
+        return self._graphs.nbytes
+
     def inject(self, start: int, stop: int) -> None:
         """Take in the features of positions [start, stop); those that nothing can look back at any more are skipped."""
         longest = max(ring.capacity for ring in self._rings.values())

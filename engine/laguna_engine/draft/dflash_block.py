@@ -74,6 +74,11 @@ class Block:
         self._graph.compute()
         return self._readout.read()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of intermediate results and inputs on the device."""
+        return self._graph.nbytes
+
     def close(self) -> None:
         """Free the graph; harmless when repeated."""
         self._graph.close()

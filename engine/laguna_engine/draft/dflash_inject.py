@@ -70,6 +70,11 @@ class Injection:
             port.push()
         self._graph.compute()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of intermediate results and inputs on the device."""
+        return self._graph.nbytes
+
     def close(self) -> None:
         """Free the graph; harmless when repeated."""
         self._graph.close()

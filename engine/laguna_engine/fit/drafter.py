@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from laguna_engine.draft.dflash_inject import LARGEST, SPARE_ROWS
+from laguna_engine.draft.dflash_cache import graphs_room
+from laguna_engine.draft.dflash_inject import SPARE_ROWS
 from laguna_engine.draft.dflash_ring import Ring, header_slots
 from laguna_engine.gguf.drafter import DrafterHeader
 from laguna_engine.options import DEFAULT_CONTEXT
@@ -53,10 +54,8 @@ class DrafterShape:
 
 def ring_size(shape: DrafterShape, context: int) -> int:
     """Bytes of keys and values; context: positions that its full layers look back."""
-    header = header_slots(shape.block)
-    sliding = Ring(min(max(shape.window - 1, 0), context), header).slots * shape.sliding_width
-    full = Ring(context, header).slots * shape.full_width if shape.full_width else 0
-    return _F16 * (sliding + full)
+    sliding, full = _slots(shape, context)
+    return _F16 * (sliding * shape.sliding_width + full * shape.full_width)
 
 
 def features_size(shape: DrafterShape, ubatch: int) -> int:
@@ -64,19 +63,27 @@ def features_size(shape: DrafterShape, ubatch: int) -> int:
     return _F32 * shape.n_embd * shape.taps * (ubatch + SPARE_ROWS)
 
 
-def graphs_size(shape: DrafterShape, ubatch: int) -> int:
-    """Bytes of intermediate results once every usual graph has been built, each with memory of its own.
-
-    Graphs that take features in exist for 1, 2, 4 … rows, so together for about twice the largest; so do those that
-    draft, and once more when answers are sampled.
-    """
-    taken = min(LARGEST, ubatch) + SPARE_ROWS
-    beside = shape.n_embd * shape.taps if shape.tap_norms else shape.n_embd
-    drafted = 2 * 2 * shape.block * shape.vocabulary
-    return _F32 * (taken * (shape.n_embd * shape.taps + beside) + drafted)
+def graphs_size(shape: DrafterShape, ubatch: int, context: int = DEFAULT_CONTEXT) -> int:
+    """Bytes of intermediate results: what all graphs together may take."""
+    sliding, full = _slots(shape, context)
+    return graphs_room(
+        shape.n_embd,
+        shape.taps,
+        ubatch + SPARE_ROWS,
+        shape.block,
+        shape.vocabulary,
+        (sliding if shape.sliding_width else 0) + (full if shape.full_width else 0),
+        tap_norms=shape.tap_norms,
+    )
 
 
 def drafter_size(shape: DrafterShape, ubatch: int, context: int = DEFAULT_CONTEXT) -> int:
     """All of it."""
-    parts = (ring_size(shape, context), features_size(shape, ubatch), graphs_size(shape, ubatch))
+    parts = (ring_size(shape, context), features_size(shape, ubatch), graphs_size(shape, ubatch, context))
     return shape.weights + sum(parts)
+
+
+def _slots(shape: DrafterShape, context: int) -> tuple[int, int]:
+    """Of a sliding and of a full layer's ring."""
+    header = header_slots(shape.block)
+    return Ring(min(max(shape.window - 1, 0), context), header).slots, Ring(context, header).slots
