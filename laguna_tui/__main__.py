@@ -7,7 +7,7 @@ import sys
 def main() -> int:
     """Run the command line; returns the exit code."""
     try:
-        from laguna_tui import cli
+        from laguna_tui.cli import main as cli
 
         return cli.main()
     except KeyboardInterrupt:

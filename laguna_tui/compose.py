@@ -6,14 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 from laguna_engine.errors import EngineError
-from laguna_tui.asking import terminal_approver
-from laguna_tui.base.paths import what_holds_more
-from laguna_tui.headless import ExitCode, Format, run
-from laguna_tui.local import LocalSession
-from laguna_tui.settings import Settings, state_dir
-from laguna_tui.text import sanitize
-
-__all__ = ["LocalSession", "run_ask", "run_tui"]
+from laguna_tui.base.paths import state_dir, too_wide_because
+from laguna_tui.base.settings import Settings
+from laguna_tui.base.text import sanitize
+from laguna_tui.headless.outcome import ExitCode
+from laguna_tui.headless.run import Format, run
+from laguna_tui.headless.terminal_approver import terminal_approver
+from laguna_tui.session.local import LocalSession
 
 # How long the engine's thread may have to wait for the screen's between two tokens. Python's default of 5 ms is the
 # time of a whole token: with a busy screen, decoding was measured at a fifth of its speed.
@@ -54,15 +53,15 @@ def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
     named: the user chose the folder, so that all of it may be read, whatever it is.
     """
     session = LocalSession.prepare(settings, folder, state_dir())
-    session.holds_more = "" if named else what_holds_more(folder)
-    from laguna_tui.shop import Shop
+    session.holds_more = "" if named else too_wide_because(folder)
+    from laguna_tui.models.model_setup import HubModelSetup
     from laguna_tui.tui.app import LagunaApp
-    from laguna_tui.tui.session import TuiSettings
+    from laguna_tui.tui.tui_settings import TuiSettings
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
-    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), Shop(settings))
+    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), HubModelSetup(settings))
     try:
         return app.run_to_the_end()
     finally:

@@ -43,7 +43,7 @@ def run_supervised(app: Callable[[], int]) -> int:
     """
     if not hasattr(os, "fork") or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return app()
-    from laguna_tui.terminal import terminal, wait_for_foreground
+    from laguna_tui.base.terminal import terminal, wait_for_foreground
 
     wait_for_foreground()
     terminal.remember()
@@ -113,7 +113,7 @@ class _Supervisor:
             self._stop()
 
     def _stop(self) -> None:
-        from laguna_tui.terminal import terminal
+        from laguna_tui.base.terminal import terminal
 
         # Does nothing if the child has done it; one that was stopped by SIGSTOP could not.
         terminal.restore()
@@ -134,7 +134,7 @@ def _run_child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterabl
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     except BaseException:
-        from laguna_tui.terminal import terminal
+        from laguna_tui.base.terminal import terminal
 
         # Else what is said would vanish with the app's screen.
         terminal.restore()
@@ -150,7 +150,7 @@ def _run_child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterabl
 
 
 def _child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterable[int]) -> int:
-    from laguna_engine.native.parent_death import signal_on_parent_death
+    from laguna_engine.native.child import signal_on_parent_death
 
     # Until the app handles them on its loop, there is nothing to put away.
     for number in _ENDING:
@@ -165,7 +165,7 @@ def _child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterable[in
 
 
 def _end(number: int, parent: int) -> NoReturn:
-    from laguna_tui.terminal import terminal
+    from laguna_tui.base.terminal import terminal
 
     if os.getppid() != parent:
         terminal.restore()
@@ -173,7 +173,7 @@ def _end(number: int, parent: int) -> NoReturn:
 
 
 def _end_with_parent(parent: int, lifeline: int) -> None:
-    from laguna_tui.terminal import terminal
+    from laguna_tui.base.terminal import terminal
 
     # Nothing is ever written: this returns when the parent is gone, or is just about to be.
     os.read(lifeline, 1)

@@ -10,12 +10,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from laguna_tui.compose import LocalSession
-from laguna_tui.settings import Settings
-from laguna_tui.shop import Shop
+from laguna_tui.base.settings import Settings
+from laguna_tui.models.model_setup import HubModelSetup
+from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session import TuiSettings
-from laguna_tui.tui.turns import State
+from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.tui_settings import TuiSettings
 
 TOP = Path(__file__).resolve().parent.parent
 TARGET = TOP / "assets" / "screenshots"
@@ -58,7 +58,11 @@ PICTURES = (
     ),
     # The question about the edit is left open.
     Picture(
-        "edit.svg", ("rename find_symbols to symbols_called in laguna_tui/repo/lookup.py",), (), (100, 28), Settings()
+        "edit.svg",
+        ("rename find_symbols to symbols_called in laguna_tui/repo/symbol_search.py",),
+        (),
+        (100, 28),
+        Settings(),
     ),
     # What is found and recommended is that of the machine the picture is taken on.
     Picture("setup.svg", (), ("f8",), (100, 28), Settings()),
@@ -68,7 +72,7 @@ PICTURES = (
 async def take(picture: Picture, folder: Path) -> None:
     """Ask the questions about a folder, press the keys and save the screen."""
     session = LocalSession.prepare(picture.settings, folder)
-    app = LagunaApp(session, TuiSettings(theme="laguna-dark"), Shop(picture.settings))
+    app = LagunaApp(session, TuiSettings(theme="laguna-dark"), HubModelSetup(picture.settings))
     async with app.run_test(size=picture.size) as pilot:
         for question in picture.questions:
             await free(app)
@@ -86,7 +90,7 @@ async def take(picture: Picture, folder: Path) -> None:
 
 async def free(app: LagunaApp) -> None:
     """Wait until the session is, or it waits for an answer about an edit."""
-    while app.state is not State.READY and not app.edit_panel.has_focus:
+    while app.state is not SessionState.READY and not app.edit_panel.has_focus:
         await asyncio.sleep(POLL_S)
 
 

@@ -4,7 +4,8 @@ import importlib.util
 import re
 from pathlib import Path
 
-from laguna_tui.cli import EXIT_CODES, main
+from laguna_tui.cli.ask import EXIT_CODES
+from laguna_tui.cli.main import main
 
 TOP = Path(__file__).parent.parent
 README = TOP / "README.md"

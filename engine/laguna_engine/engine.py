@@ -1,25 +1,73 @@
-"""The engine's one public face: open a model, ask for generations, know what they would cost, close it.
+"""One generation at a time: who is inside, and who may come in.
+
+The engine's one public face: open a model, ask for generations, know what they would cost, close it.
 
 Everything native happens on one thread per engine, so every method here may be called from any thread. A model that
 makes llama.cpp abort loses its engine, not the process: whoever waits gets NativeAbort, and a fresh engine works.
 """
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from laguna_engine.cache.preview import Preview, preview
-from laguna_engine.events import LoadProgress
-from laguna_engine.generation.generation import Generation
+from laguna_engine.config import GREEDY, Drafting, EngineInfo, EngineOptions, Request, Sampling, checked_tokens
+from laguna_engine.errors import EngineClosed, RequestError
+from laguna_engine.events import Event, LoadProgress
+from laguna_engine.generation import Generation
 from laguna_engine.llama.vocab import Vocab
-from laguna_engine.opening import Opened, Opening
-from laguna_engine.options import EngineInfo, EngineOptions
-from laguna_engine.replay import Divergence, Replay, replay
-from laguna_engine.request import Drafting, Request, checked_tokens
-from laguna_engine.sampling import GREEDY, Sampling
-from laguna_engine.stream import AsyncEventStream, EventStream
-from laguna_engine.thread import EngineThread
-from laguna_engine.turnstile import Turnstile
+from laguna_engine.loader import LoadedModel, Loader
+from laguna_engine.parity import Divergence, Replay, replay
+from laguna_engine.sequence import Preview, preview
+from laguna_engine.stream import AsyncEventStream, Channel, EventStream
+from laguna_engine.worker import EngineWorker
+
+
+class RequestGate:
+    """Lets one generation in. Every method may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._inside: Generation | None = None
+        self._open = True
+        # Reentrant, because the garbage collector may close an engine at any point.
+        self._lock = threading.RLock()
+
+    def require_open(self) -> None:
+        """EngineClosed after `close`."""
+        if not self._open:
+            raise EngineClosed("the engine is closed; open the model again")
+
+    def require_free(self) -> None:
+        """RequestError while a generation is inside that was not cancelled; EngineClosed after `close`."""
+        with self._lock:
+            self.require_open()
+            if self._inside is not None and not self._inside.cancelled:
+                raise RequestError("a generation is running; read it to its end, or cancel it first")
+
+    def enter(self, generation: Generation) -> None:
+        """Let `generation` in; errors as for `require_free`. One that was cancelled may still be winding up."""
+        with self._lock:
+            self.require_free()
+            self._inside = generation
+
+    def leave(self, generation: Generation) -> None:
+        """`generation` is over; harmless if another one is inside."""
+        with self._lock:
+            if self._inside is generation:
+                self._inside = None
+
+    def cancel(self) -> None:
+        """Cancel who is inside."""
+        with self._lock:
+            if self._inside is not None:
+                self._inside.cancel()
+
+    def close(self) -> None:
+        """Cancel who is inside and let nobody in any more."""
+        with self._lock:
+            self._open = False
+            self.cancel()
+
 
 __all__ = ["Divergence", "Drafting", "Engine", "EngineInfo", "EngineOptions", "Preview", "Replay", "Request"]
 
@@ -31,17 +79,17 @@ class Engine:
     n_ctx: tokens of prompt and answer that fit.
     """
 
-    def __init__(self, thread: EngineThread, opened: Opened) -> None:
+    def __init__(self, thread: EngineWorker, opened: LoadedModel) -> None:
         """Use `Engine.open`."""
         self.info = opened.info
         self.vocab: Vocab = opened.target.model.vocab
         self.n_ctx = opened.info.n_ctx
         self._thread = thread
-        self._target = opened.target
+        self._sequence = opened.target
         self._speculator = opened.speculator
-        self._turnstile = Turnstile()
+        self._gate = RequestGate()
         # Also runs at exit: freeing a model under a thread that still computes would crash the interpreter's end.
-        self._finalizer = weakref.finalize(self, _shut_down, self._turnstile, thread, opened)
+        self._finalizer = weakref.finalize(self, _shut_down, self._gate, thread, opened)
 
     @classmethod
     def open(cls, options: EngineOptions, progress: Callable[[LoadProgress], None] | None = None) -> Self:
@@ -49,7 +97,7 @@ class Engine:
 
         `progress` is called on the engine's thread; an exception in it stops the loading and is raised here.
         """
-        opening, thread = Opening(options, progress), EngineThread()
+        opening, thread = Loader(options, progress), EngineWorker()
         try:
             opened = thread.call(opening.run)
         except BaseException:
@@ -72,16 +120,16 @@ class Engine:
 
     def cancel(self) -> None:
         """Stop the running generation within one micro-batch; nothing if there is none. The cache stays good."""
-        self._turnstile.cancel()
+        self._gate.cancel()
 
     def preview(self, tokens: Sequence[int]) -> Preview:
         """What a request with `tokens` would cost now. Does not wait, not even for a running generation."""
-        self._turnstile.require_open()
-        return preview(self._target.cache, self._target.rate, checked_tokens(tokens, self.vocab.size), self.n_ctx)
+        self._gate.require_open()
+        return preview(self._sequence.cache, self._sequence.rate, checked_tokens(tokens, self.vocab.size), self.n_ctx)
 
     def prefill_seconds(self, tokens: int) -> float | None:
         """What reading so many new prompt tokens will probably take; None before anything was measured."""
-        return self._target.rate.seconds_for(tokens)
+        return self._sequence.rate.seconds_for(tokens)
 
     def replay(
         self,
@@ -102,12 +150,12 @@ class Engine:
     def economy(self) -> dict[str, object]:
         """What was learned about which drafts pay here, JSON-able; for `EngineOptions.economy` of a later session."""
         speculator = self._speculator
-        return {} if speculator is None else self._thread.call(speculator.arbiter.state)
+        return {} if speculator is None else self._thread.call(speculator.policy.state)
 
     def clear(self) -> None:
         """Forget what is cached; RequestError while a generation is running."""
-        self._turnstile.require_free()
-        self._thread.call(self._target.clear)
+        self._gate.require_free()
+        self._thread.call(self._sequence.clear)
 
     def close(self) -> None:
         """Cancel what is running and free everything; harmless when repeated."""
@@ -121,21 +169,21 @@ class Engine:
 
     def _margin(self, tokens: list[int], expected: int, found: int) -> float:
         """How much better than `expected` the target finds `found` behind `tokens`, as a difference of logits."""
-        self._turnstile.cancel()
-        return self._thread.call(lambda: self._target.margin(tokens, expected, found))
+        self._gate.cancel()
+        return self._thread.call(lambda: self._sequence.margin(tokens, expected, found))
 
-    def _start(self, request: Request) -> tuple[Generation, Self]:
+    def _start(self, request: Request) -> tuple[Channel[Event], Callable[[], None], Self]:
         tokens = checked_tokens(request.tokens, self.vocab.size)
-        generation = Generation(self._target, self._speculator, request, tokens, self._turnstile.leave)
-        self._turnstile.enter(generation)
+        generation = Generation(self._sequence, self._speculator, request, tokens, self._gate.leave)
+        self._gate.enter(generation)
         try:
             self._thread.post(generation.run, lost=generation.end)
         except BaseException:
-            self._turnstile.leave(generation)
+            self._gate.leave(generation)
             raise
-        return generation, self
+        return generation.channel, generation.cancel, self
 
 
-def _shut_down(turnstile: Turnstile, thread: EngineThread, opened: Opened) -> None:
-    turnstile.close()
+def _shut_down(gate: RequestGate, thread: EngineWorker, opened: LoadedModel) -> None:
+    gate.close()
     thread.stop(opened.close)

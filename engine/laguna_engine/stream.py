@@ -1,25 +1,142 @@
-"""A running generation, as the caller holds it: an iterator of events for threads, and its twin for event loops.
+"""The events of one generation on their way from the engine thread to the reader: batched, bounded, iterated.
 
-Letting go of it cancels the generation: closing it, leaving the loop, an interrupted wait, losing the last reference.
+The engine thread puts events into an `EventBatcher`, which publishes them to a bounded `Channel`: a slow reader slows
+the writer down, and a fast stream wakes its reader 200 times a second, not once a token. The reader holds an
+`EventStream` (threads) or an `AsyncEventStream` (event loops). Dropping it cancels the generation: closing it, leaving
+the loop, an interrupted wait, losing the last reference.
+
+The channel has no locks, only `SimpleQueue`s, whose `put` may be entered again by a signal handler or by the garbage
+collector in the middle of anything. They also cost the writer a tenth of what a condition does.
 """
 
 import asyncio
+import queue
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from laguna_engine.events import Event
-from laguna_engine.generation.generation import Generation
+
+T = TypeVar("T")
+
+
+class Channel(Generic[T]):
+    """A bounded queue that is filled and emptied in batches.
+
+    `wake` is called on the writer's thread after every change while it is set; it must not block.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        """The writer waits while `capacity` items or more are unread."""
+        self.wake: Callable[[], None] | None = None
+        self._capacity = capacity
+        self._batches: queue.SimpleQueue[list[T]] = queue.SimpleQueue()
+        self._room: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._written = self._read = 0
+        self._waiting = self._hurried = self._ended = False
+        self._error: BaseException | None = None
+
+    def publish(self, batch: list[T]) -> None:
+        """Append `batch`, then wait until less than the capacity is unread; not once the channel is hurried."""
+        # An empty batch would read as the end.
+        if self._ended or not batch:
+            return
+        self._written += len(batch)
+        self._put(batch)
+        while self._full():
+            self._waiting = True
+            # Asked again after telling the reader, who may have made room and seen nobody waiting.
+            if self._full():
+                self._room.get()
+            self._waiting = False
+
+    def end(self, batch: list[T], error: BaseException | None = None) -> None:
+        """Append the last `batch` without waiting; the reader gets `error` after it. What follows is ignored."""
+        if self._ended:
+            return
+        self._error = error
+        self._ended = True
+        if batch:
+            self._batches.put(batch)
+        self._put([])
+        self._room.put(None)
+
+    def hurry(self) -> None:
+        """Never make the writer wait again: what it writes is about to end, or nobody reads it."""
+        self._hurried = True
+        self._room.put(None)
+
+    def take(self) -> list[T]:
+        """The next batch, waiting for it; an empty one after the end."""
+        return self._received(self._batches.get())
+
+    def poll(self) -> list[T] | None:
+        """The next batch, an empty one after the end, or None if there is none yet; set `wake` before asking."""
+        try:
+            return self._received(self._batches.get_nowait())
+        except queue.Empty:
+            return None
+
+    def _full(self) -> bool:
+        return self._written - self._read >= self._capacity and not (self._hurried or self._ended)
+
+    def _put(self, batch: list[T]) -> None:
+        self._batches.put(batch)
+        wake = self.wake
+        if wake is not None:
+            wake()
+
+    def _received(self, batch: list[T]) -> list[T]:
+        if not batch:
+            # The end stays there for whoever asks again.
+            self._batches.put(batch)
+            if self._error is not None:
+                raise self._error
+        self._read += len(batch)
+        if self._waiting:
+            self._room.put(None)
+        return batch
+
+
+_PUBLISH_SECONDS = 0.005
+"""Shorter than a screen refresh, long against a wake-up. Slower streams publish every token at once."""
+
+
+class EventBatcher:
+    """Collects the events of one generation for its channel. Engine thread only."""
+
+    def __init__(self, channel: Channel[Event]) -> None:
+        self._channel = channel
+        self._published = 0.0
+        self.batch: list[Event] = []
+        self.put = self.batch.append
+
+    def due(self) -> bool:
+        """Whether the last `publish` is long enough ago for the next."""
+        return time.perf_counter() - self._published >= _PUBLISH_SECONDS
+
+    def publish(self) -> None:
+        """Hand over what was put; waits while the reader is far behind."""
+        self._published = time.perf_counter()
+        self._channel.publish(self.batch.copy())
+        self.batch.clear()
+
+    def tell(self, event: Event) -> None:
+        """Hand over `event` at once, and do not let what comes next wait for it."""
+        self.put(event)
+        self.publish()
+        self._published = 0.0
 
 
 class _Held:
     """The reader's end of one generation."""
 
-    def __init__(self, generation: Generation, owner: object) -> None:
-        """`owner` is kept alive: an engine that nobody holds any more closes itself."""
-        self._channel = generation.channel
-        self._cancel = generation.cancel
+    def __init__(self, channel: Channel[Event], cancel: Callable[[], None], owner: object) -> None:
+        """`owner` is kept alive: an engine that is no longer held closes itself."""
+        self._channel = channel
+        self._cancel = cancel
         self._owner = owner
         self._unread: deque[Event] = deque()
         self._closed = False

@@ -9,22 +9,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
+from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
-from laguna_engine.chat.vocabulary import Tokenizer
-from laguna_engine.request import Drafting, Request
+from laguna_engine.config import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.outlook import LOOKS_UP, Outlook, forgets
-from laguna_tui.agent.ports import Engine
+from laguna_tui.agent.generation import TokenEngine
+from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.prompt import facts_now, system_prompt
-from laguna_tui.agent.retold import Said
-from laguna_tui.agent.tools import Toolbox
-from laguna_tui.agent.turn import AgentOptions, Generated, Parts, Turn
+from laguna_tui.agent.prompt_preview import LOOKS_UP, PromptPreview, forgets
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.agent.turn import AgentOptions, GenerationRecord, Turn, TurnParts
+from laguna_tui.base.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
-from laguna_tui.context.attachment import Attachment
-from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Place
-from laguna_tui.context.tokens import Counter
-from laguna_tui.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.context.blocks import Attachment, BlockText, ContextBlock, Cost, Place
+from laguna_tui.context.token_counter import CachedTokenCounter
 
 
 class Agent:
@@ -32,7 +31,7 @@ class Agent:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: TokenEngine,
         vocabulary: Tokenizer,
         family: Family,
         toolbox: Toolbox,
@@ -64,7 +63,7 @@ class Agent:
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
         self._call_ids = count(1)
-        self._last: Generated | None = None
+        self._last: GenerationRecord | None = None
         self.conversation = self._new_conversation()
 
     def new_chat(self) -> None:
@@ -76,7 +75,7 @@ class Agent:
         self._toolbox.forget_news()
 
     @property
-    def last(self) -> Generated | None:
+    def last(self) -> GenerationRecord | None:
         """The newest generation of this conversation: what ended the last turn."""
         return self._last
 
@@ -89,23 +88,23 @@ class Agent:
         """How what is asked from now on is sped up; generations that run go on as they began."""
         self._options = replace(self._options, drafting=drafting)
 
-    def use_engine(self, engine: Engine, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
+    def use_engine(self, engine: TokenEngine, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
         """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
         self._engine, self._attacher = engine, attacher
         self._use_vocabulary(vocabulary)
         self.conversation.use_vocabulary(vocabulary)
 
-    def said(self) -> tuple[Said, ...]:
+    def said(self) -> tuple[ChatMessage, ...]:
         """The conversation for `use_model`; ask while the engine is still open."""
         return self.conversation.said()
 
     def use_model(
         self,
-        engine: Engine,
+        engine: TokenEngine,
         vocabulary: Tokenizer,
         family: Family,
         options: AgentOptions,
-        said: Sequence[Said],
+        said: Sequence[ChatMessage],
         toolbox: Toolbox,
         attacher: Attacher | None = None,
     ) -> None:
@@ -142,19 +141,19 @@ class Agent:
 
     def cost(self, message: str) -> Cost:
         """What sending this message would cost now. Any thread; EngineError when the engine is gone."""
-        return self._outlook().cost(message)
+        return self._prompt_preview().cost(message)
 
     def blocks(self) -> list[ContextBlock]:
         """What the prompt consists of. Any thread; EngineError when the engine is gone."""
-        return self._outlook().blocks()
+        return self._prompt_preview().blocks()
 
     def block_text(self, number: int) -> BlockText:
         """One block's text. Any thread; IndexError when there is no such block."""
-        return self._outlook().block_text(number)
+        return self._prompt_preview().block_text(number)
 
     def change_cost(self, places: Mapping[int, Place]) -> Cost:
         """What the conversation would cost to read with these blocks in these places. Any thread."""
-        return self._outlook().change_cost(places)
+        return self._prompt_preview().change_cost(places)
 
     def change(self, places: Mapping[int, Place]) -> None:
         """Put these blocks into these places, from the next message on; not while a turn runs."""
@@ -167,7 +166,7 @@ class Agent:
             EngineError: the engine fails.
         """
         self._cancelled = False
-        tokens = self._outlook().ahead(message)
+        tokens = self._prompt_preview().ahead(message)
         if self._engine.preview(tokens).new <= 1:
             return
         for _ in self._engine.generate(Request(tokens, max_tokens=0, drafting=self._options.drafting)):
@@ -176,8 +175,8 @@ class Agent:
         self._note_read()
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
-        outlook = self._outlook()
-        gathered = outlook.gathered(message, lambda: self._cancelled)
+        prompt_preview = self._prompt_preview()
+        gathered = prompt_preview.gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
             yield TurnFinished(TurnEnd.CANCELLED)
@@ -185,12 +184,12 @@ class Agent:
         notes = self._untold((*gathered.notes, *self._forgotten()))
         if gathered.attachments or notes:
             yield Attached(tuple(map(_titled, gathered.attachments)), notes)
-        added = [*self._reminders(), outlook.said(message, gathered.attachments)]
+        added = [*self._reminders(), prompt_preview.said(message, gathered.attachments)]
         preview = self._engine.preview(tokens := self.conversation.with_message(*added))
         if not preview.fits and self._forgets_for(added[-1]):
             # Of a chat that is forgotten turn by turn, none but the message itself is too long.
             self.conversation.forget(0)
-            added = [outlook.said(message, gathered.attachments)]
+            added = [prompt_preview.said(message, gathered.attachments)]
             preview = self._engine.preview(tokens := self.conversation.with_message(*added))
         yield TurnStarted(len(tokens), preview.cached)
         if not preview.fits:
@@ -206,18 +205,18 @@ class Agent:
             self._forget()
         self._note_read()
 
-    def _reminders(self) -> list[Said]:
+    def _reminders(self) -> list[ChatMessage]:
         """What the model is told before the message; one that has heard nothing yet needs no reminder."""
         news = self._toolbox.news if self.conversation.started else ()
-        return [Said(Role.USER, "reminder", each) for each in news]
+        return [ChatMessage(Role.USER, "reminder", each) for each in news]
 
-    def _forgets_for(self, said: Said) -> bool:
+    def _forgets_for(self, said: ChatMessage) -> bool:
         """Whether the chat is one that may be forgotten for a message, and the message fits then."""
         if self._options.turns is None or not self.conversation.started:
             return False
         return self._engine.preview(self._alone(said)).fits
 
-    def _alone(self, said: Said) -> list[int]:
+    def _alone(self, said: ChatMessage) -> list[int]:
         """The prompt of a new chat that begins with this message."""
         return self._new_conversation().with_message(replace(said, opening=self._opening_now()))
 
@@ -237,22 +236,22 @@ class Agent:
         self._told |= {LOOKS_UP, *self._forgotten()}.intersection(new)
         return new
 
-    def _refused(self, said: Said) -> TurnFinished:
+    def _refused(self, said: ChatMessage) -> TurnFinished:
         """A message that does not fit: whether a new chat would help."""
         alone, size = len(self._alone(said)), self._engine.n_ctx
         if alone < size:
             return TurnFinished(TurnEnd.CONTEXT_FULL)
         return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")
 
-    def _outlook(self) -> Outlook:
-        return Outlook(
+    def _prompt_preview(self) -> PromptPreview:
+        return PromptPreview(
             self._engine, self._vocabulary, self.conversation, self._count,
             self._attacher, self._opening_now, self._read,
         )  # fmt: skip
 
     def _use_vocabulary(self, vocabulary: Tokenizer) -> None:
         self._vocabulary = vocabulary
-        self._count = Counter(lambda text: len(vocabulary.tokenize(text, special=False)))
+        self._count = CachedTokenCounter(lambda text: len(vocabulary.tokenize(text, special=False)))
 
     def _opening_now(self) -> str:
         """What stands before the first question: asked for once, so that what was read ahead stays right."""
@@ -263,8 +262,8 @@ class Agent:
     def _note_read(self) -> None:
         self._read = self._engine.preview(self.conversation.tokens).cached
 
-    def _parts(self) -> Parts:
-        return Parts(
+    def _parts(self) -> TurnParts:
+        return TurnParts(
             engine=self._engine,
             vocabulary=self._vocabulary,
             toolbox=self._toolbox,
@@ -275,7 +274,7 @@ class Agent:
             made=self._made,
         )
 
-    def _made(self, generated: Generated) -> None:
+    def _made(self, generated: GenerationRecord) -> None:
         if generated.tokens:
             self._last = generated
 

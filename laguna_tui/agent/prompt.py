@@ -9,9 +9,9 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from laguna_tui.base.text import sanitize_line
 from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo import git
-from laguna_tui.text import sanitize_line
 
 # Longer names would only push the question away.
 _NAME_LIMIT = 80

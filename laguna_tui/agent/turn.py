@@ -8,23 +8,19 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from laguna_engine.chat.messages import AssistantMessage, ToolCall
-from laguna_engine.chat.parsed import Malformed
+from laguna_engine.chat.encoding import Tokenizer
+from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
 from laguna_engine.chat.transcript import Role
-from laguna_engine.chat.vocabulary import Tokenizer
+from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
 from laguna_engine.events import FinishReason
-from laguna_engine.request import DRAFTING, Drafting, Request
-from laguna_engine.sampling import GREEDY, Sampling
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.fitting import ANSWER_ROOM, fitted
-from laguna_tui.agent.loopguard import LoopGuard
-from laguna_tui.agent.ports import Engine
-from laguna_tui.agent.retold import Said
-from laguna_tui.agent.step import Step
-from laguna_tui.agent.tools import Toolbox, ToolResult
-from laguna_tui.agent.tools.guard import CheckedAnswer
-from laguna_tui.agent.tools.result import failure
-from laguna_tui.events import (
+from laguna_tui.agent.generation import Generation, TokenEngine
+from laguna_tui.agent.loop_guard import LoopGuard
+from laguna_tui.agent.messages import ChatMessage
+from laguna_tui.agent.tools.base.guard import CheckedAnswer
+from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, failure, fitted
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     CallRejected,
@@ -68,7 +64,7 @@ class AgentOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GenerationRecord:
     """One generation that was made: what the engine was given, what it said, and with which sampling, seed included.
 
     rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
@@ -81,23 +77,23 @@ class Generated:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class TurnParts:
     """What a turn works with. `cancelled` may be set from any thread; `made` hears of every generation."""
 
-    engine: Engine
+    engine: TokenEngine
     vocabulary: Tokenizer
     toolbox: Toolbox
     conversation: Conversation
     options: AgentOptions
     cancelled: Callable[[], bool]
     call_ids: Iterator[int]
-    made: Callable[[Generated], None]
+    made: Callable[[GenerationRecord], None]
 
 
 class Turn:
     """Runs one turn; use once."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: TurnParts) -> None:
         self._parts = parts
         self._conversation = parts.conversation
         self._loops = LoopGuard()
@@ -122,7 +118,7 @@ class Turn:
             end = yield from self._step()
             if end is TurnEnd.EMPTY_ANSWER and not self._nudged:
                 self._nudged = True
-                self._conversation.add_message(Said(Role.USER, "reminder", _NUDGE))
+                self._conversation.add_message(ChatMessage(Role.USER, "reminder", _NUDGE))
             elif end is not None:
                 return end
             end = yield from self._answer_calls()
@@ -139,7 +135,7 @@ class Turn:
         if self._parts.cancelled():
             return TurnEnd.CANCELLED
         parser = self._conversation.open_turn()
-        step = Step(self._parts.engine, parser, self._parts.vocabulary.piece)
+        step = Generation(self._parts.engine, parser, self._parts.vocabulary.piece)
         answer = CheckedAnswer(self._guard.expected)
         request = self._request()
         try:
@@ -154,10 +150,10 @@ class Turn:
             self._conversation.close_turn(step.generated)
             self._unanswered = list(step.calls)
             sampling = request.sampling if step.seed is None else replace(request.sampling, seed=step.seed)
-            self._parts.made(Generated(request.tokens, tuple(step.generated), sampling, tuple(step.drafted)))
+            self._parts.made(GenerationRecord(request.tokens, tuple(step.generated), sampling, tuple(step.drafted)))
         return (yield from self._correct(answer, self._end_of(step, answer)))
 
-    def _end_of(self, step: Step, answer: CheckedAnswer) -> TurnEnd | None:
+    def _end_of(self, step: Generation, answer: CheckedAnswer) -> TurnEnd | None:
         """How a generation ends the turn; None when it asks for tools, if only before it lost its way."""
         stopped = answer.over and not answer.wrong
         if not self._parts.cancelled() and (stopped or (step.looping and any(map(self._meant, step.calls)))):
@@ -295,7 +291,7 @@ def _label(call: ToolCall) -> str:
     return words if len(words) <= _LABEL_CHARS else words[: _LABEL_CHARS - 1] + "…"
 
 
-def _end_of(step: Step) -> TurnEnd | None:
+def _end_of(step: Generation) -> TurnEnd | None:
     """How a generation ends the turn; None when it asks for tools."""
     match step.reason:
         case _ if step.looping:

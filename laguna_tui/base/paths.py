@@ -1,12 +1,18 @@
-"""Folders of the user."""
+"""Where the app keeps its files (settings, state, models, what ships with it), and which folders are no project."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple, Self
+
+import platformdirs
+
+import laguna_tui
 
 _HOME, _TOP = "is your home folder", "holds all folders"
 
 
-def what_holds_more(folder: Path) -> str:
+def too_wide_because(folder: Path) -> str:
     """Why a folder is more than one project, as the end of a sentence; empty when it may be one.
 
     Args:
@@ -19,3 +25,53 @@ def what_holds_more(folder: Path) -> str:
         if home.is_relative_to(folder):
             return _TOP if folder == folder.parent else "holds your home folder"
     return _TOP if folder == folder.parent else ""
+
+
+_PACKAGE = Path(laguna_tui.__file__).resolve().parent
+
+
+def data_root() -> Path:
+    """The folder that holds `models.toml` and `assets/`."""
+    installed = _PACKAGE / "data"
+    return installed if installed.is_dir() else _PACKAGE.parent
+
+
+APP = "laguna-tui"
+STORE_VARIABLE = "LAGUNA_TUI_MODELS"
+"""An environment variable that moves the store, to a larger disk for example."""
+
+
+def store_folder() -> Path:
+    """The folder of downloaded models.
+
+    Data, not cache: what cleans caches must not cost anybody twenty gigabytes.
+    """
+    chosen = os.environ.get(STORE_VARIABLE)
+    return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_data_path(APP) / "models"
+
+
+def user_catalogue() -> Path:
+    """The user's own `models.toml`; it need not be there."""
+    return platformdirs.user_config_path(APP) / "models.toml"
+
+
+def config_path() -> Path:
+    """Where the user's `config.toml` is looked for."""
+    return platformdirs.user_config_path(APP) / "config.toml"
+
+
+def state_dir() -> Path:
+    """Where the app keeps what it remembers between runs: input history, and which drafts paid."""
+    return platformdirs.user_state_path(APP)
+
+
+class FolderIdentity(NamedTuple):
+    """What tells a folder from one that took its place: its device and its number there."""
+
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Self:
+        """The identity of the folder that this is the status of."""
+        return cls(status.st_dev, status.st_ino)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from shutil import get_terminal_size
 from typing import Self
 
-from laguna_tui.text import sanitize_line
+from laguna_tui.base.text import sanitize_line
 
 _REDRAW_S = 0.1
 

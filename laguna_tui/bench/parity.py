@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine
 from laguna_engine.events import Cause
-from laguna_engine.sampling import Sampling
-from laguna_tui.bench.figures import of_way
-from laguna_tui.bench.prompts import Prompt
-from laguna_tui.bench.runs import Sample
+from laguna_tui.bench.runner import Sample
+from laguna_tui.bench.statistics import of_way
+from laguna_tui.bench.workload import BenchPrompt
 
 NEAR_TIE = 0.5
 """Logits by which two tokens may differ and still be swapped by rounding alone: kernels for one row and for several
@@ -23,7 +23,7 @@ _CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReplayResult:
     """A closer look at an answer that differs.
 
     margin: how much better the target finds the plain token, as logits; None when the answer came out as it was, which
@@ -35,7 +35,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AnswerDifference:
     """Where an answer first departs from the plain one.
 
     plain, drafted: the text of the token each has there, empty where it has ended. look: what decoding it plainly once
@@ -47,7 +47,7 @@ class Difference:
     index: int
     plain: str
     drafted: str
-    look: "Look | None" = None
+    look: "ReplayResult | None" = None
 
     @property
     def near_tie(self) -> bool | None:
@@ -79,14 +79,14 @@ class Parity:
     way: str
     prompts: int
     same: int
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[AnswerDifference, ...] = ()
 
     def fields(self) -> dict[str, object]:
         """As JSON-able values."""
         return {"prompts": self.prompts, "same": self.same, "differences": [each.fields() for each in self.differences]}
 
 
-Looker = Callable[[Sample], Look]
+Replayer = Callable[[Sample], ReplayResult]
 """Looks closely at an answer that differs."""
 
 
@@ -99,7 +99,7 @@ def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
 
 
 def compare(
-    samples: Sequence[Sample], way: str, base: str, text: Callable[[int], str], look: Looker | None = None
+    samples: Sequence[Sample], way: str, base: str, text: Callable[[int], str], look: Replayer | None = None
 ) -> Parity:
     """Hold every answer of `way` against the first plain one to the same prompt."""
     plain = {sample.prompt: sample for sample in reversed(of_way(samples, base))}
@@ -111,7 +111,7 @@ def compare(
             if index is not None and sample.prompt not in differing:
                 differing[sample.prompt] = (sample, index)
     differences = tuple(
-        Difference(
+        AnswerDifference(
             way,
             name,
             index,
@@ -129,14 +129,14 @@ def pieces(engine: Engine) -> Callable[[int], str]:
     return lambda token: engine.vocab.piece(token).decode("utf-8", "replace")
 
 
-def replayed(engine: Engine, prompts: Sequence[Prompt], sampling: Sampling) -> Looker:
+def replayer(engine: Engine, prompts: Sequence[BenchPrompt], sampling: Sampling) -> Replayer:
     """Looks at a differing answer by decoding it once more."""
     by_name = {prompt.name: prompt for prompt in prompts}
 
-    def look(sample: Sample) -> Look:
+    def look(sample: Sample) -> ReplayResult:
         rounds = [(spun.drafted, spun.accepted) for spun in sample.rounds]
         found = engine.replay(by_name[sample.prompt].tokens, sample.tokens, sampling, rounds=rounds).divergence
-        return Look(None) if found is None else Look(found.margin, found.cause)
+        return ReplayResult(None) if found is None else ReplayResult(found.margin, found.cause)
 
     return look
 

@@ -1,23 +1,123 @@
-"""The report of a benchmark: what was found, on which machine, with which files. Markdown to read, JSON to keep."""
+"""The report of a benchmark: what was found, on which machine, with which files. Markdown to read, JSON to keep.
 
+`MEASUREMENTS` are what `laguna-tui bench` can measure, by the names on the command line.
+"""
+
+import hashlib
 import json
 import math
+import os
+import platform
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 
+import psutil
+
+from laguna_engine.native.library import device_descriptions, ggml_version
+from laguna_tui import __version__
 from laguna_tui.base.progress import ProgressLine
-from laguna_tui.bench.machine import Machine, load_average, sha256
+from laguna_tui.base.text import sanitize
+from laguna_tui.base.units import memory
+from laguna_tui.bench.comparisons import DrafterComparison, KvComparison
+from laguna_tui.bench.draft_lengths import LengthSweep, RoundProfile, SpeedupPrediction
 from laguna_tui.bench.measurement import Measurement
-from laguna_tui.bench.options import Options
-from laguna_tui.bench.runs import Sample
-from laguna_tui.text import sanitize
+from laguna_tui.bench.runner import Sample
+from laguna_tui.bench.workload import BenchOptions
+
+_PIECE = 1 << 24
+"""Bytes hashed between two reports of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostInfo:
+    """memory: bytes. cores: physical ones, of which each may run several threads. devices: as llama.cpp sees them."""
+
+    cpu: str
+    cores: int
+    threads: int
+    memory: int
+    system: str
+    python: str
+    devices: tuple[str, ...]
+    llama_cpp_python: str
+    ggml: str
+    app: str
+
+    @classmethod
+    def here(cls) -> "HostInfo":
+        """This machine. Loads llama.cpp, which alone knows the devices."""
+        logical = psutil.cpu_count() or 1
+        return cls(
+            cpu=_cpu_name(),
+            cores=psutil.cpu_count(logical=False) or logical,
+            threads=logical,
+            memory=psutil.virtual_memory().total,
+            system=f"{platform.system()} {platform.release()}",
+            python=platform.python_version(),
+            devices=device_descriptions(),
+            llama_cpp_python=version("llama-cpp-python"),
+            ggml=ggml_version(),
+            app=__version__,
+        )
+
+    def fields(self) -> dict[str, object]:
+        """As JSON-able values."""
+        return asdict(self)
+
+    def line(self) -> str:
+        """As one line of a report."""
+        cores = f"{self.cores} cores" if self.cores == self.threads else f"{self.cores} cores, {self.threads} threads"
+        return (
+            f"{self.cpu}, {cores}, {memory(self.memory, 0)}; {', '.join(self.devices)}; "
+            f"llama-cpp-python {self.llama_cpp_python} (ggml {self.ggml}), laguna-tui {self.app}"
+        )
+
+
+def load_average() -> float | None:
+    """How many programs wanted to compute in the last minute; None where the system does not say."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (AttributeError, OSError):
+        return None
+
+
+def sha256(path: Path, progress: Callable[[str], None]) -> str:
+    """The file's hash, in hexadecimal."""
+    digest, size, done = hashlib.sha256(), path.stat().st_size, 0
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+            done += len(piece)
+            progress(f"hashing {path.name}: {done / size:.0%}")
+    return digest.hexdigest()
+
+
+def _cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+MEASUREMENTS: Mapping[str, Callable[[BenchOptions], Measurement]] = {
+    "ab": DrafterComparison,
+    "sweep": LengthSweep,
+    "kv": KvComparison,
+    "profile": RoundProfile,
+    "model": SpeedupPrediction,
+}
 
 FORMAT = 1
 """Of the JSON: raised when a reader of the one before would misread it."""
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ModelFile:
     """A model's file: its size in bytes and its hash, which alone says what was measured."""
 
     name: str
@@ -25,7 +125,7 @@ class File:
     sha256: str
 
     @classmethod
-    def of(cls, path: Path, progress: ProgressLine) -> "File":
+    def of(cls, path: Path, progress: ProgressLine) -> "ModelFile":
         """Read the whole file once."""
         return cls(path.name, path.stat().st_size, sha256(path, progress.show))
 
@@ -39,10 +139,10 @@ class Report:
     """One benchmark, from before it began until it is over or was interrupted."""
 
     kind: str
-    options: Options
-    machine: Machine
-    model: File
-    drafter: File | None
+    options: BenchOptions
+    machine: HostInfo
+    model: ModelFile
+    drafter: ModelFile | None
     load_before: float | None
     load_after: float | None = None
     interrupted: bool = False
@@ -51,12 +151,12 @@ class Report:
     _lines: list[str] = field(default_factory=list)
 
     @classmethod
-    def begin(cls, kind: str, options: Options, progress: ProgressLine) -> "Report":
+    def begin(cls, kind: str, options: BenchOptions, progress: ProgressLine) -> "Report":
         """Note the machine and the files. The machine's load is that of others now."""
         load = load_average()
-        model = File.of(options.model, progress)
-        drafter = None if options.drafter is None else File.of(options.drafter, progress)
-        return cls(kind, options, Machine.here(), model, drafter, load)
+        model = ModelFile.of(options.model, progress)
+        drafter = None if options.drafter is None else ModelFile.of(options.drafter, progress)
+        return cls(kind, options, HostInfo.here(), model, drafter, load)
 
     def finish(self, measurement: Measurement, *, interrupted: bool) -> None:
         """Take in what was found so far."""

@@ -11,22 +11,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from laguna_tui.context.attachment import Attachment, Gathered
+from laguna_tui.context.blocks import Attachment, Gathered
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.gathering import Gathering, Shorten
 from laguna_tui.context.instructions import UNTRUSTED, instructions
 from laguna_tui.context.pack import MAP_SHARE, best_spans, folder_map
-from laguna_tui.context.shortened import Shortening
-from laguna_tui.context.sources import Sources
-from laguna_tui.context.tokens import Counter
+from laguna_tui.context.resolve import mentioned_content, needs_index
+from laguna_tui.context.shortening import Shortening
+from laguna_tui.context.source_files import SourceFiles
+from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.context.trust import Trust
-from laguna_tui.context.wanted import needs_index, wanted
 from laguna_tui.repo.workspace import Workspace
 
 if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
-
-__all__ = ["AttachOptions", "Attacher", "Attachment", "Gathered"]
 
 NOT_READY = "the folder is still being indexed, so the conversation begins without a map of it"
 # The room shrinks with every word that is typed; in steps, so that what is shortened to it stays the same meanwhile.
@@ -68,9 +66,9 @@ class Attacher:
     ) -> None:
         self._workspace = workspace
         self._codebase = codebase
-        self._count = Counter(count)
+        self._count = CachedTokenCounter(count)
         self._options = options
-        self._sources = Sources(workspace)
+        self._sources = SourceFiles(workspace)
         self._quick = Shortening("", self._count)
         # Between two keys nothing of it changes.
         self._shortened = lru_cache(_RECENT)(self._quick.attachments)
@@ -123,7 +121,7 @@ class Attacher:
         room = room - room % _ROOM_STEP if room > _ROOM_STEP else room
         opening = self._opening(room) if first else Gathered()
         room -= sum(self._count(each.text) for each in opening.attachments)
-        asked = wanted(message, self._codebase, self._workspace)
+        asked = mentioned_content(message, self._codebase, self._workspace)
         mentioned = gathering.mentioned(asked, room)
         # Who names what the question is about needs no guesses.
         found = mentioned.attachments if mentioned.attachments or not first else self._best(message, room)

@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from laguna_tui.context.access import Access
-from laguna_tui.errors import UserError
-from laguna_tui.repo.files import Listing, walk
+from laguna_tui.base.errors import UserError
+from laguna_tui.context.index_access import IndexAccess
+from laguna_tui.repo.fuzzy import NO_PATHS, NO_SYMBOLS, FuzzyPaths, FuzzySymbols, fuzzy_paths, fuzzy_symbols
 from laguna_tui.repo.index import Index
-from laguna_tui.repo.lookup import Definition, binary_paths, definitions_of, find_symbols, members_of, named
-from laguna_tui.repo.map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
-from laguna_tui.repo.paths import is_binary_name
-from laguna_tui.repo.rank import Found, Source
-from laguna_tui.repo.rank import search as ranked
-from laguna_tui.repo.spellings import NO_PLACES, NO_SYMBOLS, Places, Symbols, places, symbols
-from laguna_tui.repo.store import UNUSABLE, IndexFault, explained
-from laguna_tui.repo.update import Update
+from laguna_tui.repo.index_database import UNUSABLE, IndexFault, explained
+from laguna_tui.repo.index_update import IndexUpdate
+from laguna_tui.repo.ranking import Found, Source
+from laguna_tui.repo.ranking import search as ranked
+from laguna_tui.repo.relative_paths import is_binary_name
+from laguna_tui.repo.repository_map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
+from laguna_tui.repo.symbol_search import Definition, binary_paths, definitions_of, find_symbols, members_of, named
+from laguna_tui.repo.walk import FileListing, walk
 
 # What an index can meet that is not the asker's fault: another program's lock, a full disk, damage.
 _FAULTS = (sqlite3.Error, IndexFault, OSError, UserError, ValueError, zlib.error)
@@ -60,10 +60,10 @@ class Codebase:
         self.progress = (0, 0)
         self.withheld = ""
         self.changes = 0
-        self._access = Access(self.root, folder)
+        self._access = IndexAccess(self.root, folder)
         self._paths: tuple[str, ...] = ()
         self._notes: tuple[str, ...] = ()
-        self._places = NO_PLACES
+        self._places = NO_PATHS
         self._spellings = NO_SYMBOLS
         # Guards the numbers below; told of each change to them.
         self._changed = threading.Condition()
@@ -145,13 +145,13 @@ class Codebase:
         return self._answer(lambda source: members_of(source.connection, scope, limit), [])
 
     @property
-    def places(self) -> Places:
+    def places(self) -> FuzzyPaths:
         """The paths and their folders, to be searched by a few letters."""
         self._asked()
         return self._places
 
     @property
-    def spellings(self) -> Symbols:
+    def spellings(self) -> FuzzySymbols:
         """The names of definitions, to be searched by a few letters; as of the last look."""
         return self._spellings
 
@@ -255,15 +255,15 @@ class Codebase:
         return UNUSABLE.format(error=error)
 
     def _spell(self) -> None:
-        self._spellings = self._answer(lambda source: symbols(source.connection), self._spellings)
+        self._spellings = self._answer(lambda source: fuzzy_symbols(source.connection), self._spellings)
 
-    def _tell(self, index: Index, update: Update | None) -> None:
+    def _tell(self, index: Index, update: IndexUpdate | None) -> None:
         self._notes = tuple(dict.fromkeys([*index.notes, *(update.notes if update else ())]))
 
     def _count(self, done: int, total: int) -> None:
         self.progress = done, total
 
-    def _publish(self, listing: Listing) -> None:
+    def _publish(self, listing: FileListing) -> None:
         """Tell of the files, without those that hold no text by their names or by what the index found in them."""
         nothing: frozenset[str] = frozenset()
         binary = self._answer(lambda source: binary_paths(source.connection), nothing)
@@ -275,4 +275,4 @@ class Codebase:
             self._listed = True
             self._changed.notify_all()
         if changed:
-            self._places = places(paths)
+            self._places = fuzzy_paths(paths)

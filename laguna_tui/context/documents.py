@@ -2,19 +2,23 @@
 
 Spans are whole lines, so that what is kept reads as code and the rest can be read again by line. Only lines that are
 far longer than anybody writes are cut, at blanks, commas and the like.
+
+Which names a piece of code can be asked for by, and which other definitions it uses. By the look of names only.
+
+A method that is called on the object itself is looked for in its class, so `self.read` is not every `read`.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from laguna_engine.compress.document import Document, Role, Span, Unit
-from laguna_tui.context.mentioned_names import Names, keys_of, refers_of
-from laguna_tui.context.statements import Lines, pieces, read_lines
-from laguna_tui.repo.languages import Kind, language_of
-from laguna_tui.repo.names import shown
-from laguna_tui.repo.structure import Symbol
+from laguna_engine.compress.document import Document, Span, SpanRole, Unit
+from laguna_tui.context.statements import LineLooks, pieces, read_lines
+from laguna_tui.repo.identifiers import COMMON_NAMES, looks_like_code
+from laguna_tui.repo.language_patterns import Kind, language_of
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.symbols import Symbol, Syntax
 from laguna_tui.repo.syntax import analyse
 
 # Longer lines are data or minified; they are cut into pieces of this size.
@@ -38,7 +42,7 @@ class _Owner(NamedTuple):
     """Whose a line is: a symbol's (its index), or nobody's (-1)."""
 
     symbol: int
-    role: Role
+    role: SpanRole
 
 
 def document(path: str, text: str, *, protected: bool = False) -> Document:
@@ -54,7 +58,7 @@ class _Cutter:
         self._starts = _line_starts(text)
         self._lines = [text[a:b] for a, b in zip(self._starts, [*self._starts[1:], len(text)], strict=True)]
         self._syntax = analyse(path, text)
-        self._names = Names(self._syntax)
+        self._names = DefinedNames(self._syntax)
         self._inside_of: dict[int, list[Symbol]] = {}
         self._units: list[Unit] = []
         self._spans: list[Span] = []
@@ -79,7 +83,7 @@ class _Cutter:
                 if unit is None:
                     unit = made[owner.symbol] = self._definition(owner.symbol, owners)
                 self._inside(look, first, last, owner.role, unit)
-        return Document(shown(self._path), self._text, tuple(self._spans), tuple(self._units), protected)
+        return Document(escaped(self._path), self._text, tuple(self._spans), tuple(self._units), protected)
 
     def _line(self, offset: int) -> int:
         """The line of a character, from 0."""
@@ -97,7 +101,7 @@ class _Cutter:
 
     def _owners(self) -> list[_Owner]:
         """Whose each line is; what lies inside comes after what it lies in, and takes its lines from it."""
-        owners = [_Owner(-1, Role.TEXT)] * len(self._lines)
+        owners = [_Owner(-1, SpanRole.TEXT)] * len(self._lines)
         reach = 0
         for index, symbol in enumerate(self._syntax.symbols):
             if symbol.start < reach or symbol.stop <= symbol.start:
@@ -108,7 +112,7 @@ class _Cutter:
                 owners[line] = _Owner(index, role)
         return owners
 
-    def _roles(self, symbol: Symbol) -> Iterator[tuple[int, Role]]:
+    def _roles(self, symbol: Symbol) -> Iterator[tuple[int, SpanRole]]:
         """The lines of a definition and what each is: its lead, its head, the first line of its docstring, its body."""
         first, last = self._line(symbol.start), self._line(symbol.stop - 1)
         begin = next((n for n in range(first, last + 1) if not _LEAD.match(self._lines[n])), first)
@@ -119,7 +123,7 @@ class _Cutter:
             head = body if body <= begin or self._opens(symbol, body) else body - 1
         for line in range(first, last + 1):
             lead = line < begin and begin - first > _LEAD_LINES and line > first
-            yield line, Role.OUTLINE if line <= head and not lead else Role.BODY
+            yield line, SpanRole.OUTLINE if line <= head and not lead else SpanRole.BODY
 
     def _opens(self, symbol: Symbol, body: int) -> bool:
         """Whether the line where the inside begins still belongs to the head: code before it, a brace, a docstring."""
@@ -136,13 +140,13 @@ class _Cutter:
         self._units.append(Unit(symbol.qualified, defines, refers, first + 1, last + 1))
         return len(self._units) - 1
 
-    def _inside(self, look: Lines, first: int, last: int, role: Role, unit: int) -> None:
+    def _inside(self, look: LineLooks, first: int, last: int, role: SpanRole, unit: int) -> None:
         """The spans of a run of a definition's lines."""
-        cut = pieces(look, first, last + 1) if role is Role.BODY else iter([(first, last + 1)])
+        cut = pieces(look, first, last + 1) if role is SpanRole.BODY else iter([(first, last + 1)])
         for start, stop in cut:
             self._add(start, stop, role, unit)
 
-    def _outside(self, look: Lines, first: int, last: int, headings: dict[int, str]) -> None:
+    def _outside(self, look: LineLooks, first: int, last: int, headings: dict[int, str]) -> None:
         """The units and spans of a run of lines that belong to no definition."""
         title = ""
         for start, stop, imports in self._blocks(first, last + 1, headings):
@@ -153,10 +157,10 @@ class _Cutter:
             defines = frozenset() if imports else keys_of(text)
             self._units.append(Unit(title, defines, refers_of(text, self._names, None) - defines, start + 1, stop))
             if imports:
-                self._add(start, stop, Role.OUTLINE, len(self._units) - 1)
+                self._add(start, stop, SpanRole.OUTLINE, len(self._units) - 1)
                 continue
             for a, b in pieces(look, start, stop):
-                self._add(a, b, Role.TEXT, len(self._units) - 1)
+                self._add(a, b, SpanRole.TEXT, len(self._units) - 1)
 
     def _blocks(self, start: int, stop: int, headings: dict[int, str]) -> Iterator[tuple[int, int, bool]]:
         """Lines in groups: imports apart, a heading begins another, and after so many lines too."""
@@ -187,7 +191,7 @@ class _Cutter:
                 return at + 1
         return number + 1
 
-    def _add(self, first: int, stop: int, role: Role, unit: int) -> None:
+    def _add(self, first: int, stop: int, role: SpanRole, unit: int) -> None:
         """The lines as a span, without blank lines at the end; lines that are too long in pieces."""
         while stop > first and not self._lines[stop - 1].strip():
             stop -= 1
@@ -230,3 +234,67 @@ def _line_starts(text: str) -> list[int]:
     while (at := text.find(newline, starts[-1])) >= 0 and at + 1 < len(text):
         starts.append(at + 1)
     return starts
+
+
+_MIN_CHARS = 3
+_NAME_CHARS = 120
+_KEYS = 64
+_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "constructor", "initialize"})
+_NAME = re.compile(r"(?P<own>\b(?:self|cls|this|super\(\))\s*(?:\.|->)\s*)?\b(?P<name>[^\W\d]\w*)(?P<call>\s*[(<]?)")
+# `key: value` and `key = value`, the key perhaps quoted.
+_KEY = re.compile(r"^\s*(?:-\s+)?[\"']?(?P<key>[\w][\w.\-]{1,80})[\"']?\s*(?:=>|:|=)(?!=)[ \t]*\S", re.MULTILINE)
+
+
+class DefinedNames:
+    """The names that a file defines."""
+
+    def __init__(self, syntax: Syntax) -> None:
+        self.references = syntax.references.keys()
+        self.own = {symbol.name for symbol in syntax.symbols}
+        self.qualified = {symbol.qualified for symbol in syntax.symbols}
+
+    def defined(self, symbol: Symbol, inside: Iterable[Symbol]) -> frozenset[str]:
+        """What a definition can be asked for by; `inside` are the definitions that lie in its lines."""
+        names = {symbol.name, symbol.qualified} | {other.name for other in inside}
+        outer = symbol.qualified.split(".")[:-1]
+        if outer and (symbol.name in _CONSTRUCTORS or symbol.name == outer[-1]):
+            names.add(outer[-1])
+        return frozenset(names)
+
+    def in_class(self, symbol: Symbol | None, name: str) -> str | None:
+        """The qualified name of what a definition calls on its own object, if its class has it."""
+        outer = "" if symbol is None else symbol.qualified
+        while outer:
+            if f"{outer}.{name}" in self.qualified:
+                return f"{outer}.{name}"
+            outer = outer.rpartition(".")[0]
+        return None
+
+
+def refers_of(text: str, names: DefinedNames, symbol: Symbol | None) -> frozenset[str]:
+    """The names of definitions that a piece of code seems to use."""
+    found: set[str] = set()
+    for match in _NAME.finditer(text):
+        name = match["name"]
+        if not _MIN_CHARS <= len(name) <= _NAME_CHARS:
+            continue
+        if match["own"]:
+            found.add(names.in_class(symbol, name) or name)
+        elif name not in COMMON_NAMES and (name in names.own or name in names.references or _telling(match)):
+            found.add(name)
+    return frozenset(found)
+
+
+def keys_of(text: str) -> frozenset[str]:
+    """The names before `=` and `:` at the beginning of lines: settings, entries, fields."""
+    found: list[str] = []
+    for match in _KEY.finditer(text):
+        if match["key"] not in COMMON_NAMES:
+            found.append(match["key"])
+        if len(found) >= _KEYS:
+            break
+    return frozenset(found)
+
+
+def _telling(match: re.Match[str]) -> bool:
+    return bool(match["call"].strip()) or match["name"][0].isupper() or looks_like_code(match["name"])

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 
 from laguna_tui.base.units import plural
-from laguna_tui.repo.names import shown
+from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.text_files import split_lines
 
 _SHORTEST_FENCE = 3
@@ -33,7 +33,7 @@ def framed(path: str, text: str, facts: str) -> str:
         text: its newlines are "\\n".
         facts: how much of the file this is, from `whole`, `lines`, `stretches` or `shortened`.
     """
-    return headed(f"{shown(path)} ({facts})", text)
+    return headed(f"{escaped(path)} ({facts})", text)
 
 
 def headed(head: str, text: str) -> str:
@@ -77,7 +77,7 @@ def shortened(kept: int, count: int) -> str:
 def one_line(text: str) -> str:
     """Text from a file that has to fit into a line."""
     joined = _BLANKS.sub(" ", text).strip()
-    return shown(joined if len(joined) <= _PLACE_CHARS else joined[: _PLACE_CHARS - 1] + "…")
+    return escaped(joined if len(joined) <= _PLACE_CHARS else joined[: _PLACE_CHARS - 1] + "…")
 
 
 def plain(text: str) -> str:

@@ -2,23 +2,23 @@
 
 Made for one message and thrown away. Lines and definitions that were named take their room before files do. A folder is
 one thing: it is attached whole, or its files are shortened together, those first that fit the question best.
+
+Who gets how much of a room that is too small for all.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from laguna_tui.context import frame
-from laguna_tui.context.attachment import Attachment, Gathered, digest_of
-from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place, digest_of
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.frame import framed
-from laguna_tui.context.room import whole
-from laguna_tui.context.shortened import TOKENS_A_FILE, Shortening, framed_whole
-from laguna_tui.context.sources import Source, Sources
-from laguna_tui.context.tokens import Counter
-from laguna_tui.context.wanted import Exact, Group, Wanted, ranked
-from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.names import shown
+from laguna_tui.context.resolve import Exact, Group, MentionedContent, ranked_paths
+from laguna_tui.context.shortening import TOKENS_A_FILE, Shortening, framed_whole
+from laguna_tui.context.source_files import SourceFile, SourceFiles
+from laguna_tui.context.token_counter import CachedTokenCounter
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, WorkspaceError
 
 # Of so many characters for each token of room, nearly everything would be thrown away, and ranking them would take
@@ -31,7 +31,7 @@ TOO_LARGE = "{title} is too large to be attached; mention some of its lines"
 SHORTENED = "{title} is shortened: {why}"
 SOME_OF = "{folder}: {kept} of {count} files fit, shortened to what suits the question best"
 
-Shorten = Callable[[tuple[Source, ...], int], Gathered]
+Shorten = Callable[[tuple[SourceFile, ...], int], Gathered]
 """Files that do not fit, best first, and tokens for all of them, to what is left of them."""
 
 
@@ -40,7 +40,7 @@ class _Files:
     """A group that was read. size: tokens of all of it, None when it cannot be whole."""
 
     group: Group
-    sources: list[Source]
+    sources: list[SourceFile]
     size: int | None = None
 
 
@@ -48,22 +48,22 @@ class _Files:
 class Gathering:
     """One message's. shorten: what `how` does, or did before. present: digests of what the conversation holds."""
 
-    sources: Sources
+    sources: SourceFiles
     codebase: Codebase
-    count: Counter
+    count: CachedTokenCounter
     how: Shortening
     shorten: Shorten
     present: frozenset[str]
     _notes: list[str] = field(default_factory=list)
 
-    def mentioned(self, asked: Wanted, room: int) -> Gathered:
+    def mentioned(self, asked: MentionedContent, room: int) -> Gathered:
         """Everything that is asked for, within so many tokens; what is shortened comes last."""
         exact, large = self._that_fit(asked.exact, room)
         room -= sum(self.count(each.text) for each in exact.values())
         grouped = {path for group in asked.groups for path in group.paths}
         groups = (*asked.groups, *(Group((path,)) for path in large if path not in grouped))
         files = [each for each in (self._read(group, room) for group in groups) if each.sources]
-        chosen = whole([each.size for each in files], room)
+        chosen = taken_whole([each.size for each in files], room)
         kept = [self.how.whole(source) for index in sorted(chosen) for source in _by_path(files[index])]
         room -= sum(files[index].size or 0 for index in chosen)
         shortened = self._shortened([each for index, each in enumerate(files) if index not in chosen], room)
@@ -98,7 +98,7 @@ class Gathering:
         last = min(asked.last, count)
         body = "".join(f"{line}\n" for line in source.lines[asked.first - 1 : last])
         text = framed(asked.path, body, frame.lines(asked.first, last, count, asked.symbol))
-        place = f"{shown(asked.path)}:{asked.first}" + f"-{last}" * (last > asked.first)
+        place = f"{escaped(asked.path)}:{asked.first}" + f"-{last}" * (last > asked.first)
         title = f"{frame.one_line(asked.symbol)} ({place})" if asked.symbol else place
         if self._is_present(title, asked.path, text):
             return None
@@ -113,7 +113,7 @@ class Gathering:
             if self.how.should_stop() or chars > room * _CHARS_A_TOKEN or len(read.sources) * TOKENS_A_FILE > room:
                 return read
             source = self._source(path, named=group.folder is None)
-            if source is not None and not self._is_present(shown(path), path, framed_whole(source)):
+            if source is not None and not self._is_present(escaped(path), path, framed_whole(source)):
                 read.sources.append(source)
                 chars += len(source.text)
         read.size = self._size(read.sources, room)
@@ -123,9 +123,9 @@ class Gathering:
         """A folder's files that fit the question first; without a question as they are."""
         if group.folder is None or not self.how.question:
             return group.paths
-        return ranked(group.paths, self.how.question, self.codebase)
+        return ranked_paths(group.paths, self.how.question, self.codebase)
 
-    def _source(self, path: str, limit: int = SEARCH_LIMIT_BYTES, *, named: bool = True) -> Source | None:
+    def _source(self, path: str, limit: int = SEARCH_LIMIT_BYTES, *, named: bool = True) -> SourceFile | None:
         """A file's text; None for one that cannot be attached, which is said. A folder's binary files are no news."""
         try:
             source = self.sources.read(path, limit)
@@ -133,11 +133,11 @@ class Gathering:
             self._notes += [str(error)] * named
             return None
         if not source.complete:
-            self._notes.append(TOO_LARGE.format(title=shown(path)))
+            self._notes.append(TOO_LARGE.format(title=escaped(path)))
             return None
         return source
 
-    def _size(self, sources: Sequence[Source], room: int) -> int | None:
+    def _size(self, sources: Sequence[SourceFile], room: int) -> int | None:
         """The tokens of whole files, None when they are more than there is room."""
         total = 0
         for source in sources:
@@ -151,7 +151,7 @@ class Gathering:
         made = self.shorten(tuple(source for each in files for source in each.sources), room)
         by_path = {each.path: each for each in made.attachments}
         for each in files:
-            self._notes += _told(each, by_path)
+            self._notes += _group_notes(each, by_path)
         self._notes += made.notes
         return [each for each in made.attachments if not self._is_present(each.title, each.path, each.text)]
 
@@ -172,18 +172,37 @@ def _inside_another(asked: Exact, all_asked: Iterable[Exact]) -> bool:
     return wider or around[0] != asked
 
 
-def _by_path(files: _Files) -> list[Source]:
+def _by_path(files: _Files) -> list[SourceFile]:
     return sorted(files.sources, key=lambda source: source.path)
 
 
-def _told(files: _Files, made: dict[str, Attachment]) -> Iterator[str]:
+def _group_notes(files: _Files, made: dict[str, Attachment]) -> Iterator[str]:
     """What became of a group that did not fit."""
     kept = [made[source.path] for source in files.sources if source.path in made]
     folder = files.group.folder
-    title = shown(files.group.paths[0] if folder is None else f"{folder}/" if folder else "this folder")
+    title = escaped(files.group.paths[0] if folder is None else f"{folder}/" if folder else "this folder")
     if not kept:
         yield NO_ROOM.format(title=title)
     elif folder is not None:
         yield SOME_OF.format(kept=len(kept), count=len(files.group.paths), folder=title)
     elif kept[0].place is Place.SHORTENED:
         yield SHORTENED.format(title=title, why=kept[0].why)
+
+
+def taken_whole(sizes: Sequence[int | None], room: int) -> frozenset[int]:
+    """Which of several things are taken whole; the others share what is left.
+
+    What is smaller than an equal share is taken whole, and what it leaves goes to the others (max-min fairness), so
+    that one large file cannot push three small ones out. When all of them fit, all are whole.
+
+    Args:
+        sizes: tokens, None for more than can be.
+        room: tokens for all of them.
+    """
+    chosen: set[int] = set()
+    for size, index in sorted((size, index) for index, size in enumerate(sizes) if size is not None):
+        if size > room // (len(sizes) - len(chosen)):
+            break
+        chosen.add(index)
+        room -= size
+    return frozenset(chosen)

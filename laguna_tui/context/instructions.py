@@ -13,16 +13,15 @@ from pathlib import Path
 
 from laguna_tui.base.hunks import unified
 from laguna_tui.context import frame
-from laguna_tui.context.attachment import Attachment, Gathered
-from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place
 from laguna_tui.context.frame import framed
-from laguna_tui.context.sources import Source, source_of
-from laguna_tui.context.tokens import Counter, largest
+from laguna_tui.context.source_files import SourceFile, source_of
+from laguna_tui.context.token_counter import CachedTokenCounter, largest
 from laguna_tui.context.trust import Trust, Trusted, project_root
-from laguna_tui.repo.names import shown
-from laguna_tui.repo.replacing import Change
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.text_diff import diff
 from laguna_tui.repo.text_files import decode
-from laguna_tui.repo.unified import diff
+from laguna_tui.repo.text_replacement import Replacement
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 NAME = "AGENTS.md"
@@ -47,6 +46,13 @@ TOO_LARGE = "only the first {limit:,} of {size:,} bytes of {path} are read; shor
 NO_ROOM = "{path} does not fit in the context, so it is not used"
 UNREADABLE = "{path} is not used: {reason}"
 
+
+TRUSTED = (
+    "{folder} is trusted with what its AGENTS.md says now: it counts from the next chat on."
+    " To undo that: laguna-tui trust --revoke"
+)
+TRUSTED_BEFORE = "{folder} was trusted already; its AGENTS.md is read when a chat begins. Begin one: /new"
+NO_INSTRUCTIONS = "{folder} is trusted, but has no AGENTS.md yet: one that you write is read when a chat begins."
 
 # More of a difference is read in an editor.
 _SHOWN_LINES = 200
@@ -82,7 +88,7 @@ def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: 
         return Gathered((), (*trust.notes, UNTRUSTED))
     if trusted.digests is None:
         return Gathered((), (*trust.notes, OUTDATED))
-    return _Reading(root, real, trusted, Counter(count), int(room * _SHARE)).gathered(here)
+    return _Reading(root, real, trusted, CachedTokenCounter(count), int(room * _SHARE)).gathered(here)
 
 
 def found(folder: Path) -> list[Path]:
@@ -112,6 +118,20 @@ def agree(folder: Path, trust: Trust) -> Agreed:
     return Agreed(trust.grant(folder, texts), tuple(lines))
 
 
+def trust_folder(folder: Path, trust: Trust) -> str:
+    """Trust a folder from within a session about it: a sentence about that, then what is new about its files, raw.
+
+    Raises:
+        UserError: the folder cannot be trusted, or nothing is kept on this machine.
+    """
+    before = trust.covers(folder)
+    agreed = agree(folder, trust)
+    if not found(folder) and not agreed.lines:
+        return NO_INSTRUCTIONS.format(folder=agreed.folder)
+    words = TRUSTED_BEFORE if before and not agreed.lines else TRUSTED
+    return "\n".join([words.format(folder=agreed.folder), *agreed.lines])
+
+
 def _places(root: Path, folder: Path) -> list[Path]:
     """The folders whose file counts, the nearest first."""
     return [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
@@ -120,7 +140,7 @@ def _places(root: Path, folder: Path) -> list[Path]:
 def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, trust: Trust) -> Iterator[str]:
     """What is new about a file that is trusted now."""
     digest = before.digest(file) if before is not None else None
-    path = shown(inside)
+    path = escaped(inside)
     if data is None:
         if digest is not None:
             yield _REMOVED.format(path=path)
@@ -135,7 +155,7 @@ def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, t
             return
         yield _DIFFERENCE.format(path=path)
         old, new = decode(kept).text, decode(data).text
-        difference = unified(diff(old, [Change(0, len(old), new)]))
+        difference = unified(diff(old, [Replacement(0, len(old), new)]))
         yield from difference[:_SHOWN_LINES]
         if len(difference) > _SHOWN_LINES:
             yield _MORE.format(count=f"{len(difference) - _SHOWN_LINES:,}")
@@ -144,7 +164,7 @@ def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, t
 class _Reading:
     """Reads the files of one trusted folder."""
 
-    def __init__(self, root: Path, folder: Path, trusted: Trusted, count: Counter, room: int) -> None:
+    def __init__(self, root: Path, folder: Path, trusted: Trusted, count: CachedTokenCounter, room: int) -> None:
         self._workspace = Workspace(root)
         self._root, self._folder, self._trusted, self._count, self._room = root, folder, trusted, count, room
         self._found: list[Attachment] = []
@@ -158,9 +178,9 @@ class _Reading:
             try:
                 self._read(place / NAME, path)
             except WorkspaceError as error:
-                self._notes.append(UNREADABLE.format(path=shown(path), reason=error))
+                self._notes.append(UNREADABLE.format(path=escaped(path), reason=error))
         if self._changed:
-            self._notes.append(CHANGED.format(paths=" and ".join(map(shown, self._changed))))
+            self._notes.append(CHANGED.format(paths=" and ".join(map(escaped, self._changed))))
         return Gathered(tuple(reversed(self._found)), tuple(self._notes))
 
     def _read(self, file: Path, path: str) -> None:
@@ -173,18 +193,18 @@ class _Reading:
         if not source.text.strip():
             return
         if not source.complete:
-            self._notes.append(TOO_LARGE.format(path=shown(path), limit=LIMIT_BYTES, size=source.size))
+            self._notes.append(TOO_LARGE.format(path=escaped(path), limit=LIMIT_BYTES, size=source.size))
         attachment = _fitted(path, source, self._count, self._room)
         if attachment is None:
-            self._notes.append(NO_ROOM.format(path=shown(path)))
+            self._notes.append(NO_ROOM.format(path=escaped(path)))
             return
         if attachment.place is Place.SHORTENED:
-            self._notes.append(TOO_LONG.format(path=shown(path), why=attachment.why))
+            self._notes.append(TOO_LONG.format(path=escaped(path), why=attachment.why))
         self._room -= self._count(attachment.text)
         self._found.append(attachment)
 
 
-def _fitted(path: str, source: Source, count: Counter, room: int) -> Attachment | None:
+def _fitted(path: str, source: SourceFile, count: CachedTokenCounter, room: int) -> Attachment | None:
     """The file as it is put into the prompt: whole, or as many of its first lines as fit."""
     lines = source.lines
     whole = framed(path, source.text, f"{frame.whole(len(lines))}; {_WHOSE}")

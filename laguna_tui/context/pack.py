@@ -8,13 +8,12 @@ as it is; who waits for that, and how long, is decided elsewhere.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from laguna_tui.context.attachment import Attachment
-from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.blocks import Attachment, BlockKind, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.frame import framed, headed, stretches
-from laguna_tui.context.sources import Source, Sources
-from laguna_tui.context.tokens import Counter
-from laguna_tui.repo.names import shown
+from laguna_tui.context.source_files import SourceFile, SourceFiles
+from laguna_tui.context.token_counter import CachedTokenCounter
+from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.workspace import WorkspaceError
 
 # A map says where things are; code that answers the question says more, so it gets the larger part.
@@ -30,10 +29,10 @@ _MAP_HEAD = "Map of the folder: its {shown} most important of {known} definition
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _FileSpans:
     """Some lines of one file that the index found, best first; `ranges` are sorted and apart."""
 
-    source: Source
+    source: SourceFile
     ranges: tuple[tuple[int, int], ...]
 
     def framed(self) -> str:
@@ -42,7 +41,7 @@ class _Piece:
         return framed(self.source.path, _BETWEEN.join(parts), stretches(self.ranges, len(lines)))
 
 
-def folder_map(codebase: Codebase, budget: int, count: Counter) -> Attachment | None:
+def folder_map(codebase: Codebase, budget: int, count: CachedTokenCounter) -> Attachment | None:
     """The map of the folder within so many tokens, framing included; None when there is nothing to show."""
     head = count(headed(_MAP_HEAD.format(shown=10**4, known=10**6), ""))
     if budget < head + MIN_TOKENS:
@@ -57,10 +56,10 @@ def folder_map(codebase: Codebase, budget: int, count: Counter) -> Attachment | 
 
 
 def best_spans(
-    codebase: Codebase, sources: Sources, question: str, budget: int, count: Counter
+    codebase: Codebase, sources: SourceFiles, question: str, budget: int, count: CachedTokenCounter
 ) -> tuple[Attachment, ...]:
     """The code that the index ranks best for the question, within so many tokens, one attachment a file."""
-    pieces: dict[str, _Piece] = {}
+    pieces: dict[str, _FileSpans] = {}
     costs: dict[str, int] = {}
     found = codebase.search(question, _SPANS)
     for result in found:
@@ -75,11 +74,11 @@ def best_spans(
     return tuple(map(_attached, pieces.values()))
 
 
-def _with(piece: _Piece | None, sources: Sources, path: str, first: int, last: int) -> _Piece | None:
+def _with(piece: _FileSpans | None, sources: SourceFiles, path: str, first: int, last: int) -> _FileSpans | None:
     """The piece with some more lines; None when the file cannot be read or no longer has them."""
     if piece is None:
         try:
-            piece = _Piece(sources.read(path), ())
+            piece = _FileSpans(sources.read(path), ())
         except WorkspaceError:
             return None
     last = min(last, len(piece.source.lines))
@@ -97,8 +96,8 @@ def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(joined)
 
 
-def _attached(piece: _Piece) -> Attachment:
+def _attached(piece: _FileSpans) -> Attachment:
     path, text = piece.source.path, piece.framed()
     numbers = ", ".join(f"{first}-{last}" if first < last else f"{first}" for first, last in piece.ranges)
-    title = f"{shown(path)}:{numbers}"
+    title = f"{escaped(path)}:{numbers}"
     return Attachment(BlockKind.FILE, title, path, text, text, Place.KEPT, "fits the question best", certain=False)

@@ -4,6 +4,8 @@ The order is the rule: a path as it stands; a definition that is called exactly 
 `shop/cart.py`). So a file always wins over a definition of the same name. Links inside the folder are followed to what
 they lead to. A path that leads out of the folder, into `.git`, to a pipe or to a binary file is a sentence, as is a
 name that could mean several things.
+
+What a message's mentions ask for: exact lines, and groups of files. Resolves; counts nothing and cuts nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +14,13 @@ from enum import Enum
 from itertools import pairwise
 
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.context.complete import completions
-from laguna_tui.context.meaning import Meaning, meanings
-from laguna_tui.context.mentions import Mention, written
-from laguna_tui.repo.files import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.names import shown
+from laguna_tui.context.completion import completions
+from laguna_tui.context.mentions import Mention, mentions, written
+from laguna_tui.context.name_resolution import Meaning, meanings
+from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.syntax import analyse
 from laguna_tui.repo.text_files import SNIFF_BYTES, decode, is_binary, split_lines
+from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, OutsideError, UnreadableError, Workspace
 
 # Candidates that a sentence names.
@@ -77,7 +79,7 @@ class Unresolved:
 
 def resolve(mention: Mention, codebase: Codebase, workspace: Workspace) -> Resolved | Unresolved:
     """What a mention means now; what is no path as it stands, by what the index has until now."""
-    text = shown(mention.text)
+    text = escaped(mention.text)
     try:
         return _as_path(mention, text, codebase, workspace) or _by_name(mention, text, codebase, workspace)
     except OutsideError:
@@ -156,7 +158,7 @@ def _by_name(mention: Mention, text: str, codebase: Codebase, workspace: Workspa
             return symbol
     ends = _ending(mention.name, codebase.paths())
     if len(ends) > 1:
-        return _several(text, [written(shown(path), mention.first, mention.last) for path in ends])
+        return _several(text, [written(escaped(path), mention.first, mention.last) for path in ends])
     if ends:
         return _of_path(workspace.locate(ends[0].removesuffix("/")), mention, text, codebase, workspace)
     return _unknown(mention, text, codebase)
@@ -212,7 +214,7 @@ def _several(text: str, candidates: Sequence[str]) -> Unresolved:
 
 def _at(meaning: Meaning) -> str:
     definition = meaning.longest
-    return written(shown(meaning.path), definition.line, definition.end)
+    return written(escaped(meaning.path), definition.line, definition.end)
 
 
 def _unknown(mention: Mention, text: str, codebase: Codebase) -> Unresolved:
@@ -230,3 +232,81 @@ def _listed(candidates: Sequence[str], word: str) -> str:
     if more:
         named.append(f"{more} more")
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} {word} {named[-1]}"
+
+
+# More places than this no folder's ranking needs: what comes later has next to nothing in common with the question.
+_SEARCHED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Some lines of one file, never shortened. symbol: the definition that they are, "" for lines that were named."""
+
+    path: str
+    first: int
+    last: int
+    symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The files of one mention; `folder` is None when it is a file."""
+
+    paths: tuple[str, ...]
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MentionedContent:
+    """Everything that a message asks for, in its order, each file in one group only."""
+
+    exact: tuple[Exact, ...]
+    groups: tuple[Group, ...]
+    notes: tuple[str, ...]
+
+
+def needs_index(message: str, codebase: Codebase, workspace: Workspace) -> bool:
+    """Whether a message mentions what can only be looked up in an index that is not ready yet."""
+    found = (resolve(mention, codebase, workspace) for mention in mentions(message))
+    return not codebase.ready and any(isinstance(each, Unresolved) for each in found)
+
+
+def mentioned_content(message: str, codebase: Codebase, workspace: Workspace) -> MentionedContent:
+    """What the mentions of a message ask for."""
+    exact: dict[Exact, None] = {}
+    files: dict[str, None] = {}
+    folders: dict[str, tuple[str, ...]] = {}
+    notes: dict[str, None] = {}
+    for mention in mentions(message):
+        codebase.start()
+        found = resolve(mention, codebase, workspace)
+        match found:
+            case Unresolved(sentence=sentence):
+                notes[sentence] = None
+            case Resolved(first=int(first), last=int(last)):
+                exact[Exact(found.path, first, last, found.symbol)] = None
+            case Resolved(kind=MentionKind.FOLDER):
+                folders[found.path] = found.paths
+            case _:
+                files[found.path] = None
+    return MentionedContent(tuple(exact), tuple(_groups(files, folders)), tuple(notes))
+
+
+def ranked_paths(paths: Sequence[str], question: str, codebase: Codebase) -> list[str]:
+    """A folder's files, those that the index finds for the question first, the others by their paths."""
+    inside = set(paths)
+    found = (result.unit.path for result in codebase.search(question, _SEARCHED))
+    best = dict.fromkeys(path for path in found if path in inside)
+    return [*best, *(path for path in paths if path not in best)]
+
+
+def _groups(files: dict[str, None], folders: dict[str, tuple[str, ...]]) -> list[Group]:
+    """Single files first; a file of two folders belongs to the one that was named first."""
+    taken = set(files)
+    groups = [Group((path,)) for path in files]
+    for folder, paths in folders.items():
+        left = tuple(path for path in paths if path not in taken)
+        taken.update(left)
+        if left:
+            groups.append(Group(left, folder))
+    return groups

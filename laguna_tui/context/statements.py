@@ -18,7 +18,7 @@ _HEAD_LINES = 40
 _CONTINUES = re.compile(r"[)\]}]|(?:else|elif|except|finally|catch|end|then|do|done|fi|esac)\b")
 
 
-class Lines(NamedTuple):
+class LineLooks(NamedTuple):
     """A file's lines as cutting sees them: indentation in columns, None of a blank line; what may begin a piece; where
     a line ends in a bracket that a later line begins by closing."""
 
@@ -28,7 +28,7 @@ class Lines(NamedTuple):
     closes: Sequence[bool]
 
 
-def read_lines(lines: Sequence[str], inner: Collection[int]) -> Lines:
+def read_lines(lines: Sequence[str], inner: Collection[int]) -> LineLooks:
     """The look of each line; `inner` are the numbers (from 0) of those that begin inside a string or comment."""
     indents: list[int | None] = []
     begins: list[bool] = []
@@ -42,10 +42,10 @@ def read_lines(lines: Sequence[str], inner: Collection[int]) -> Lines:
         begins.append(not blank and number not in inner and not _CONTINUES.match(stripped))
         opens.append(line.rstrip().endswith("("))
         closes.append(stripped.startswith(")") and number not in inner)
-    return Lines(indents, begins, opens, closes)
+    return LineLooks(indents, begins, opens, closes)
 
 
-def pieces(look: Lines, start: int, stop: int) -> Iterator[tuple[int, int]]:
+def pieces(look: LineLooks, start: int, stop: int) -> Iterator[tuple[int, int]]:
     """The lines `start` to `stop` in pieces, in order and without a gap; small neighbours stay together."""
     held: tuple[int, int] | None = None
     for first, last in _cut(look, start, stop, 0):
@@ -60,12 +60,12 @@ def pieces(look: Lines, start: int, stop: int) -> Iterator[tuple[int, int]]:
         yield held
 
 
-def _paragraph_ends(look: Lines, held: tuple[int, int], first: int) -> bool:
+def _paragraph_ends(look: LineLooks, held: tuple[int, int], first: int) -> bool:
     """Whether a blank line is between a piece of more than one line and the next."""
     return look.indents[first - 1] is None and held[1] - held[0] > 2
 
 
-def _cut(look: Lines, start: int, stop: int, depth: int) -> Iterator[tuple[int, int]]:
+def _cut(look: LineLooks, start: int, stop: int, depth: int) -> Iterator[tuple[int, int]]:
     """The statements of one level; long ones as their head and the statements inside."""
     begins = _statements(look, start, stop)
     for first, last in zip(begins, [*begins[1:], stop], strict=True):
@@ -81,7 +81,7 @@ def _cut(look: Lines, start: int, stop: int, depth: int) -> Iterator[tuple[int, 
                 yield at, min(at + PIECE_LINES, last)
 
 
-def _head_end(look: Lines, first: int, last: int) -> int:
+def _head_end(look: LineLooks, first: int, last: int) -> int:
     """The line after a block's head, which is one line or goes to where its bracket is closed."""
     if look.opens[first]:
         for number in range(first + 1, min(last, first + _HEAD_LINES)):
@@ -90,7 +90,7 @@ def _head_end(look: Lines, first: int, last: int) -> int:
     return first + 1
 
 
-def _statements(look: Lines, start: int, stop: int) -> list[int]:
+def _statements(look: LineLooks, start: int, stop: int) -> list[int]:
     """Where the statements of the outermost level begin; the first one at `start`."""
     level = min((look.indents[n] or 0 for n in range(start, stop) if look.begins[n]), default=None)
     if level is None:

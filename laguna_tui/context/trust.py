@@ -21,9 +21,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from laguna_engine.files import read_small_file, write_atomically
-from laguna_tui.base.paths import what_holds_more
-from laguna_tui.errors import UserError
-from laguna_tui.text import sanitize_line
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import too_wide_because
+from laguna_tui.base.text import sanitize_line
 
 FILE = "trusted.json"
 """The file's name in the state folder."""
@@ -110,7 +110,7 @@ class Trust:
             UserError: it is too wide, or the list cannot be kept.
         """
         root = project_root(folder)
-        if what_holds_more(root):
+        if too_wide_because(root):
             raise UserError(TOO_WIDE.format(folder=root))
         given = texts or {}
 
@@ -153,7 +153,7 @@ class Trust:
         """The trusted folder that covers a folder."""
         real = Path(os.path.realpath(folder))
         for place in (real, *real.parents):
-            if str(place) in trusted and not what_holds_more(place):
+            if str(place) in trusted and not too_wide_because(place):
                 return place
             if _has_repository(place):
                 return None
@@ -217,7 +217,7 @@ def project_root(folder: Path) -> Path:
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):
-        if what_holds_more(place):
+        if too_wide_because(place):
             break
         if _has_repository(place):
             return place

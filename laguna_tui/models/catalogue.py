@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laguna_engine.files import read_small_file
-from laguna_tui.errors import UserError
-from laguna_tui.models.entry import MAIN, Kind, ModelEntry, Source, ToolSet, companions
-from laguna_tui.models.places import user_catalogue
-from laguna_tui.models.rules import IDENTITY, SAMPLING, TEMPLATES, problems
-from laguna_tui.resources import data_root
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import data_root, user_catalogue
+from laguna_tui.models.catalogue_rules import IDENTITY, SAMPLING, problems
+from laguna_tui.models.entry import MAIN, HubSource, ModelEntry, ModelKind, ToolSet, companions
 
 if TYPE_CHECKING:
     from laguna_tui.models.store import Store
 
-__all__ = ["SAMPLING_KEYS", "TEMPLATES", "Kind", "ModelEntry", "companions", "load_catalogue", "match_entry", "resolve"]
 
 SAMPLING_KEYS = tuple(SAMPLING)
 # What a GGUF that no entry matches is run like, at a context that any machine can hold.
@@ -82,7 +80,7 @@ def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | No
     entry = catalogue.get(wanted)
     if entry is None:
         return _from_path(wanted, catalogue)
-    if entry.kind is not Kind.TARGET:
+    if entry.kind is not ModelKind.TARGET:
         raise UserError(f"{entry.title} is a {entry.kind}, not a model to talk to; see: laguna-tui models list")
     if entry.path is not None:
         return entry
@@ -107,14 +105,14 @@ def _from_store(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], store: "
             f"{entry.title} is known, but its file is not on this machine; {how} pass the path of its GGUF: "
             "--model FILE.gguf"
         )
-    drafters = (shelf.path(drafter) for drafter in companions(entry, catalogue, Kind.DRAFTER))
+    drafters = (shelf.path(drafter) for drafter in companions(entry, catalogue, ModelKind.DRAFTER))
     return replace(entry, path=path, drafter=entry.drafter or next(filter(None, drafters), None))
 
 
 def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
     path = Path(wanted).expanduser()
     if not path.exists():
-        names = ", ".join(name for name, entry in catalogue.items() if entry.path and entry.kind is Kind.TARGET)
+        names = ", ".join(name for name, entry in catalogue.items() if entry.path and entry.kind is ModelKind.TARGET)
         raise UserError(f"--model {wanted}: no such file, and no bundled model of that name (there is: {names})")
     known = match_entry(path.name, catalogue)
     base = known or catalogue[FALLBACK]
@@ -177,7 +175,7 @@ def _rooted(table: Mapping[str, Any], change: Mapping[str, Any], shipped: Path, 
 
 def _strangers(found: Mapping[str, ModelEntry], raw: Mapping[str, object], source: Path) -> list[str]:
     """Mistakes between entries: a companion of something that is no target."""
-    others = {name for name, entry in found.items() if entry.kind is not Kind.TARGET}
+    others = {name for name, entry in found.items() if entry.kind is not ModelKind.TARGET}
     return [
         f"{source}: [models.{entry.name}] belongs to {name!r}, which is no target of the catalogue"
         for entry in found.values()
@@ -200,7 +198,7 @@ def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
         match=tuple(table.get("match", ())),
         path=table["file"] if "file" in table and "repository" not in table else None,
         drafter=drafter if drafter is not None and drafter.is_file() else None,
-        kind=Kind(table.get("kind", Kind.TARGET)),
+        kind=ModelKind(table.get("kind", ModelKind.TARGET)),
         source=_source(table),
         license=table.get("license", ""),
         context_max=table.get("context_max", 0),
@@ -212,10 +210,10 @@ def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
     )
 
 
-def _source(table: Mapping[str, Any]) -> Source | None:
+def _source(table: Mapping[str, Any]) -> HubSource | None:
     if "repository" not in table:
         return None
-    return Source(
+    return HubSource(
         repository=table["repository"],
         files=tuple(table["files"]) if "files" in table else (table["file"],),
         revision=table.get("revision", MAIN),

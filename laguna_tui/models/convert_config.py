@@ -1,21 +1,97 @@
-"""What a published drafter's config.json says, in either of its two dialects, as one `Design`.
+"""What a published drafter's config.json says, in either of its two dialects, as one `DrafterConfig`.
 
 - Speculators (XS.2): `speculators_model_type` "dflash", the layers below `transformer_layer_config`, and
   `aux_hidden_state_layer_ids`, which count the embeddings, so that id 1 is the output of layer 0. vLLM reads them so
   (`update_dflash`), and the published acceptance was measured with it.
 - Poolside's own (XS-2.1, S-2.1): `DFlashLagunaForCausalLM`, with `dflash_config.target_layer_ids` of layer outputs.
 
-Whatever would be computed wrongly is refused: a drafter with one part misread drafts nonsense, and only its acceptance
-would show it.
+Whatever would be computed wrongly is refused, in a sentence that names the key: a drafter with one part misread drafts
+nonsense, and only its acceptance would show it.
 """
 
 import reprlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
-from laguna_tui.models.convert_fields import MAX_SIZE, Fields
 from laguna_tui.models.convert_safetensors import read_json
+
+MAX_SIZE = 1 << 24
+"""No width, length or count in a drafter is larger."""
+
+MAX_NUMBER = 1e12
+"""Nor any base of rotations."""
+
+
+class ConfigFields:
+    """The keys of one or more tables; the first table with a value that is not null gives it."""
+
+    def __init__(self, path: Path, *tables: Mapping[str, object]) -> None:
+        self.path = path
+        self._tables = tables
+
+    def get(self, *names: str) -> object:
+        """The value of the first of `names` that has one, or None."""
+        found = (table.get(name) for name in names for table in self._tables)
+        return next((value for value in found if value is not None), None)
+
+    def table(self, name: str) -> Mapping[str, object]:
+        """A table, empty if there is none."""
+        value = self.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.wrong(name, value, "a table")
+        return value
+
+    def whole(self, name: str, low: int = 1, high: int = MAX_SIZE, default: int | None = None) -> int:
+        """A whole number from `low` to `high`."""
+        value = self.get(name)
+        if value is None and default is not None:
+            return default
+        if type(value) is not int or not low <= value <= high:
+            raise self.wrong(name, value, f"a whole number from {low} to {high}")
+        return value
+
+    def number(self, name: str) -> float:
+        """A number above 0 that is no nonsense."""
+        value = self.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_NUMBER:
+            raise self.wrong(name, value, f"a number above 0, up to {MAX_NUMBER:g}")
+        return float(value)
+
+    def flag(self, *names: str) -> bool | None:
+        """A yes or no, None if it is not said."""
+        value = self.get(*names)
+        if value is not None and not isinstance(value, bool):
+            raise self.wrong(names[0], value, "true or false")
+        return value
+
+    def wholes(self, name: str, low: int, high: int = MAX_SIZE) -> tuple[int, ...]:
+        """One or more different whole numbers."""
+        value = self.get(name)
+        fits = isinstance(value, list) and 0 < len(value) <= 64 and all(type(one) is int for one in value)
+        if not isinstance(value, list) or not fits or not low <= min(value) <= max(value) <= high:
+            raise self.wrong(name, value, f"a list of whole numbers from {low} to {high}")
+        if len(set(value)) != len(value):
+            raise self.wrong(name, value, "each number once")
+        return tuple(value)
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """A list of words, empty if there is none."""
+        value = self.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or len(value) > 1024 or not all(isinstance(one, str) for one in value):
+            raise self.wrong(name, value, "a list of words")
+        return tuple(value)
+
+    def wrong(self, name: str, value: object, expected: str) -> ModelFileError:
+        """The error for a key that is not what it should be."""
+        what = "is missing" if value is None else f"is {reprlib.repr(value)}"
+        return ModelFileError(f"{self.path}: {name} {what}, expected {expected}; download the drafter's folder again")
+
 
 CONFIG = "config.json"
 LAGUNA = "DFlashLagunaForCausalLM"
@@ -39,7 +115,7 @@ _PLAIN: dict[str, tuple[object, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class DrafterConfig:
     """A drafter. laguna: poolside's own layout, with a norm for each tap, gated heads and context through input norms.
 
     n_vocab: the target's tokens; drafted: those it proposes. taps: layer outputs of the target, from 0, in its order.
@@ -68,22 +144,22 @@ class Design:
     tied: bool
 
 
-def read(folder: Path) -> Design:
+def read(folder: Path) -> DrafterConfig:
     """The design of the drafter in `folder`; ModelFileError if there is none or it cannot be converted."""
     path = folder / CONFIG
     if not path.is_file():
         raise ModelFileError(f"{folder}: has no {CONFIG}; download the whole folder of the published drafter")
     table = read_json(path)
-    top = Fields(path, table)
+    top = ConfigFields(path, table)
     if _is_laguna(top, folder):
         method = top.table("dflash_config")
-        return _design(Fields(path, method, table), laguna=True)
+        return _design(ConfigFields(path, method, table), laguna=True)
     body = top.table("transformer_layer_config")
     # vLLM lets the outer table decide about sliding layers, too.
-    return _design(Fields(path, table, body), laguna=False)
+    return _design(ConfigFields(path, table, body), laguna=False)
 
 
-def _is_laguna(top: Fields, folder: Path) -> bool:
+def _is_laguna(top: ConfigFields, folder: Path) -> bool:
     """Which of the two dialects it is; ModelFileError for everything else."""
     kind, names = top.get("speculators_model_type"), top.names("architectures")
     called = ", ".join(names)[:100] or "no name"
@@ -105,7 +181,7 @@ def _is_laguna(top: Fields, folder: Path) -> bool:
     raise ModelFileError(f"{folder}: is a model of the kind {called}, not a drafter; give the folder of its drafter")
 
 
-def _design(fields: Fields, *, laguna: bool) -> Design:
+def _design(fields: ConfigFields, *, laguna: bool) -> DrafterConfig:
     _check_plain(fields)
     n_embd, n_layer = fields.whole("hidden_size"), fields.whole("num_hidden_layers", 1, _MAX_LAYERS)
     heads = fields.whole("num_attention_heads")
@@ -118,7 +194,7 @@ def _design(fields: Fields, *, laguna: bool) -> Design:
         raise fields.wrong("num_key_value_heads", kv_heads, f"a divisor of {heads} heads")
     if fields.whole("target_hidden_size", default=n_embd) != n_embd:
         raise fields.wrong("target_hidden_size", fields.get("target_hidden_size"), f"hidden_size, {n_embd}")
-    return Design(
+    return DrafterConfig(
         laguna=laguna,
         n_embd=n_embd,
         n_layer=n_layer,
@@ -142,7 +218,7 @@ def _design(fields: Fields, *, laguna: bool) -> Design:
     )
 
 
-def _check_plain(fields: Fields) -> None:
+def _check_plain(fields: ConfigFields) -> None:
     for name, plain in _PLAIN.items():
         value = fields.get(name)
         if value not in plain:
@@ -151,14 +227,14 @@ def _check_plain(fields: Fields) -> None:
             )
 
 
-def _taps(fields: Fields, *, laguna: bool) -> tuple[int, ...]:
+def _taps(fields: ConfigFields, *, laguna: bool) -> tuple[int, ...]:
     layers = fields.whole("num_target_layers", default=MAX_SIZE)
     if laguna:
         return fields.wholes("target_layer_ids", 0, layers - 1)
     return tuple(place - 1 for place in fields.wholes("aux_hidden_state_layer_ids", 1, layers))
 
 
-def _sliding(fields: Fields, n_layer: int, *, laguna: bool) -> tuple[bool, ...]:
+def _sliding(fields: ConfigFields, n_layer: int, *, laguna: bool) -> tuple[bool, ...]:
     types, allowed = fields.names("layer_types"), fields.flag("use_sliding_window")
     # Poolside's own always say it, and as a rule slide; without the word nothing is to be assumed.
     if not types and not allowed and not laguna:
@@ -173,7 +249,7 @@ def _sliding(fields: Fields, n_layer: int, *, laguna: bool) -> tuple[bool, ...]:
     return sliding
 
 
-def _causal(fields: Fields, sliding: tuple[bool, ...], *, laguna: bool) -> tuple[bool, ...]:
+def _causal(fields: ConfigFields, sliding: tuple[bool, ...], *, laguna: bool) -> tuple[bool, ...]:
     """Which layers' block rows see no later rows, by vLLM's rules (`_dflash_layer_causal`, `update_dflash`)."""
     if laguna:
         said = fields.flag("is_causal", "causal")
@@ -182,9 +258,9 @@ def _causal(fields: Fields, sliding: tuple[bool, ...], *, laguna: bool) -> tuple
     return sliding if both_ways is False else (False,) * len(sliding)
 
 
-def _rope(fields: Fields, head_size: int) -> tuple[float, int]:
+def _rope(fields: ConfigFields, head_size: int) -> tuple[float, int]:
     """The base, and how many numbers of a head are rotated."""
-    rope = Fields(fields.path, *_rope_tables(fields))
+    rope = ConfigFields(fields.path, *_rope_tables(fields))
     scaling = rope.get("rope_type", "type")
     if scaling not in (None, "default"):
         raise ModelFileError(
@@ -197,7 +273,7 @@ def _rope(fields: Fields, head_size: int) -> tuple[float, int]:
     return rope.number("rope_theta"), rotated
 
 
-def _rope_tables(fields: Fields) -> list[dict[str, object]]:
+def _rope_tables(fields: ConfigFields) -> list[dict[str, object]]:
     """Where the rope's keys may be: in a table of their own, in one for each kind of layer, or at the top."""
     own = {**fields.table("rope_scaling"), **fields.table("rope_parameters")}
     by_kind = [own[kind] for kind in set(fields.names("layer_types")) if isinstance(own.get(kind), dict)]

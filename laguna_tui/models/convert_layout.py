@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
-from laguna_tui.models.convert_config import Design
+from laguna_tui.models.convert_config import DrafterConfig
 from laguna_tui.models.convert_safetensors import SourceTensor
 
 Shape = tuple[int, ...]
@@ -24,7 +24,7 @@ _AGAIN = "download the whole folder again"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class OutputTensor:
     """A tensor to write. shape: row length first. parts: what it is made of, one after the other."""
 
     name: str
@@ -42,7 +42,7 @@ class Item:
         return self.name != TABLE and "norm" not in self.name
 
 
-def items(folder: Path, design: Design, tensors: Mapping[str, SourceTensor]) -> list[Item]:
+def items(folder: Path, design: DrafterConfig, tensors: Mapping[str, SourceTensor]) -> list[OutputTensor]:
     """Everything to write, in order; ModelFileError unless `tensors` are exactly what `design` needs."""
     taken = _Taken(folder, tensors)
     found = list(_outside(design, taken))
@@ -56,18 +56,18 @@ def items(folder: Path, design: Design, tensors: Mapping[str, SourceTensor]) -> 
     return found
 
 
-def _outside(design: Design, taken: "_Taken") -> Iterator[Item]:
+def _outside(design: DrafterConfig, taken: "_Taken") -> Iterator[OutputTensor]:
     embd = design.n_embd
     yield taken.matrix("fc.weight", "fc", embd * len(design.taps), embd)
     yield taken.norm("enc.output_norm.weight", "hidden_norm", embd)
     yield taken.norm("output_norm.weight", "norm", embd)
     if design.laguna:
         norms = tuple(taken.take(f"aux_hidden_norms.{tap}.weight", (embd,)) for tap in range(len(design.taps)))
-        yield Item("enc.aux_norm.weight", (embd, len(norms)), norms)
+        yield OutputTensor("enc.aux_norm.weight", (embd, len(norms)), norms)
     yield from _vocabulary(design, taken)
 
 
-def _vocabulary(design: Design, taken: "_Taken") -> Iterator[Item]:
+def _vocabulary(design: DrafterConfig, taken: "_Taken") -> Iterator[OutputTensor]:
     """Its own embeddings, output matrix and table of a reduced vocabulary, as far as it has them."""
     embeddings = taken.has("embed_tokens.weight")
     reduced = design.drafted < design.n_vocab or taken.has(TABLE)
@@ -77,10 +77,10 @@ def _vocabulary(design: Design, taken: "_Taken") -> Iterator[Item]:
     if reduced or taken.has("lm_head.weight") or (embeddings and not design.tied):
         yield taken.matrix("output.weight", "lm_head", design.n_embd, design.drafted)
     if reduced:
-        yield Item(TABLE, (design.drafted,), (taken.take(TABLE, (design.drafted,), ("I64", "I32")),))
+        yield OutputTensor(TABLE, (design.drafted,), (taken.take(TABLE, (design.drafted,), ("I64", "I32")),))
 
 
-def _layer(design: Design, taken: "_Taken", layer: int) -> Iterator[Item]:
+def _layer(design: DrafterConfig, taken: "_Taken", layer: int) -> Iterator[OutputTensor]:
     embd, head, queries = design.n_embd, design.head_size, design.heads * design.head_size
     ours, theirs = f"blk.{layer}.", f"layers.{layer}."
     yield taken.norm(ours + "attn_norm.weight", theirs + "input_layernorm", embd)
@@ -96,7 +96,7 @@ def _layer(design: Design, taken: "_Taken", layer: int) -> Iterator[Item]:
     yield taken.matrix(ours + "ffn_down.weight", theirs + "mlp.down_proj", design.n_ff, embd)
 
 
-def _projections(design: Design, taken: "_Taken", ours: str, theirs: str) -> Iterator[Item]:
+def _projections(design: DrafterConfig, taken: "_Taken", ours: str, theirs: str) -> Iterator[OutputTensor]:
     """Q, K and V: three matrices, or one with their rows in this order."""
     embd = design.n_embd
     rows = {"q": design.heads * design.head_size, "k": design.kv_heads * design.head_size}
@@ -108,7 +108,7 @@ def _projections(design: Design, taken: "_Taken", ours: str, theirs: str) -> Ite
     fused = taken.take(theirs + "qkv_proj.weight", (sum(rows.values()), embd))
     first = 0
     for letter, count in rows.items():
-        yield Item(f"{ours}attn_{letter}.weight", (embd, count), (_rows(fused, first, count),))
+        yield OutputTensor(f"{ours}attn_{letter}.weight", (embd, count), (_rows(fused, first, count),))
         first += count
 
 
@@ -136,13 +136,13 @@ class _Taken:
         """The names that nobody took."""
         return sorted(self._left)
 
-    def norm(self, name: str, source: str, width: int) -> Item:
+    def norm(self, name: str, source: str, width: int) -> OutputTensor:
         """A norm's weights."""
-        return Item(name, (width,), (self.take(source + ".weight", (width,)),))
+        return OutputTensor(name, (width,), (self.take(source + ".weight", (width,)),))
 
-    def matrix(self, name: str, source: str, width: int, rows: int) -> Item:
+    def matrix(self, name: str, source: str, width: int, rows: int) -> OutputTensor:
         """A matrix of `rows` rows."""
-        return Item(name, (width, rows), (self.take(source + ".weight", (rows, width)),))
+        return OutputTensor(name, (width, rows), (self.take(source + ".weight", (rows, width)),))
 
     def take(self, name: str, shape: Shape, dtypes: tuple[str, ...] = tuple(FORMATS)) -> SourceTensor:
         """The tensor `name`; ModelFileError unless it has this shape and one of these formats."""

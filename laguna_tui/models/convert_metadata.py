@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from laguna_engine.ggml.writing import Written
-from laguna_engine.gguf.quantize import FILE_TYPES, KINDS, QUANTIZATION_VERSION
+from laguna_engine.ggml.gguf_writer import Written
+from laguna_engine.gguf.quantization import FILE_TYPES, KINDS, QUANTIZATION_VERSION
 from laguna_tui import __version__
-from laguna_tui.models.convert_config import Design
+from laguna_tui.models.convert_config import DrafterConfig
 
 _CARD = "README.md"
 _MAX_CARD = 1 << 16
@@ -70,8 +70,8 @@ def identity(kind: str, provenance: Provenance) -> dict[str, Written]:
     return {key: value for key, value in found.items() if value != ""}
 
 
-def description(design: Design) -> dict[str, Written]:
-    """The hyperparameters, under the names that llama.cpp and `laguna_engine.gguf.drafter` read."""
+def description(design: DrafterConfig) -> dict[str, Written]:
+    """The hyperparameters, under the names that llama.cpp and `laguna_engine.gguf.drafter_header` read."""
     found: dict[str, Written] = {
         "context_length": design.n_ctx,
         "embedding_length": design.n_embd,

@@ -10,23 +10,19 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.units import size
-from laguna_tui.errors import UserError
-from laguna_tui.models import hubcache
-from laguna_tui.models.brake import Brake
-from laguna_tui.models.claim import Claim
-from laguna_tui.models.digest import Fingerprint, fingerprint_of
-from laguna_tui.models.entry import Kind, ModelEntry, Source, companions
-from laguna_tui.models.faults import Cancelled, DiskFullError, DownloadError, Paused, disk_trouble
-from laguna_tui.models.hub import Hub
-from laguna_tui.models.made import Converter, make
-from laguna_tui.models.part import CHECKPOINT_BYTES, Part, bytes_on_the_way
-from laguna_tui.models.pins import pinned
-from laguna_tui.models.progress import DownloadProgress, Meter, Phase
-from laguna_tui.models.record import Listing, Record, Remote
-from laguna_tui.models.store import State, Store, converted_name
-from laguna_tui.models.teller import Teller
-from laguna_tui.models.transfer import Patience, Transfer, persistently
+from laguna_tui.models import hub_cache
+from laguna_tui.models.cancellation import Cancellation
+from laguna_tui.models.download_conversion import Converter, convert_downloaded
+from laguna_tui.models.download_errors import Cancelled, DiskFullError, DownloadError, Paused, disk_error
+from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress, ProgressReporter, RateMeter
+from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind, companions
+from laguna_tui.models.hub import Hub, check_pins
+from laguna_tui.models.partial_file import CHECKPOINT_BYTES, DownloadLock, PartialFile, partial_bytes
+from laguna_tui.models.records import FileRecord, Fingerprint, RemoteFile, RepositoryListing, fingerprint_of
+from laguna_tui.models.store import ModelState, Store, converted_name
+from laguna_tui.models.transfer import RetryPolicy, Transfer, retry
 
 RESERVE_BYTES = 512 << 20
 """Room that is left on the disk: a machine whose disk is full to the last byte has other troubles."""
@@ -38,7 +34,7 @@ _WATCH_S = 0.25
 """How often to look at what another process downloads."""
 
 
-class Outcome(StrEnum):
+class DownloadOutcome(StrEnum):
     """How a download ended, when it did not fail."""
 
     DONE = "done"
@@ -47,13 +43,13 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class _DownloadItem:
     """One file to get. Two models that share it have the same item."""
 
     repository: str
     commit: str
-    remote: Remote
-    source: Source = field(compare=False)
+    remote: RemoteFile
+    source: HubSource = field(compare=False)
 
 
 class Download:
@@ -66,7 +62,7 @@ class Download:
         *,
         hub: Hub,
         store: Store | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         converter: Converter | None = None,
         cache: Path | None = None,
         free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
@@ -83,13 +79,13 @@ class Download:
         """
         self._entries = tuple(entries)
         self._store, self._hub = store or Store(), hub
-        self._patience, self._converter = patience or Patience(), converter
+        self._patience, self._converter = patience or RetryPolicy(), converter
         self._cache, self._free, self._checkpoint = cache, free, checkpoint
-        self._brake = Brake()
-        self._teller = Teller(progress, self._brake)
-        self._items: list[_Item] = []
+        self._cancellation = Cancellation()
+        self._reporter = ProgressReporter(progress, self._cancellation)
+        self._items: list[_DownloadItem] = []
 
-    def run(self) -> Outcome:
+    def run(self) -> DownloadOutcome:
         """Get everything. Call it again after a pause or an error to go on.
 
         Raises:
@@ -100,31 +96,31 @@ class Download:
         try:
             self._get()
         except Paused:
-            return Outcome.PAUSED
+            return DownloadOutcome.PAUSED
         except Cancelled:
             self._discard()
-            return Outcome.CANCELLED
+            return DownloadOutcome.CANCELLED
         except OSError as error:
-            raise disk_trouble(error, self._store.folder) from error
+            raise disk_error(error, self._store.folder) from error
         finally:
-            self._brake.release()
-        return Outcome.DONE
+            self._cancellation.release()
+        return DownloadOutcome.DONE
 
     def pause(self) -> None:
         """Stop within a second; what has arrived is kept. Any thread, at any time."""
-        self._brake.pause()
+        self._cancellation.pause()
 
     def cancel(self) -> None:
         """Stop within a second, and remove what has arrived of files that are not whole. Any thread, at any time."""
-        self._brake.cancel()
+        self._cancellation.cancel()
 
     def _get(self) -> None:
-        whole = (State.COMPLETE, State.BUNDLED)
+        whole = (ModelState.COMPLETE, ModelState.BUNDLED)
         wanted = [entry for entry in self._entries if self._store.status(entry).state not in whole]
         self._items = []
         for entry in wanted:
             self._items += [item for item in self._plan(entry) if item not in self._items]
-        self._teller.meter = Meter(sum(item.remote.size for item in self._items), 0)
+        self._reporter.meter = RateMeter(sum(item.remote.size for item in self._items), 0)
         self._count()
         for item in self._items:
             self._adopt(item)
@@ -133,89 +129,89 @@ class Download:
             self._bring(item)
         for entry in wanted:
             self._convert(entry)
-        self._teller.say(Phase.DONE, always=True)
+        self._reporter.say(DownloadPhase.DONE, always=True)
 
-    def _plan(self, entry: ModelEntry) -> list[_Item]:
+    def _plan(self, entry: ModelEntry) -> list[_DownloadItem]:
         """The files of one model, as the hub has them now."""
         source = entry.source
         if source is None:
             raise UserError(f"{entry.title} cannot be downloaded; pass the path of its GGUF: --model FILE.gguf")
-        listing = pinned(source, self._listing(entry, source))
+        listing = check_pins(source, self._listing(entry, source))
         self._store.remember_listing(entry, listing)
-        return [_Item(source.repository, listing.commit, remote, source) for remote in listing.files]
+        return [_DownloadItem(source.repository, listing.commit, remote, source) for remote in listing.files]
 
-    def _listing(self, entry: ModelEntry, source: Source) -> Listing:
+    def _listing(self, entry: ModelEntry, source: HubSource) -> RepositoryListing:
         if self._hub.network.offline:
-            known = self._store.listing(entry) or hubcache.listing(self._cache_folder(), source)
+            known = self._store.listing(entry) or hub_cache.listing(self._cache_folder(), source)
             return known or self._hub.listing(source)
-        self._teller.say(Phase.METADATA, file=source.repository, always=True)
-        return persistently(
-            lambda: self._brake.call(lambda: self._hub.listing(source)),
+        self._reporter.say(DownloadPhase.METADATA, file=source.repository, always=True)
+        return retry(
+            lambda: self._cancellation.call(lambda: self._hub.listing(source)),
             replace(self._patience, tries=min(self._patience.tries, _METADATA_TRIES)),
-            self._brake,
-            lambda note: self._teller.say(Phase.METADATA, file=source.repository, note=note, always=True),
+            self._cancellation,
+            lambda note: self._reporter.say(DownloadPhase.METADATA, file=source.repository, note=note, always=True),
             source.repository,
         )
 
-    def _adopt(self, item: _Item) -> None:
+    def _adopt(self, item: _DownloadItem) -> None:
         """Use a file that is here already: put in its place by the user, or in the hub's own cache."""
         etag = item.remote.etag
         if etag is None or self._path(item) is not None:
             return
         loose = self._store.final(item.source, item.remote.name)
-        cached = hubcache.find(self._cache_folder(), item.source, item.remote)
+        cached = hub_cache.find(self._cache_folder(), item.source, item.remote)
         for path in (loose, cached):
             if path is None or not path.is_file() or path.stat().st_size != item.remote.size:
                 continue
-            check = self._teller.of_one(Phase.VERIFY, item.remote.name, item.remote.size)
+            check = self._reporter.of_one(DownloadPhase.VERIFY, item.remote.name, item.remote.size)
             if fingerprint_of(path, etag.kind, check) == etag:
                 self._remember(item, etag, None if path == loose else path)
                 self._drop(item)
                 break
         self._count()
 
-    def _bring(self, item: _Item) -> None:
+    def _bring(self, item: _DownloadItem) -> None:
         """Get one file, or watch another process get it."""
-        with Claim(self._base(item)) as claim:
+        with DownloadLock(self._base(item)) as claim:
             while self._path(item) is None and not claim.take():
                 self._count()
                 note = f"{claim.holder()} is downloading it"
-                self._teller.say(Phase.WAITING, file=item.remote.name, note=note)
-                self._brake.sleep(_WATCH_S)
+                self._reporter.say(DownloadPhase.WAITING, file=item.remote.name, note=note)
+                self._cancellation.sleep(_WATCH_S)
             # Whoever had it may have finished between one look and the other.
             if self._path(item) is None:
                 self._download(item)
         self._count()
 
-    def _download(self, item: _Item) -> None:
-        arrived = bytes_on_the_way(self._base(item))
-        with Part(self._base(item), item.repository, item.remote, every=self._checkpoint) as part:
-            part.recover(self._teller.of_one(Phase.VERIFY, item.remote.name, arrived))
+    def _download(self, item: _DownloadItem) -> None:
+        arrived = partial_bytes(self._base(item))
+        with PartialFile(self._base(item), item.repository, item.remote, every=self._checkpoint) as part:
+            part.recover(self._reporter.of_one(DownloadPhase.VERIFY, item.remote.name, arrived))
             self._count()
-            self._teller.meter.begin()
+            self._reporter.meter.begin()
             self._transfer(item, part)
             self._seal(item, part)
 
-    def _transfer(self, item: _Item, part: Part) -> None:
+    def _transfer(self, item: _DownloadItem, part: PartialFile) -> None:
         note = ""
 
         def arrived(count: int) -> None:
-            self._teller.meter.add(count)
-            self._teller.say(Phase.TRANSFER, file=item.remote.name, note=note)
+            self._reporter.meter.add(count)
+            self._reporter.say(DownloadPhase.TRANSFER, file=item.remote.name, note=note)
 
         def noted(words: str) -> None:
             nonlocal note
             note = words
-            self._teller.say(Phase.TRANSFER, file=item.remote.name, note=note, always=True)
+            self._reporter.say(DownloadPhase.TRANSFER, file=item.remote.name, note=note, always=True)
 
         noted("")
         Transfer(
-            self._hub, item.source, item.commit, item.remote, part, self._brake, self._patience, arrived, noted
+            self._hub, item.source, item.commit, item.remote, part, self._cancellation, self._patience, arrived, noted
         ).run()
 
-    def _seal(self, item: _Item, part: Part) -> None:
+    def _seal(self, item: _DownloadItem, part: PartialFile) -> None:
         """Make a model's file of what arrived, if it is what the hub announced."""
-        self._teller.say(Phase.VERIFY, file=item.remote.name, always=True)
+        self._reporter.say(DownloadPhase.VERIFY, file=item.remote.name, always=True)
         found, announced = part.fingerprint, item.remote.etag
         if announced is None or found != announced:
             part.discard()
@@ -236,16 +232,18 @@ class Download:
         if source is None or listing is None or not source.convert:
             return
         name = converted_name(entry)
-        with Claim(self._store.base(source, name)) as claim:
+        with DownloadLock(self._store.base(source, name)) as claim:
             while self._store.path(entry) is None and not claim.take():
-                self._teller.say(Phase.WAITING, file=name, note=f"{claim.holder()} is converting it")
-                self._brake.sleep(_WATCH_S)
+                self._reporter.say(DownloadPhase.WAITING, file=name, note=f"{claim.holder()} is converting it")
+                self._cancellation.sleep(_WATCH_S)
             if self._store.path(entry) is None:
-                make(self._store, entry, source, listing, self._teller.converting(name), self._converter)
+                convert_downloaded(
+                    self._store, entry, source, listing, self._reporter.converting(name), self._converter
+                )
 
     def _check_room(self) -> None:
         """DiskFullError before the first byte is asked for, not after the last that fits."""
-        missing = self._teller.meter.total - self._teller.meter.done
+        missing = self._reporter.meter.total - self._reporter.meter.done
         # A conversion makes a file about as large as its sources.
         needed = missing + sum(item.remote.size for item in self._items if item.source.convert)
         if not needed:
@@ -264,15 +262,15 @@ class Download:
             if self._path(item) is None:
                 self._drop(item)
 
-    def _drop(self, item: _Item) -> None:
+    def _drop(self, item: _DownloadItem) -> None:
         """Remove what has arrived of a file, unless another process is at it."""
-        with Claim(self._base(item)) as claim:
+        with DownloadLock(self._base(item)) as claim:
             if claim.take():
-                Part(self._base(item), item.repository, item.remote).discard()
+                PartialFile(self._base(item), item.repository, item.remote).discard()
 
-    def _remember(self, item: _Item, etag: Fingerprint, path: Path | None) -> None:
+    def _remember(self, item: _DownloadItem, etag: Fingerprint, path: Path | None) -> None:
         where = str(path) if path else None
-        record = Record(item.repository, item.commit, item.remote.name, item.remote.size, etag, where)
+        record = FileRecord(item.repository, item.commit, item.remote.name, item.remote.size, etag, where)
         self._store.remember(item.source, record)
 
     def _count(self) -> None:
@@ -280,24 +278,24 @@ class Download:
         done = 0
         for item in self._items:
             whole = self._path(item) is not None
-            done += item.remote.size if whole else bytes_on_the_way(self._base(item))
-        self._teller.meter.set_done(done)
+            done += item.remote.size if whole else partial_bytes(self._base(item))
+        self._reporter.meter.set_done(done)
 
-    def _path(self, item: _Item) -> Path | None:
+    def _path(self, item: _DownloadItem) -> Path | None:
         return self._store.file_path(item.source, item.remote.name, item.remote.etag)
 
-    def _base(self, item: _Item) -> Path:
+    def _base(self, item: _DownloadItem) -> Path:
         return self._store.base(item.source, item.remote.name)
 
     def _cache_folder(self) -> Path:
-        return self._cache or hubcache.default_cache()
+        return self._cache or hub_cache.default_cache()
 
 
 def with_drafters(entries: Sequence[ModelEntry], catalogue: Mapping[str, ModelEntry], store: Store) -> list[ModelEntry]:
     """The models asked for, each target with the drafter recommended for it, unless one that fits is here already."""
     wanted = list(entries)
     for entry in entries:
-        drafters = companions(entry, catalogue, Kind.DRAFTER)
+        drafters = companions(entry, catalogue, ModelKind.DRAFTER)
         here = any(drafter in wanted or store.path(drafter) for drafter in drafters)
         if entry.source is not None and drafters and not here:
             wanted.append(drafters[0])

@@ -17,7 +17,7 @@ def _matches(name: str, pattern: str) -> bool:
     return name.count("/") == pattern.count("/") and fnmatchcase(name, pattern)
 
 
-class Kind(StrEnum):
+class ModelKind(StrEnum):
     """What a model does: it answers, it drafts for one that does, or it scores what a long prompt may leave out."""
 
     TARGET = "target"
@@ -33,7 +33,7 @@ class ToolSet(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class HubSource:
     """Where a model's files lie on the hub.
 
     files: paths inside the repository, the one to open first; `*` stands for what differs and must match something.
@@ -92,8 +92,8 @@ class ModelEntry:
     match: tuple[str, ...]
     path: Path | None
     drafter: Path | None = None
-    kind: Kind = Kind.TARGET
-    source: Source | None = None
+    kind: ModelKind = ModelKind.TARGET
+    source: HubSource | None = None
     license: str = ""
     context_max: int = 0
     facts: Mapping[str, int | str] = field(default_factory=dict)
@@ -103,6 +103,6 @@ class ModelEntry:
     turns: int | None = None
 
 
-def companions(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], kind: Kind) -> tuple[ModelEntry, ...]:
+def companions(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], kind: ModelKind) -> tuple[ModelEntry, ...]:
     """The drafters, or scorers, that go with a target, the recommended one first."""
     return tuple(other for other in catalogue.values() if other.kind is kind and entry.name in other.belongs)

@@ -1,26 +1,104 @@
 """The Hugging Face hub: what a repository holds, and the bytes of its files. The only file that opens sockets.
 
 Names, authentication and proxies are huggingface_hub's; it is imported when it is needed. The requests are our own:
-huggingface_hub reads every answer to its end, however long it is.
+huggingface_hub reads every answer to its end, however long it is. An answer is read by a thread of its own, which
+fills a short queue: its reader notices a stall by the clock and may leave at any time; the connection is then shut,
+which ends the thread as well.
 """
 
+import contextlib
 import json
 import os
+import socket
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from queue import Empty, Full, Queue
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from laguna_tui import __version__
-from laguna_tui.models.answers import refusal
-from laguna_tui.models.digest import Fingerprint
-from laguna_tui.models.entry import Source
-from laguna_tui.models.faults import DownloadError, Unsteady
-from laguna_tui.models.record import Listing, Remote
-from laguna_tui.models.rules import safe_path
-from laguna_tui.models.stream import Ended, Opened, Stream
-from laguna_tui.network import Network
+from laguna_tui.base.network import Network
+from laguna_tui.models.catalogue_rules import safe_path
+from laguna_tui.models.download_errors import DownloadError, Unsteady, refusal
+from laguna_tui.models.entry import HubSource
+from laguna_tui.models.records import SHA256, Fingerprint, RemoteFile, RepositoryListing
+
+_QUEUED = 64
+"""Chunks, of at most 64 KiB: what may have arrived without being on the disk."""
+_PATIENCE_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseStart:
+    """The beginning of an answer. url: who gave it, after all redirects."""
+
+    status: int
+    headers: Mapping[str, str]
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnd:
+    """The answer is over; error: why, if it broke off."""
+
+    error: Exception | None = None
+
+
+ResponseItem = ResponseStart | bytes | ResponseEnd
+
+
+class ResponseStream:
+    """An answer on its way: `ResponseStart`, bytes, `ResponseEnd`."""
+
+    def __init__(self, connect: Callable[[], AbstractContextManager[Any]]) -> None:
+        """connect: gives an httpx response when entered; called on the thread."""
+        self._connect = connect
+        self._queue: Queue[ResponseItem] = Queue(_QUEUED)
+        self._left = threading.Event()
+        self._connection: Any = None
+        threading.Thread(target=self._read, daemon=True, name="laguna-download").start()
+
+    def take(self, timeout_s: float) -> ResponseItem | None:
+        """What came next, or None if nothing came for so long."""
+        try:
+            return self._queue.get(timeout=timeout_s)
+        except Empty:
+            return None
+
+    def leave(self) -> None:
+        """Nobody reads on: shut the connection. Idempotent."""
+        self._left.set()
+        connection = self._connection
+        if isinstance(connection, socket.socket):
+            # The plain socket's method, also for TLS, whose own would fight with the thread that reads.
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+    def _read(self) -> None:
+        try:
+            with self._connect() as response:
+                network = response.extensions.get("network_stream")
+                self._connection = network.get_extra_info("socket") if network is not None else None
+                self._put(ResponseStart(response.status_code, response.headers, str(response.url)))
+                for chunk in response.iter_raw():
+                    if not self._put(chunk):
+                        return
+            self._put(ResponseEnd())
+        except Exception as error:
+            self._put(ResponseEnd(error))
+
+    def _put(self, item: ResponseItem) -> bool:
+        while not self._left.is_set():
+            try:
+                self._queue.put(item, timeout=_PATIENCE_S)
+            except Full:
+                continue
+            return True
+        return False
+
 
 _TIMEOUT_S = 30.0
 """For one silence of a server (which is noticed long before in a transfer)."""
@@ -40,7 +118,7 @@ _NO_HUB = "what answered is not the hub (a log-in page of this network, or a wro
 class Hub:
     """The hub, or what HF_ENDPOINT says is one.
 
-    Methods that ask it may hang as long as a network can; call them through a `Brake`.
+    Methods that ask it may hang as long as a network can; call them through a `Cancellation`.
     """
 
     def __init__(self, endpoint: str | None = None, *, network: Network) -> None:
@@ -48,7 +126,7 @@ class Hub:
         self.network = network
         self._endpoint = endpoint
 
-    def listing(self, source: Source) -> Listing:
+    def listing(self, source: HubSource) -> RepositoryListing:
         """What the source consists of now.
 
         Raises:
@@ -66,9 +144,9 @@ class Hub:
         chosen = source.chosen(siblings)
         if chosen is None or not all(map(safe_path, chosen)):
             raise DownloadError(_not_there(source, sorted(siblings)))
-        return Listing(commit or source.revision, tuple(_remote(name, siblings[name]) for name in chosen))
+        return RepositoryListing(commit or source.revision, tuple(_remote(name, siblings[name]) for name in chosen))
 
-    def stream(self, source: Source, commit: str, name: str, start: int) -> Stream:
+    def stream(self, source: HubSource, commit: str, name: str, start: int) -> ResponseStream:
         """The file's bytes from `start` on; the answer may begin elsewhere, look at its headers.
 
         Raises:
@@ -81,19 +159,19 @@ class Hub:
         """Whether an answer from there is the hub's own, and not that of a storage server it sent us on to."""
         return _origin(url) == _origin(self._endpoint or _library().constants.ENDPOINT)
 
-    def _get(self, source: Source, url: str, headers: dict[str, str]) -> Stream:
+    def _get(self, source: HubSource, url: str, headers: dict[str, str]) -> ResponseStream:
         """Every request of ours goes out here."""
         self.network.require(f"{source.repository}: is not on this machine")
         library = _library()
         known = library.utils.build_hf_headers(library_name="laguna-tui", library_version=__version__)
         sent = known | headers | {"Accept-Encoding": "identity"}
-        return Stream(lambda: _answer(library.utils.get_session(), url, sent))
+        return ResponseStream(lambda: _answer(library.utils.get_session(), url, sent))
 
-    def _whole(self, stream: Stream, source: Source) -> bytes:
+    def _whole(self, stream: ResponseStream, source: HubSource) -> bytes:
         """An answer to its end."""
         deadline = time.monotonic() + _LISTING_LIMIT_S
         item, body = stream.take(_TIMEOUT_S), bytearray()
-        if isinstance(item, Opened):
+        if isinstance(item, ResponseStart):
             if item.status != _OK:
                 raise refusal(item.status, item.headers, source.repository, by_hub=self.is_at(item.url))
             if item.headers.get("content-encoding", "identity") != "identity":
@@ -108,17 +186,17 @@ class Hub:
             item = stream.take(_TIMEOUT_S)
         if item is None:
             raise Unsteady("the server went silent")
-        if not isinstance(item, Ended) or item.error is not None:
-            raise broken(item)
+        if not isinstance(item, ResponseEnd) or item.error is not None:
+            raise connection_error(item)
         return bytes(body)
 
 
-def broken(item: Opened | bytes | Ended) -> Unsteady:
+def connection_error(item: ResponseStart | bytes | ResponseEnd) -> Unsteady:
     """Why an answer ended before it was whole."""
-    error = item.error if isinstance(item, Ended) else None
+    error = item.error if isinstance(item, ResponseEnd) else None
     if isinstance(error, Unsteady):
         return error
-    return Unsteady(trouble(error) if error is not None else "the connection was cut")
+    return Unsteady(network_error_text(error) if error is not None else "the connection was cut")
 
 
 @contextmanager
@@ -137,7 +215,7 @@ def _answer(session: Any, url: str, headers: dict[str, str]) -> Iterator[Any]:
     raise Unsteady("the server sends us around in circles")
 
 
-def trouble(error: Exception) -> str:
+def network_error_text(error: Exception) -> str:
     """What a network error means, as part of a sentence."""
     name = type(error).__name__
     kinds = (
@@ -183,18 +261,45 @@ def _parsed(body: bytes) -> tuple[str, dict[str, dict[str, Any]]]:
         raise Unsteady(_NO_HUB) from error
 
 
-def _remote(name: str, sibling: dict[str, Any]) -> Remote:
+def _remote(name: str, sibling: dict[str, Any]) -> RemoteFile:
     size, lfs = sibling.get("size"), sibling.get("lfs")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < _LARGEST_FILE:
         raise Unsteady(f"the hub did not say how large {name} is")
     etag = lfs.get("sha256") if isinstance(lfs, dict) else sibling.get("blobId")
-    return Remote(name, size, Fingerprint.of(etag) if isinstance(etag, str) else None)
+    return RemoteFile(name, size, Fingerprint.of(etag) if isinstance(etag, str) else None)
 
 
-def _not_there(source: Source, names: list[str]) -> str:
+def _not_there(source: HubSource, names: list[str]) -> str:
     wanted = ", ".join(source.files)
     there = ", ".join(name[:_LONGEST_NAME_SHOWN] for name in names[:_NAMES_SHOWN]) or "nothing"
     return (
         f"{source.repository}: {wanted} names no single file in it (there is: {there}); name one in your own "
         "models.toml, or update laguna-tui"
     )
+
+
+def check_pins(source: HubSource, listing: RepositoryListing) -> RepositoryListing:
+    """The listing with a hash for every file, which the catalogue may know better.
+
+    Raises:
+        DownloadError: the catalogue names another file than the hub has, or nobody says what its bytes come to.
+    """
+    return replace(listing, files=tuple(_agreed(source, remote) for remote in listing.files))
+
+
+def _agreed(source: HubSource, remote: RemoteFile) -> RemoteFile:
+    first = remote.name == source.files[0]
+    pin = Fingerprint(SHA256, source.sha256) if first and source.sha256 else None
+    other_size = first and source.size is not None and source.size != remote.size
+    other_hash = pin is not None and remote.etag is not None and remote.etag.kind == SHA256 and remote.etag != pin
+    if other_size or other_hash:
+        raise DownloadError(
+            f"{source.repository}/{remote.name}: the file on the hub is not the one that this catalogue names (it was "
+            "replaced there); update laguna-tui, or accept the new one with your own sha256 and size in models.toml"
+        )
+    if pin is None and remote.etag is None:
+        raise DownloadError(
+            f"{source.repository}/{remote.name}: the hub does not say what its bytes come to, so nobody could check "
+            "them; put its sha256 into your own models.toml, or use another HF_ENDPOINT"
+        )
+    return replace(remote, etag=pin or remote.etag)

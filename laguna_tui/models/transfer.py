@@ -7,15 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from laguna_tui.models.answers import refusal
-from laguna_tui.models.brake import Brake
-from laguna_tui.models.digest import Fingerprint
-from laguna_tui.models.entry import Source
-from laguna_tui.models.faults import DownloadError, Unsteady
-from laguna_tui.models.hub import Hub, broken
-from laguna_tui.models.part import Part
-from laguna_tui.models.record import Remote
-from laguna_tui.models.stream import Ended, Opened, Stream
+from laguna_tui.models.cancellation import Cancellation
+from laguna_tui.models.download_errors import DownloadError, Unsteady, refusal
+from laguna_tui.models.entry import HubSource
+from laguna_tui.models.hub import Hub, ResponseEnd, ResponseStart, ResponseStream, connection_error
+from laguna_tui.models.partial_file import PartialFile
+from laguna_tui.models.records import Fingerprint, RemoteFile
 
 _T = TypeVar("_T")
 _POLL_S = 0.1
@@ -25,7 +22,7 @@ _OK, _PARTIAL, _NOT_SATISFIABLE = 200, 206, 416
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long to wait for what.
 
     stall_s: without a single byte the connection is given up. first_s, longest_s: between two tries; it doubles.
@@ -43,24 +40,26 @@ class Patience:
         return longest * random.uniform(0.5, 1.0)
 
 
-class Advanced(Unsteady):
+class UnsteadyAfterProgress(Unsteady):
     """It broke off after new bytes had come."""
 
 
-def persistently(work: Callable[[], _T], patience: Patience, brake: Brake, note: Callable[[str], None], who: str) -> _T:
-    """What `work` returns, which is called again until it does not say Unsteady any more.
+def retry(
+    work: Callable[[], _T], patience: RetryPolicy, cancellation: Cancellation, note: Callable[[str], None], who: str
+) -> _T:
+    """What `work` returns. Retry while it raises Unsteady.
 
     note: is told what happened and when it is tried again. who: begins the sentence when it is not.
 
     Raises:
-        DownloadError: it failed `patience.tries` times in a row; `Advanced` starts the count again.
+        DownloadError: it failed `patience.tries` times in a row; `UnsteadyAfterProgress` starts the count again.
     """
     failures = 0
     while True:
         try:
             return work()
         except Unsteady as fault:
-            failures = 1 if isinstance(fault, Advanced) else failures + 1
+            failures = 1 if isinstance(fault, UnsteadyAfterProgress) else failures + 1
             if failures >= patience.tries:
                 raise DownloadError(
                     f"{who}: {fault.reason}, {failures} times in a row; what has arrived is kept: check the network, "
@@ -68,7 +67,7 @@ def persistently(work: Callable[[], _T], patience: Patience, brake: Brake, note:
                 ) from fault
             wait = fault.wait_s if fault.wait_s is not None else patience.wait_s(failures)
             note(f"{fault.reason}; trying again in {wait:.0f} s")
-        brake.sleep(wait)
+        cancellation.sleep(wait)
 
 
 class Transfer:
@@ -77,24 +76,24 @@ class Transfer:
     def __init__(
         self,
         hub: Hub,
-        source: Source,
+        source: HubSource,
         commit: str,
-        remote: Remote,
-        part: Part,
-        brake: Brake,
-        patience: Patience,
+        remote: RemoteFile,
+        part: PartialFile,
+        cancellation: Cancellation,
+        patience: RetryPolicy,
         arrived: Callable[[int], None],
         note: Callable[[str], None],
     ) -> None:
         self._hub, self._source, self._commit, self._remote = hub, source, commit, remote
-        self._part, self._brake, self._patience = part, brake, patience
+        self._part, self._cancellation, self._patience = part, cancellation, patience
         self._arrived, self._note = arrived, note
         self._most = part.have
 
     def run(self) -> None:
         """Bring all of it; Paused, Cancelled or DownloadError when that is not to be. OSError: from the disk."""
-        persistently(
-            self._try, self._patience, self._brake, self._note, f"{self._source.repository}/{self._remote.name}"
+        retry(
+            self._try, self._patience, self._cancellation, self._note, f"{self._source.repository}/{self._remote.name}"
         )
 
     def _try(self) -> None:
@@ -111,16 +110,16 @@ class Transfer:
         except Unsteady as fault:
             self._part.checkpoint()
             if self._most > before:
-                raise Advanced(fault.reason, fault.wait_s) from fault
+                raise UnsteadyAfterProgress(fault.reason, fault.wait_s) from fault
             raise
         finally:
             stream.leave()
 
-    def _next(self, stream: Stream) -> Opened | bytes | Ended:
+    def _next(self, stream: ResponseStream) -> ResponseStart | bytes | ResponseEnd:
         """What comes next; Unsteady when nothing does, Paused or Cancelled within `_POLL_S`."""
         deadline = time.monotonic() + self._patience.stall_s
         while True:
-            self._brake.check()
+            self._cancellation.check()
             item = stream.take(min(_POLL_S, self._patience.stall_s))
             if item is not None:
                 return item
@@ -128,9 +127,9 @@ class Transfer:
             if time.monotonic() >= deadline:
                 raise Unsteady(f"nothing came for {self._patience.stall_s:.0f} s")
 
-    def _begin(self, item: Opened | bytes | Ended) -> None:
-        if not isinstance(item, Opened):
-            raise broken(item)
+    def _begin(self, item: ResponseStart | bytes | ResponseEnd) -> None:
+        if not isinstance(item, ResponseStart):
+            raise connection_error(item)
         if item.status == _NOT_SATISFIABLE and self._part.have:
             self._restart()
             raise Unsteady("the server would not go on where it stopped")
@@ -142,9 +141,9 @@ class Transfer:
         if item.status == _OK:
             self._whole(item.headers)
         else:
-            self._rest(item.headers)
+            self._backoff(item.headers)
 
-    def _same(self, item: Opened) -> None:
+    def _same(self, item: ResponseStart) -> None:
         """DownloadError when the hub itself says that this is another file. What its storage says is its own affair."""
         said, known = Fingerprint.of(item.headers.get("etag", "").strip('"')), self._remote.etag
         if said and known and self._hub.is_at(item.url) and said.kind == known.kind and said != known:
@@ -161,15 +160,15 @@ class Transfer:
         if self._part.have:
             self._restart()
 
-    def _rest(self, headers: Mapping[str, str]) -> None:
+    def _backoff(self, headers: Mapping[str, str]) -> None:
         """An answer with a part of it: exactly the part that was asked for, of the same file."""
         found = _RANGE.fullmatch(headers.get("content-range", ""))
         if found is None or int(found[1]) != self._part.have or found[3] not in ("*", str(self._remote.size)):
             raise Unsteady("the server sent another part of the file than was asked for")
 
-    def _take(self, item: Opened | bytes | Ended) -> None:
+    def _take(self, item: ResponseStart | bytes | ResponseEnd) -> None:
         if not isinstance(item, bytes):
-            raise broken(item)
+            raise connection_error(item)
         if self._part.have + len(item) > self._remote.size:
             self._restart()
             raise Unsteady("the server sent more than the file has")

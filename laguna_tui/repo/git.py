@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from laguna_engine.child import find_program
 from laguna_engine.files import read_small_file
+from laguna_engine.native.child import find_program
 
 # A status that takes longer than this is not worth waiting for before the first answer.
 GIT_TIMEOUT_S = 5.0

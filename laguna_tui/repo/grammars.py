@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, QueryError, Tree
 
-from laguna_tui.repo.tags import LANGUAGE_OF, TAGS
+from laguna_tui.repo.tag_queries import LANGUAGE_OF, TAGS
 
 # Read in pieces, so that a parse that takes too long can be told that the file ends here.
 _PIECE_BYTES = 16 * 1024

@@ -16,11 +16,11 @@ from typing import Self
 
 from filelock import FileLock, Timeout
 
-from laguna_tui.errors import UserError
-from laguna_tui.repo import store
-from laguna_tui.repo.files import Listing
-from laguna_tui.repo.graph import Graph, StoredGraph, build_graph, store_graph
-from laguna_tui.repo.update import Progress, Update, update
+from laguna_tui.base.errors import UserError
+from laguna_tui.repo import index_database
+from laguna_tui.repo.index_update import IndexUpdate, Progress, update_index
+from laguna_tui.repo.reference_graph import ReferenceGraph, StoredGraph, build_graph, store_graph
+from laguna_tui.repo.walk import FileListing
 
 # Sentences that the user sees.
 IN_MEMORY = "the index is kept in memory only and made again each time, because {path} cannot be written: {reason}"
@@ -56,10 +56,10 @@ class Index:
         Args:
             folder: where indexes are kept; None means the cache folder.
         """
-        path = store.index_path(root, folder)
+        path = index_database.index_path(root, folder)
         try:
-            return cls(root, path, store.connect(path), [])
-        except store.IndexFault as fault:
+            return cls(root, path, index_database.connect(path), [])
+        except index_database.IndexFault as fault:
             return cls._begun_again(root, path, str(fault))
         except (OSError, sqlite3.OperationalError) as error:
             return cls._in_memory(root, path, error)
@@ -68,15 +68,15 @@ class Index:
     def _begun_again(cls, root: Path, path: Path, reason: str) -> Self:
         try:
             with _lock(path):
-                store.remove(path)
-                return cls(root, path, store.connect(path), [BEGUN_AGAIN.format(reason=reason)])
-        except (OSError, sqlite3.Error, store.IndexFault) as error:
+                index_database.remove(path)
+                return cls(root, path, index_database.connect(path), [BEGUN_AGAIN.format(reason=reason)])
+        except (OSError, sqlite3.Error, index_database.IndexFault) as error:
             return cls._in_memory(root, path, error)
 
     @classmethod
     def _in_memory(cls, root: Path, path: Path, error: Exception) -> Self:
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
-        return cls(root, None, store.connect(None), [IN_MEMORY.format(path=path.parent, reason=reason)])
+        return cls(root, None, index_database.connect(None), [IN_MEMORY.format(path=path.parent, reason=reason)])
 
     def refresh(
         self,
@@ -85,8 +85,8 @@ class Index:
         *,
         wait: bool = True,
         workers: int | None = None,
-        listing: Listing | None = None,
-    ) -> Update | None:
+        listing: FileListing | None = None,
+    ) -> IndexUpdate | None:
         """Bring the index up to date with the folder.
 
         Args:
@@ -113,7 +113,7 @@ class Index:
         with _lock(self.path, should_stop):
             self._begin_again()
 
-    def graph(self) -> Graph:
+    def graph(self) -> ReferenceGraph:
         """Who refers to whom, as of the last refresh that changed much."""
         return self._stored.of(self.connection)
 
@@ -130,18 +130,18 @@ class Index:
         self.close()
 
     def _refreshed(
-        self, progress: Progress, should_stop: Callable[[], bool], workers: int | None, listing: Listing | None
-    ) -> Update:
-        done = update(self.connection, self.root, progress, should_stop, workers, listing)
+        self, progress: Progress, should_stop: Callable[[], bool], workers: int | None, listing: FileListing | None
+    ) -> IndexUpdate:
+        done = update_index(self.connection, self.root, progress, should_stop, workers, listing)
         if not done.left_out:
             try:
                 self._count_changes(done.read + done.dropped)
             except sqlite3.OperationalError as error:
-                if self.path is None or not store.is_full(error, self.path):
+                if self.path is None or not index_database.is_full(error, self.path):
                     raise
                 done = replace(done, disk_full=str(self.path.parent))
         if self.path is not None:
-            store.prune(self.path)
+            index_database.prune(self.path)
         return done
 
     def _count_changes(self, changes: int) -> None:
@@ -168,12 +168,12 @@ class Index:
     def _set(self, key: str, value: object) -> None:
         self.connection.execute("insert or replace into meta (key, value) values (?, ?)", (key, value))
 
-    def _mended(self, action: Callable[[], Update]) -> Update:
+    def _mended(self, action: Callable[[], IndexUpdate]) -> IndexUpdate:
         """The action's result; with a new index when this one turns out to be damaged."""
         try:
             return action()
         except sqlite3.OperationalError as error:
-            raise UserError(store.explained(error, self.path)) from error
+            raise UserError(index_database.explained(error, self.path)) from error
         except (sqlite3.DatabaseError, ValueError, zlib.error) as error:
             # The tables may be whole and what lies in them not: packed words, packed graphs.
             self.notes.append(BEGUN_AGAIN.format(reason=str(error)))
@@ -183,8 +183,8 @@ class Index:
     def _begin_again(self) -> None:
         self.connection.close()
         if self.path is not None:
-            store.remove(self.path)
-        self.connection = store.connect(self.path)
+            index_database.remove(self.path)
+        self.connection = index_database.connect(self.path)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from laguna_tui.repo.languages import Kind, Language, language_of
+from laguna_tui.repo.language_patterns import Kind, Language, language_of
 
 # A definition's name stands near the start of its line; the rest of a minified line is not worth matching.
 DEFINITION_COLUMNS = 400

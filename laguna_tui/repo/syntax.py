@@ -6,13 +6,13 @@ time is known up to where the time ended.
 
 import re
 
+from laguna_tui.repo.chunking import make_units
 from laguna_tui.repo.grammars import grammar, language_name
-from laguna_tui.repo.languages import Kind, language_of
+from laguna_tui.repo.language_patterns import Kind, language_of
 from laguna_tui.repo.outline import outline
-from laguna_tui.repo.structure import Symbol, Syntax
+from laguna_tui.repo.symbols import Symbol, Syntax
+from laguna_tui.repo.syntax_tree import tree_contents
 from laguna_tui.repo.text_files import split_lines
-from laguna_tui.repo.tree import tree_contents
-from laguna_tui.repo.units import make_units
 
 # A megabyte of ordinary code takes half a second; a file made to be slow must not hold up the others.
 PARSE_LIMIT_S = 2.0

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from laguna_tui.repo.beneath import Beneath, Identity, SwappedError
-from laguna_tui.repo.files import Entry, Listing, walk
-from laguna_tui.repo.names import meant, shown
-from laguna_tui.repo.protected import is_git_name
+from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.repo.protected_paths import is_git_name
+from laguna_tui.repo.relative_paths import escaped, unescaped
+from laguna_tui.repo.root_folder import FolderReplacedError, RootFolder
+from laguna_tui.repo.walk import FileListing, WalkedFile, walk
 
 # More than this is no source file; reading it would take seconds and memory.
 READ_LIMIT_BYTES = 32 * 1024 * 1024
@@ -44,7 +45,7 @@ class Workspace:
         identity: what tells it from another folder that takes its place; such a one is not read and not written.
     """
 
-    def __init__(self, root: Path, identity: Identity | None = None) -> None:
+    def __init__(self, root: Path, identity: FolderIdentity | None = None) -> None:
         """Take a folder as the workspace.
 
         Args:
@@ -56,26 +57,28 @@ class Workspace:
         self.root = Path(os.path.realpath(root))
         if not self.root.is_dir():
             raise UnreadableError(f"{root} is not a folder; start in the folder with the code")
-        self.identity = identity or Identity.of(self.root.stat())
+        self.identity = identity or FolderIdentity.of(self.root.stat())
 
     @property
     def name(self) -> str:
         """The folder's own name."""
         return self.root.name or str(self.root)
 
-    def files(self, should_stop: Callable[[], bool] = lambda: False) -> Listing:
+    def files(self, should_stop: Callable[[], bool] = lambda: False) -> FileListing:
         """The files worth looking at, sorted by path."""
         return walk(self.root, should_stop)
 
-    def files_below(self, inside: str, should_stop: Callable[[], bool] = lambda: False) -> Listing:
+    def files_below(self, inside: str, should_stop: Callable[[], bool] = lambda: False) -> FileListing:
         """The files in a located folder; in one that is ignored as a whole (installed packages, say) all of them."""
         listing = self.files(should_stop)
         prefix = f"{inside}/" if inside else ""
         below = tuple(entry for entry in listing.entries if entry.path.startswith(prefix))
         if below or not inside:
-            return Listing(below, listing.complete)
+            return FileListing(below, listing.complete)
         ignored = walk(self.root / inside, should_stop)
-        return Listing(tuple(Entry(prefix + entry.path, entry.size) for entry in ignored.entries), ignored.complete)
+        return FileListing(
+            tuple(WalkedFile(prefix + entry.path, entry.size) for entry in ignored.entries), ignored.complete
+        )
 
     def locate(self, path: str) -> str:
         """The relative path, without links, that a path given by the model means; "" is the workspace itself.
@@ -87,26 +90,26 @@ class Workspace:
         """
         given = self._given(path)
         if not Path(os.path.normpath(self.root / given)).is_relative_to(self.root):
-            raise OutsideError(f"{shown(path)} is outside the folder; use a path inside it, as find lists it")
+            raise OutsideError(f"{escaped(path)} is outside the folder; use a path inside it, as find lists it")
         try:
             real = Path(os.path.realpath(self.root / given))
         except (OSError, ValueError) as error:
-            raise UnreadableError(f"{shown(path)} cannot be looked up; use a path as find lists it") from error
+            raise UnreadableError(f"{escaped(path)} cannot be looked up; use a path as find lists it") from error
         if not real.is_relative_to(self.root):
-            raise OutsideError(f"{shown(path)} is a link out of the folder; only files inside it can be read")
+            raise OutsideError(f"{escaped(path)} is a link out of the folder; only files inside it can be read")
         inside = real.relative_to(self.root).as_posix()
         written = given.relative_to(self.root) if given.is_relative_to(self.root) else given
         if any(map(is_git_name, (*written.parts, *inside.split("/")))):
-            raise OutsideError(f"{shown(path)} belongs to git itself; only the working files can be read")
+            raise OutsideError(f"{escaped(path)} belongs to git itself; only the working files can be read")
         return "" if inside == "." else inside
 
     def _given(self, path: str) -> PurePosixPath:
         """The path as it was meant: as it stands, else without blanks around it, else as `find` shows odd names."""
         try:
             if not os.path.lexists(self.root / path):
-                path = meant(path.strip()) if "\\x" in path else path.strip()
+                path = unescaped(path.strip()) if "\\x" in path else path.strip()
         except ValueError as error:
-            raise UnreadableError(f"{shown(path)} is no path; use a path as find lists it") from error
+            raise UnreadableError(f"{escaped(path)} is no path; use a path as find lists it") from error
         if "\0" in path:
             raise OutsideError("the path contains a NUL character; use a path as find lists it")
         return PurePosixPath(path or ".")
@@ -118,7 +121,7 @@ class Workspace:
             UnreadableError: nothing is there.
         """
         try:
-            with Beneath(self.root) as tree:
+            with RootFolder(self.root) as tree:
                 return stat.S_ISDIR(tree.lstat(inside).st_mode)
         except (OSError, ValueError) as error:
             raise _missing(inside) from error
@@ -131,7 +134,7 @@ class Workspace:
         """
         with self._regular(inside) as (stream, size):
             if size > limit:
-                raise UnreadableError(f"{shown(inside)} has {size:,} bytes, more than the {limit:,} that can be read")
+                raise UnreadableError(f"{escaped(inside)} has {size:,} bytes, more than the {limit:,} that can be read")
             return stream.read(limit)
 
     def read_beginning(self, inside: str, limit: int) -> tuple[bytes, int]:
@@ -156,7 +159,7 @@ class Workspace:
     @contextmanager
     def _opened(self, inside: str) -> Iterator[int]:
         """A descriptor of a located file, reached from the root without following any link."""
-        with Beneath(self.root, self.identity) as tree:
+        with RootFolder(self.root, self.identity) as tree:
             try:
                 file = tree.open(inside)
             except (OSError, ValueError) as error:
@@ -176,7 +179,7 @@ class Workspace:
             OutsideError: the workspace was replaced by another folder.
             UnreadableError: there is no such folder.
         """
-        with Beneath(self.root, self.identity) as tree:
+        with RootFolder(self.root, self.identity) as tree:
             try:
                 held = tree.holding(inside)
             except (OSError, ValueError) as error:
@@ -185,19 +188,19 @@ class Workspace:
 
 
 def _unreadable(inside: str, error: OSError | ValueError) -> WorkspaceError:
-    if isinstance(error, SwappedError):
+    if isinstance(error, FolderReplacedError):
         return OutsideError(_SWAPPED)
     if isinstance(error, FileNotFoundError):
         return _missing(inside)
     reason = getattr(error, "strerror", None) or str(error)
-    return UnreadableError(f"{shown(inside)} cannot be read ({reason.lower()}); try another file")
+    return UnreadableError(f"{escaped(inside)} cannot be read ({reason.lower()}); try another file")
 
 
 def _missing(inside: str) -> UnreadableError:
-    return UnreadableError(f"there is no file {shown(inside)}; use find to see which files there are")
+    return UnreadableError(f"there is no file {escaped(inside)}; use find to see which files there are")
 
 
 def _not_a_file(inside: str, mode: int) -> str:
     if stat.S_ISDIR(mode):
-        return f"{shown(inside) or 'this'} is a folder; use find to list its files"
-    return f"{shown(inside)} is not a regular file; try another file"
+        return f"{escaped(inside) or 'this'} is a folder; use find to list its files"
+    return f"{escaped(inside)} is not a regular file; try another file"

@@ -1,4 +1,4 @@
-"""pip, called so that it does what is shown and nothing else.
+"""The Python environment that the app lives in, and its pip, called so that it does what is shown and nothing else.
 
 What the user's pip is configured to do with indexes would decide otherwise which wheel is taken: with another index or
 a folder of wheels in reach, pip may prefer a CPU build of the same version. How the network is reached is kept.
@@ -7,17 +7,71 @@ a folder of wheels in reach, pip may prefer a CPU build of the same version. How
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from laguna_engine.child import Output, outside_python, run
+from laguna_engine.native.child import Output, outside_python, run
 from laguna_engine.native.selftest import BINDING_VERSION
-from laguna_tui.network import Network
-from laguna_tui.setup_gpu.environment import Environment
-from laguna_tui.setup_gpu.faults import NotOffered, SetupFailed
-from laguna_tui.setup_gpu.tags import Tag
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.network import Network
+from laguna_tui.setup_gpu.builds import PrebuiltBuild
+from laguna_tui.setup_gpu.setup_errors import NotOffered, SetupFailed
 from laguna_tui.setup_gpu.wheels import PACKAGE, Wheel
+
+_LIMIT_S = 30.0
+
+_QUERY = """
+import importlib.util, json, os, sys, sysconfig
+site = sysconfig.get_path("platlib")
+marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+print(json.dumps({
+    "prefix": sys.prefix,
+    "site": site,
+    "has_pip": importlib.util.find_spec("pip") is not None,
+    "managed": sys.prefix == sys.base_prefix and os.path.exists(marker),
+    "writable": os.access(site, os.W_OK | os.X_OK),
+}))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonEnvironment:
+    """site: the folder that packages are installed into. managed: the system's package manager owns it."""
+
+    python: str
+    prefix: str
+    site: Path
+    has_pip: bool
+    managed: bool
+    writable: bool
+
+    @classmethod
+    def of(cls, python: str = sys.executable) -> "PythonEnvironment":
+        """The one that this Python runs in; asked in a process of its own. UserError when it does not answer."""
+        answer = run((*outside_python(python), "-c", _QUERY), _LIMIT_S)
+        if not answer.good:
+            raise UserError(f"{python} does not run as it should; install laguna-tui again")
+        told = json.loads(answer.text)
+        return cls(python, **{**told, "site": Path(told["site"])})
+
+    def check(self) -> None:
+        """UserError when packages cannot be exchanged here; says what to do instead."""
+        if self.managed:
+            raise UserError(
+                f"{self.prefix} belongs to the system's package manager; install laguna-tui with pipx "
+                "(pipx install laguna-tui), or in a virtual environment, and run this again there"
+            )
+        if not self.has_pip:
+            raise UserError(
+                f"there is no pip in {self.prefix}; add it (python -m ensurepip, or where uv made it: "
+                f"uv pip install --python {self.python} pip) and run this again"
+            )
+        if not self.writable:
+            raise UserError(f"{self.site} cannot be written; run this as the user who installed laguna-tui")
+
 
 NEED = "the build for the graphics card must be fetched"
 """What needs a connection, for the sentence of `OfflineError`."""
@@ -42,7 +96,7 @@ _QUIET = ("--disable-pip-version-check", "--no-input")
 class Pip:
     """The pip of an environment."""
 
-    def __init__(self, environment: Environment, work: Path, network: Network) -> None:
+    def __init__(self, environment: PythonEnvironment, work: Path, network: Network) -> None:
         """`work` is a folder for what it writes on the way; it must have room. network: says whether it may fetch."""
         self.environment = environment
         self.work = work
@@ -53,7 +107,7 @@ class Pip:
         """Where fetched wheels go."""
         return self.work / "wheels"
 
-    def fetch_command(self, base: str, tag: Tag) -> tuple[str, ...]:
+    def fetch_command(self, base: str, tag: PrebuiltBuild) -> tuple[str, ...]:
         """Fetch the pinned wheel from a tag's index; never a source archive, which pip would compile for the CPU."""
         index = f"{base.rstrip('/')}/{tag.name}"
         return self._fetch("--index-url", index, REQUIREMENT)
@@ -66,7 +120,7 @@ class Pip:
         """Install what was fetched and tried, by its hashes and without an index."""
         return self._call("install", "--no-deps", "--no-index", "--force-reinstall", "-r", str(self._pinned))
 
-    def fetch(self, base: str, tag: Tag, waiting: Callable[[], None]) -> None:
+    def fetch(self, base: str, tag: PrebuiltBuild, waiting: Callable[[], None]) -> None:
         """NotOffered when the index has no such wheel; SetupFailed for anything else that goes wrong.
 
         OfflineError when nothing may be fetched.

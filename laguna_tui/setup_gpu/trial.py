@@ -5,10 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from laguna_engine.child import Output, python_command, run
-from laguna_tui.doctor.check_llama import provide
-from laguna_tui.doctor.library import how_it_died
-from laguna_tui.resources import data_root
+from laguna_engine.native.child import Output, python_command, run
+from laguna_tui.base.paths import data_root
+from laguna_tui.doctor.llama_build import explain_exit, how_to_provide
 
 _LIMIT_S = 600.0
 """A driver that has to compile the kernels for a card newer than the build takes minutes, once."""
@@ -33,11 +32,11 @@ Try = Callable[[str, Path | None], Trial]
 def try_nano(python: str, beside: Path | None) -> Trial:
     """Let nano write a few tokens on the GPU."""
     first = () if beside is None else (beside,)
-    command = python_command("laguna_tui.setup_gpu.nano", str(data_root() / _MODEL), python=python, first=first)
-    return judged(run(command, _LIMIT_S))
+    command = python_command("laguna_tui.setup_gpu.trial_child", str(data_root() / _MODEL), python=python, first=first)
+    return trial_result(run(command, _LIMIT_S))
 
 
-def judged(answer: Output) -> Trial:
+def trial_result(answer: Output) -> Trial:
     """What the answer of `nano` amounts to: it counts when tokens came and a GPU was there to make them."""
     lines = answer.text.strip().splitlines()
     try:
@@ -45,7 +44,7 @@ def judged(answer: Output) -> Trial:
     except ValueError:
         told = None
     if not isinstance(told, dict):
-        return Trial(trouble=how_it_died(answer))
+        return Trial(trouble=explain_exit(answer))
     if "error" in told:
         return Trial(trouble=_explained(str(told["error"])))
     gpus = tuple(device["name"] for device in told["devices"] if device["kind"] in ("gpu", "igpu"))
@@ -59,4 +58,4 @@ def judged(answer: Output) -> Trial:
 def _explained(error: str) -> str:
     """A library that is missing is followed by what brings it."""
     missing = error.partition("cannot be loaded (")[2].partition(": cannot open shared object")[0]
-    return f"{error} – {missing}: {provide((missing,))}" if missing else error
+    return f"{error} – {missing}: {how_to_provide((missing,))}" if missing else error

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePosixPath
 
-from laguna_tui.setup_gpu.faults import SetupFailed
+from laguna_tui.setup_gpu.setup_errors import SetupFailed
 
 PACKAGE = "llama-cpp-python"
 

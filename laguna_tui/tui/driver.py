@@ -22,7 +22,7 @@ from textual.events import Key
 from textual.keys import Keys
 from textual.message import Message
 
-from laguna_tui.terminal import never_stopped, terminal, wait_for_foreground
+from laguna_tui.base.terminal import never_stopped, terminal, wait_for_foreground
 
 # Seconds between looks at whether the app ends, as in Textual's own loop.
 _POLL_S = 0.1

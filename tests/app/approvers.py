@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from laguna_tui.agent.approval import Decision
-from laguna_tui.repo.proposal import Proposal
+from laguna_tui.agent.permissions import Decision
+from laguna_tui.base.edit_proposal import EditProposal
 
 
-def never(proposal: Proposal, cancelled: Callable[[], bool]) -> Decision:
+def never(proposal: EditProposal, cancelled: Callable[[], bool]) -> Decision:
     return Decision.NO
 
 
-def always(proposal: Proposal, cancelled: Callable[[], bool]) -> Decision:
+def always(proposal: EditProposal, cancelled: Callable[[], bool]) -> Decision:
     return Decision.YES

@@ -1,6 +1,6 @@
 """A worker that answers and waits, for `test_supervise.py`."""
 
-from laguna_engine.child import serve
+from laguna_engine.native.child import serve
 
 if __name__ == "__main__":
     serve(lambda request: request)

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from laguna_engine.config import Speculation
 from laguna_engine.engine import Engine
 from laguna_engine.errors import EngineClosed, EngineError, RequestError
-from laguna_engine.native import kernels
-from laguna_engine.options import Speculation
-from laguna_tui.compose import LocalSession
-from laguna_tui.errors import UserError
-from laguna_tui.events import Proving, StepFinished, TurnFinished
-from laguna_tui.settings import Settings
+from laguna_engine.native import cpu_determinism
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.events import ReplayProgress, StepFinished, TurnFinished
+from laguna_tui.base.settings import Settings
+from laguna_tui.session.local import LocalSession
 from tests.engine import drafters
 
 
@@ -35,13 +35,13 @@ def test_opening_tells_the_context_and_what_it_runs_on(session):
 
 STEPS = [
     "laguna_tui.repo.workspace.Workspace.__init__",
-    "laguna_tui.surroundings.Surroundings.__init__",
-    "laguna_tui.surroundings.Surroundings.attacher",
-    "laguna_tui.agent.tools.edits.Edits.__init__",
+    "laguna_tui.session.workspace_context.WorkspaceContext.__init__",
+    "laguna_tui.session.workspace_context.WorkspaceContext.attacher",
+    "laguna_tui.agent.tools.base.edit.SessionEdits.__init__",
     "laguna_tui.agent.tools.registry.Toolbox.__init__",
-    "laguna_tui.local.family_of",
+    "laguna_tui.session.local.family_of",
     "laguna_tui.agent.loop.Agent.__init__",
-    "laguna_tui.local.LocalSession._info",
+    "laguna_tui.session.local.LocalSession._info",
 ]
 
 
@@ -143,7 +143,7 @@ def test_strict_cannot_be_had_once_something_was_computed_and_the_command_that_h
 
 
 def test_a_session_that_began_strict_may_go_back_and_forth(session, monkeypatch):
-    monkeypatch.setattr(kernels, "_chosen", "0")
+    monkeypatch.setattr(cpu_determinism, "_chosen", "0")
     assert session.open(lambda progress: None).no_strict == ""
     assert session.speculate(Speculation.STRICT, lambda progress: None).mode is Speculation.STRICT
     assert session.speculate(Speculation.FAST, lambda progress: None).no_strict == ""
@@ -191,7 +191,7 @@ def test_the_last_answer_is_proved_against_plain_decoding(session):
     heard = []
     proof = session.prove(heard.append)
     assert (proof.compared, proof.total, proof.difference) == (8, 8, None)
-    assert heard == [Proving(done, 8) for done in range(9)]
+    assert heard == [ReplayProgress(done, 8) for done in range(9)]
 
 
 def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidates(session):
@@ -234,14 +234,14 @@ from pathlib import Path
 from laguna_engine.errors import NativeAbort
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import Batch
-from laguna_tui.compose import LocalSession
-from laguna_tui.events import TurnFinished
-from laguna_tui.settings import Settings
+from laguna_tui.session.local import LocalSession
+from laguna_tui.base.events import TurnFinished
+from laguna_tui.base.settings import Settings
 
 session = LocalSession.prepare(Settings(model=sys.argv[1], context=4096, threads=1, max_tokens=8), Path(sys.argv[2]))
 session.open(lambda progress: None)
 print(type(list(session.ask("hello"))[-1]).__name__)
-context, tokens = session._parts.engine._target.context, (ctypes.c_int32 * 513)(*[5] * 513)
+context, tokens = session._parts.engine._sequence.context, (ctypes.c_int32 * 513)(*[5] * 513)
 context.decode = lambda *_: lib.llama_decode(context._handle, Batch(513, tokens))
 try:
     list(session.ask("are you there?"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.cli import main
+from laguna_tui.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")

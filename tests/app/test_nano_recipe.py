@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from laguna_tui.agent.approval import EditMode
-from laguna_tui.agent.tools import Edits, Toolbox
+from laguna_tui.agent.permissions import EditMode
+from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.repo.workspace import Workspace
 
 RECIPE = Path(__file__).parents[2] / "assets/nano/recipe"
@@ -195,7 +196,7 @@ def tools(tmp_path: Path) -> Toolbox:
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    return Toolbox(Workspace(tmp_path), edits=Edits(EditMode.ALLOW))
+    return Toolbox(Workspace(tmp_path), edits=SessionEdits(EditMode.ALLOW))
 
 
 class Printed:

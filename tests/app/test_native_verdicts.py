@@ -2,13 +2,13 @@
 
 import pytest
 
-from laguna_engine import child
 from laguna_engine.errors import ModelFileError
 from laguna_engine.llama import trial
+from laguna_engine.native import child
 from laguna_engine.native.verdicts import Verdicts
-from laguna_tui import local
-from laguna_tui.local import LocalSession
-from laguna_tui.settings import Settings
+from laguna_tui.base.settings import Settings
+from laguna_tui.session import model_options
+from laguna_tui.session.local import LocalSession
 from tests.engine import generic
 
 
@@ -52,7 +52,7 @@ def opened(tmp_path, state, monkeypatch):
 def test_a_file_is_tried_by_the_first_session_alone(opened, state):
     assert len(opened()) == 1
     assert opened() == []
-    assert (state / local.VERDICTS).is_file()
+    assert (state / model_options.VERDICTS).is_file()
 
 
 def test_a_file_that_crashed_once_starts_nothing_later(opened, monkeypatch):

@@ -17,7 +17,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from laguna_tui.cli import command_parser
+from laguna_tui.cli.main import command_parser
 
 NANO = Path(__file__).parents[2] / "assets" / "nano" / "laguna-nano.gguf"
 PACKAGES = (
@@ -105,7 +105,7 @@ def app(tmp_path, folder):
         "PYTHONUSERBASE": str(folder),
     }
     script = tmp_path / "laguna-tui"
-    start = f"import os, sys; os.environ.update({poison}); from laguna_tui.cli import main; sys.exit(main())"
+    start = f"import os, sys; os.environ.update({poison}); from laguna_tui.cli.main import main; sys.exit(main())"
     script.write_text(f"if __name__ == '__main__':\n    {start}\n")
     return lambda *arguments: [sys.executable, str(script), *arguments]
 
@@ -173,7 +173,7 @@ def test_a_model_with_all_tools_runs_nothing_of_the_folder(app, folder, marks, e
     assert done.returncode in (0, 4), done.stderr
     check(folder, marks, log)
     if log.exists():
-        assert "laguna_tui.repo.pool" in log.read_text(errors="replace")
+        assert "laguna_tui.repo.parse_pool" in log.read_text(errors="replace")
 
 
 def test_opening_the_tui_runs_nothing_of_the_folder(app, folder, marks, environment, tmp_path):
@@ -183,7 +183,9 @@ def test_opening_the_tui_runs_nothing_of_the_folder(app, folder, marks, environm
     child.expect("1049h")
     # Behind the screen the index is made; workers parse for it.
     deadline = time.monotonic() + 60
-    while not list(tmp_path.rglob("*.sqlite")) or (log.exists() and "laguna_tui.repo.pool" not in log.read_text()):
+    while not list(tmp_path.rglob("*.sqlite")) or (
+        log.exists() and "laguna_tui.repo.parse_pool" not in log.read_text()
+    ):
         assert time.monotonic() < deadline, child.before
         child.expect([pexpect.TIMEOUT, r"\x1b"], timeout=0.2)
     child.send("\x11")
@@ -196,7 +198,7 @@ def test_a_module_path_that_leads_into_the_folder_is_forgotten_before_more_is_im
     (tmp_path / "mine").mkdir()
     # A module that the start of Python and of the app do not need yet.
     (tmp_path / "mine" / "colorsys.py").write_text("raise SystemExit('hostile')")
-    start = "import sys; from laguna_tui.cli import main; main(['models', 'path', 'nano']); import colorsys"
+    start = "import sys; from laguna_tui.cli.main import main; main(['models', 'path', 'nano']); import colorsys"
     variables = {**environment, "PYTHONPATH": os.pathsep.join(["", str(tmp_path / "mine")])}
     done = run([sys.executable, "-c", start], tmp_path / "mine", variables)
     assert done.returncode == 0, done.stderr

@@ -25,7 +25,7 @@ def start(body: str, before: str = "", around: Sequence[str] = ()) -> Job:
     program = textwrap.dedent("""
         import os, signal, sys, threading, time, tty
         from laguna_tui import supervise
-        from laguna_tui.terminal import terminal
+        from laguna_tui.base.terminal import terminal
         {before}
         def app():
             terminal.take()
@@ -187,7 +187,7 @@ def test_a_signal_that_was_ignored_at_the_start_ends_nothing():
 
 def test_a_worker_does_not_outlive_an_app_that_is_killed():
     worker = (
-        "from laguna_engine.child import Worker; worker = Worker('tests.app.supervised_worker');"
+        "from laguna_engine.native.child import Worker; worker = Worker('tests.app.supervised_worker');"
         " worker.send(b'x'); worker.receive(); os.kill(os.getpid(), signal.SIGKILL)"
     )
     with start(worker) as job:
@@ -207,7 +207,7 @@ def test_nothing_is_sent_to_a_terminal_that_the_app_has_given_back_itself():
         "termios.tcsetattr(0, termios.TCSANOW, terminal._found); os.write(2, supervise_restore.encode());"
         " terminal.give_back(); print('the end'); return 1"
     )
-    before = "import termios; from laguna_tui.terminal import RESTORE as supervise_restore"
+    before = "import termios; from laguna_tui.base.terminal import RESTORE as supervise_restore"
     with start(tidy, before) as job:
         assert job.expect("ended") == 1
         assert_gone(job)

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from laguna_engine.config import KvType
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished
 from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.options import ContextOptions, KvType
 from tests.engine import tiny
 
 RANDOM = tiny.Shape(n_layer=8, n_embd=256, head=64, full_heads=4, sliding_heads=4, kv_heads=2, n_ff=1024, experts=8,
@@ -77,7 +78,7 @@ def compare(path: Path, length: int) -> None:
             for step in conversation(length, turn):
                 pair = (first_token_after(without, step), first_token_after(with_them, step))
                 seconds.setdefault(step.name, []).append(pair)
-        kept = with_them._target.cache.checkpoints
+        kept = with_them._sequence.cache.checkpoints
         print(f"{length} tokens, {TURNS} turns; {len(kept.lengths)} checkpoints of {kept.nbytes / MB:.1f} MB in all\n")
     print("| time to the first token | without | with | without / with |\n|---|---|---|---|")
     for name, pairs in seconds.items():

@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from laguna_engine.draft.suffix import LIMIT, SuffixDrafter
-from laguna_engine.draft.suffix_files import FileDrafter
-from laguna_engine.speculate.rounds import CATCH_UP
+from laguna_engine.draft.suffix import LIMIT, FileDrafter, SuffixDrafter
+from laguna_engine.speculate.speculator import CATCH_UP
 
 ROOT = Path(__file__).parents[2]
 

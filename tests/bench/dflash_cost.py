@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
 from laguna_engine.ggml.graph import Graph
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Type
 from tests.engine import drafters
 from tests.engine.drafters import Variant
 from tests.engine.drafting import Fed, drafter, quantized

@@ -20,16 +20,15 @@ from statistics import median
 
 import numpy as np
 
+from laguna_engine.config import PLAIN, KvType
+from laguna_engine.draft.base import Draft, Offer
 from laguna_engine.draft.dflash import DFlash
-from laguna_engine.draft.drafter import Draft, Offer
+from laguna_engine.draft.registry import Drafters
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Finished, Round, Source, Token
 from laguna_engine.ggml.device import Device
-from laguna_engine.ggml.types import Type
-from laguna_engine.llama.options import KvType
-from laguna_engine.request import PLAIN
-from laguna_engine.speculate.economics import constant_acceptance_tokens, speedup
-from laguna_engine.speculate.rounds import Drafters
+from laguna_engine.ggml.tensor import Type
+from laguna_engine.speculate.cost_model import constant_acceptance_tokens, speedup
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from laguna_tui.agent.approval import Approver, EditMode
+from laguna_tui.agent.permissions import Approver, EditMode
 
 
 class QuietSession:

@@ -31,10 +31,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from laguna_engine.draft import dflash, dflash_heads
+from laguna_engine.config import Sampling
+from laguna_engine.draft import dflash, heads
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Round, Source
-from laguna_engine.sampling import Sampling
 from tests.engine.draft.test_nano_drafter import ASSETS, PROMPTS
 from tests.engine.runs import gather
 
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=8, help="answers to each prompt")
     options = parser.parse_args()
     seeds = range(options.seeds)
-    dflash.MARKOV = dflash_heads.MARKOV = "left out"  # type: ignore[misc]
+    dflash.MARKOV = heads.MARKOV = "left out"  # type: ignore[misc]
     print("| filter | temperature | tokens a round, sampled drafts | likeliest | µs a row, sampled | likeliest |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     pair = EngineOptions(ASSETS / "laguna-nano.gguf", n_ctx=2048, threads=1, drafter=ASSETS / "laguna-nano-dflash.gguf")

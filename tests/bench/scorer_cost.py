@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 import numpy as np
 
 from laguna_engine.compress.scorer import Scorer
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Type
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 from tests.engine import scorers, tiny

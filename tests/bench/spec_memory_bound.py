@@ -17,10 +17,10 @@ from statistics import median
 
 import numpy as np
 
+from laguna_engine.config import PLAIN, Drafting
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished, Round
-from laguna_engine.request import PLAIN, Drafting
-from laguna_engine.speculate.economics import constant_acceptance_tokens, speedup
+from laguna_engine.speculate.cost_model import constant_acceptance_tokens, speedup
 from tests.bench import obedient
 from tests.engine.scripted_drafters import Oracle, use
 
@@ -141,7 +141,7 @@ def main() -> None:
     parser.add_argument("--lengths", default="1,2,4,8")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = _target(Path(folder) / "target.gguf", options.layers, half=options.float16)
+        path = _sequence(Path(folder) / "target.gguf", options.layers, half=options.float16)
         kind = "f16" if options.float16 else "f32"
         load = f"load average {os.getloadavg()[0]:.2f}"
         print(f"{path.stat().st_size / 1e6:.0f} MB of {kind}, {options.threads} threads, {load}\n", flush=True)
@@ -153,7 +153,7 @@ def main() -> None:
     trial.report()
 
 
-def _target(path: Path, layers: int, *, half: bool) -> Path:
+def _sequence(path: Path, layers: int, *, half: bool) -> Path:
     size = obedient.Size(n_layer=layers, n_embd=1024, heads=8, kv_heads=4, head=128, n_ff=2048, n_vocab=2048)
     return obedient.target(path, size, kind=np.float16 if half else np.float32)
 

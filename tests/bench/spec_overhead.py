@@ -16,11 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
+from laguna_engine.config import GREEDY, PLAIN, Drafting, Sampling
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished, Source, Stats
 from laguna_engine.native.library import lib
-from laguna_engine.request import PLAIN, Drafting
-from laguna_engine.sampling import GREEDY, Sampling
 from laguna_tui.compose import SWITCH_INTERVAL_S
 from tests.bench import obedient
 

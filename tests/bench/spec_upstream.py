@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
+from laguna_engine.config import PLAIN, Drafting, Speculation
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished, Source, Token
-from laguna_engine.options import Speculation
-from laguna_engine.request import PLAIN, Drafting
 from tests.bench import obedient
 
 PROMPT = [40 + (7 * index) % 300 for index in range(128)]

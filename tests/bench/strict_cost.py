@@ -19,12 +19,11 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
-from laguna_engine import opening
+from laguna_engine import loader
+from laguna_engine.config import PLAIN, Speculation
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished
-from laguna_engine.ggml.types import Type
-from laguna_engine.options import Speculation
-from laguna_engine.request import PLAIN
+from laguna_engine.ggml.tensor import Type
 from tests.engine import tiny
 from tests.engine.drafting import quantized
 
@@ -62,7 +61,7 @@ class Side:
 def serve(side: str, model: Path, tokens: int, threads: int) -> None:
     """Answer each line, a seed, with the seconds of one turn."""
     if side == "kernels":
-        opening.fixed_rows = lambda kinds: 512
+        loader.fixed_rows = lambda kinds: 512
     mode = Speculation.FAST if side == "fast" else Speculation.STRICT
     with Engine.open(EngineOptions(model, tokens + 2 * ANSWER, threads=threads, speculation=mode)) as engine:
         for line in sys.stdin:

@@ -16,11 +16,12 @@ from statistics import median
 
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Event, Finished, Prefill, Stats, Token
+from laguna_tui.base.events import AgentEvent, StepFinished, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.compose import SWITCH_INTERVAL_S
-from laguna_tui.events import AgentEvent, StepFinished, TextDelta, TurnEnd, TurnFinished
+from laguna_tui.session.api import SessionInfo
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session import SessionInfo, TuiSettings
-from laguna_tui.tui.turns import State
+from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.tui_settings import TuiSettings
 from tests.bench.quiet import QuietSession
 from tests.engine import tiny
 
@@ -66,12 +67,12 @@ async def measure(session: EngineSession) -> list[tuple[Stats, Stats]]:
     pairs = []
     app = LagunaApp(session, TuiSettings(theme="laguna-dark"))
     async with app.run_test(size=SIZE) as pilot:
-        while app.state is not State.READY:
+        while app.state is not SessionState.READY:
             await pilot.pause(POLL_S)
         for _ in range(TURNS):
             *_, last = await asyncio.to_thread(lambda: list(session.generate()))
-            app._send("go on")
-            while app.state is not State.READY:
+            app.chat_controller.send("go on")
+            while app.state is not SessionState.READY:
                 await asyncio.sleep(POLL_S)
             pairs.append((last.stats, session.stats))
             await pilot.press("ctrl+n")

@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from laguna_engine.events import LoadProgress
-from laguna_tui.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
+from laguna_tui.base.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
+from laguna_tui.session.api import SessionInfo
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session import SessionInfo, TuiSettings
+from laguna_tui.tui.tui_settings import TuiSettings
 from tests.bench.quiet import QuietSession
 
 SIZE = (120, 40)
@@ -65,8 +66,8 @@ async def measure(text: str, rate: float, before: str = "") -> tuple[float, floa
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(0.3)
         if before:
-            app.conversation.apply(TextDelta(before))
-            app.conversation.settle()
+            app.writer.apply(TextDelta(before))
+            app.writer.settle()
             app.transcript.update_rows()
             await pilot.pause(0.3)
         app.prompt.replace_text("go")

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.ggml.device import Backend, Device
-from laguna_engine.ggml.rows import HostRows
-from laguna_engine.ggml.store import Store
-from laguna_engine.ggml.types import Type
-from laguna_engine.ggml.weights import Weights
-from laguna_engine.gguf import drafter as gguf_drafter
+from laguna_engine.ggml.device_tensors import DeviceTensors
+from laguna_engine.ggml.tensor import Type
+from laguna_engine.ggml.weights import HostEmbedding, Weights
+from laguna_engine.gguf import drafter_header as gguf_drafter
 from laguna_engine.gguf import header
-from laguna_engine.gguf.drafter import TargetFacts
+from laguna_engine.gguf.drafter_header import TargetFacts
 from laguna_engine.gguf.header import Header
 from laguna_engine.native.library import lib
 from tests.engine import drafters, tiny
@@ -26,7 +25,7 @@ from tests.engine.drafters import Variant
 class Fed:
     """A drafter and everything around it. `features` are those of the whole sequence, [positions, taps * n_embd]."""
 
-    def __init__(self, dflash: DFlash, store: Store, features: NDArray[np.float32]) -> None:
+    def __init__(self, dflash: DFlash, store: DeviceTensors, features: NDArray[np.float32]) -> None:
         self.dflash = dflash
         self.features = features
         self._store = store
@@ -83,10 +82,10 @@ def drafter(
     (file or drafters.make(variant)).write(path)
     backend = Backend(device or Device.cpu(), threads=1)
     facts = TargetFacts(variant.n_embd, max(variant.taps) + 1, variant.n_vocab, "laguna")
-    store = Store(backend, {"features": (Type.F32, (variant.n_embd * len(variant.taps), rows))})
+    store = DeviceTensors(backend, {"features": (Type.F32, (variant.n_embd * len(variant.taps), rows))})
     shared = None if target is None else header.check(target)
     head = None if shared is None else Weights(shared, ["output.weight"], backend)
-    embedding = None if shared is None else HostRows(shared, "token_embd.weight")
+    embedding = None if shared is None else HostEmbedding(shared, "token_embd.weight")
     dflash = None
     try:
         dflash = DFlash.open(
@@ -129,7 +128,7 @@ def unpacked_matrices(path: Path) -> dict[str, drafters.Array]:
 
 def numbers(file: Header) -> dict[str, drafters.Array]:
     """Every tensor of a file in float64."""
-    tables = {info.name: HostRows(file, info.name) for info in file.tensors if len(info.shape) == 2}
+    tables = {info.name: HostEmbedding(file, info.name) for info in file.tensors if len(info.shape) == 2}
     found = {name: table.rows(range(table.count)).astype(np.float64) for name, table in tables.items()}
     for info in file.tensors:
         if info.name not in found:

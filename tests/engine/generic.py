@@ -7,7 +7,7 @@ it refuses a file with one tensor less, or one more.
 import numpy as np
 
 from laguna_engine.gguf import generic
-from laguna_engine.gguf.dimensions import Dimensions
+from laguna_engine.gguf.hparams import HParams
 from tests.engine import tiny
 
 BPE, SENTENCEPIECE = "gpt2", "llama"
@@ -25,7 +25,7 @@ def model(architecture: str, tokenizer: str = BPE, *, experts: bool | None = Non
     file = describe(architecture, experts=with_experts)
     add_tokenizer(file, tokenizer)
     metadata = {key: tuple(value) if isinstance(value, list) else value for key, (_, value) in file.metadata.items()}
-    dimensions = Dimensions(architecture, metadata)
+    dimensions = HParams(architecture, metadata)
     names = [f"blk.{layer}.attn_qkv.weight" for layer in range(LAYERS)] if architecture == "phi3" else []
     random = np.random.default_rng(seed)
     _add(file, random, "token_embd.weight", (EMBD, VOCABULARY))

@@ -3,11 +3,12 @@
 import random
 from collections.abc import Callable, Sequence
 
-from laguna_engine.draft.drafter import Draft, Drafter, Offer
+from laguna_engine.draft.base import Draft, Drafter, Offer
+from laguna_engine.draft.registry import Drafters
 from laguna_engine.engine import Engine
 from laguna_engine.events import Source
-from laguna_engine.speculate.arbiter import Arbiter
-from laguna_engine.speculate.rounds import Drafters, Speculator
+from laguna_engine.speculate.draft_policy import DraftPolicy
+from laguna_engine.speculate.speculator import Speculator
 
 
 class Oracle:
@@ -39,14 +40,14 @@ class Oracle:
         return (token + 1 + self._random.randrange(self._n_vocab - 1)) % self._n_vocab
 
 
-def use(engine: Engine, drafter: Oracle | None = None, drafters: Callable[[], Drafters] | None = None) -> Arbiter:
+def use(engine: Engine, drafter: Oracle | None = None, drafters: Callable[[], Drafters] | None = None) -> DraftPolicy:
     """Have `engine` draft with `drafter` alone; returns who chooses the lengths."""
-    arbiter = Arbiter()
+    policy = DraftPolicy()
     if drafters is None:
         assert drafter is not None
         by_source: dict[Source, Drafter] = {Source.SUFFIX: drafter}
         made = Drafters(by_source, {Source.SUFFIX: drafter})
     else:
         made = drafters()
-    engine._speculator = Speculator(engine._target, made, arbiter)
-    return arbiter
+    engine._speculator = Speculator(engine._sequence, made, policy)
+    return policy

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from laguna_engine.config import Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import EngineError, ModelFileError
 from laguna_engine.events import Round, Source
-from laguna_engine.options import Speculation
 from tests.engine import drafters, tiny
 from tests.engine.runs import gather
 

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from laguna_engine import stream as outlet
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished, FinishReason, Token
-from laguna_engine.generation import outlet
-from laguna_engine.generation.generation import Generation
+from laguna_engine.generation import Generation
 from laguna_engine.stream import _waker
 from tests.engine.runs import answer, gather
 

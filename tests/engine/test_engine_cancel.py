@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine import generation
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.errors import RequestError
 from laguna_engine.events import FinishReason, Prefill, Token
-from laguna_engine.generation import generation
 from laguna_engine.llama.model import Model
 from tests.engine import tiny
 from tests.engine.runs import answer, assert_same_answer, gather
@@ -57,13 +57,13 @@ def test_a_cancelled_prefill_stops_within_a_micro_batch_and_is_kept(engine, mode
 
 
 def test_a_cancel_stops_the_computation_that_is_running_not_only_the_next_one(engine, monkeypatch):
-    decode = engine._target.context.decode
+    decode = engine._sequence.context.decode
 
     def cancelled_just_as_it_begins(*arguments):
         engine.cancel()
         return decode(*arguments)
 
-    monkeypatch.setattr(engine._target.context, "decode", cancelled_just_as_it_begins)
+    monkeypatch.setattr(engine._sequence.context, "decode", cancelled_just_as_it_begins)
     stopped = gather(engine.generate(Request(PROMPT)))
     assert (stopped.reason, stopped.stats.prompt_tokens) == (FinishReason.CANCELLED, 0)
 
@@ -198,9 +198,9 @@ def test_a_slow_reader_slows_the_engine_and_can_still_cancel(engine, monkeypatch
 def settled_length(engine: Engine) -> int:
     """The length of the cache once it has stopped growing."""
     length, deadline = -1, time.monotonic() + SECONDS
-    while length != len(engine._target.cache):
+    while length != len(engine._sequence.cache):
         assert time.monotonic() < deadline
-        length = len(engine._target.cache)
+        length = len(engine._sequence.cache)
         time.sleep(0.1)
     return length
 

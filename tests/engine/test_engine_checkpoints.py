@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine import checkpoints
+from laguna_engine.config import KvType
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import FinishReason
 from laguna_engine.fit.memory import window_size
-from laguna_engine.fit.shape import ModelShape
-from laguna_engine.generation import places
-from laguna_engine.llama.options import KvType
+from laguna_engine.fit.model_shape import ModelShape
 from tests.engine.runs import Run, answer, assert_same_answer, gather
 
 EARLIER = [40 + (11 * index) % 400 for index in range(400)]
@@ -26,7 +26,7 @@ Open = Callable[..., Engine]
 @pytest.fixture(autouse=True)
 def at_any_price(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models this small are read faster than copied; how fast the machine is shall not decide what is tested."""
-    monkeypatch.setattr(places, "_SHARE", float("inf"))
+    monkeypatch.setattr(checkpoints, "_SHARE", float("inf"))
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_the_answer_after_going_back_is_that_of_a_fresh_engine(opened: Open) -> 
     converse(engine)
     found = answer(engine, EDITED, 20)
     fresh = opened()
-    assert_same_answer(fresh._target.model, EDITED, found, answer(fresh, EDITED, 20))
+    assert_same_answer(fresh._sequence.model, EDITED, found, answer(fresh, EDITED, 20))
 
 
 def test_a_cleared_cache_has_no_checkpoints(opened: Open) -> None:
@@ -91,13 +91,13 @@ def test_a_cleared_cache_has_no_checkpoints(opened: Open) -> None:
     converse(engine)
     engine.clear()
     assert engine.preview(EDITED).cached == 0
-    assert engine._target.cache.checkpoints.nbytes == 0
+    assert engine._sequence.cache.checkpoints.nbytes == 0
 
 
 def test_a_window_of_full_length_needs_no_checkpoints_and_has_none(opened: Open) -> None:
     engine = opened(swa_full=True)
     converse(engine)
-    assert engine._target.cache.checkpoints.nbytes == 0
+    assert engine._sequence.cache.checkpoints.nbytes == 0
     assert engine.preview(EDITED).cached == 450
 
 
@@ -106,16 +106,16 @@ def test_their_number_and_their_bytes_stay_within_the_options(opened: Open) -> N
     for stop in range(150, 1200, 150):
         for engine in (two, small):
             run(engine, (EARLIER * 3)[:stop], 0)
-    assert len(two._target.cache.checkpoints.lengths) == 2
-    assert 50_000 < small._target.cache.checkpoints.nbytes <= 100_000
+    assert len(two._sequence.cache.checkpoints.lengths) == 2
+    assert 50_000 < small._sequence.cache.checkpoints.nbytes <= 100_000
 
 
 @pytest.mark.parametrize("kv", KvType, ids=lambda kv: kv.value)
 def test_what_one_takes_is_known_before_it_is_made(opened: Open, kv: KvType) -> None:
     engine = opened(kv_type=kv)
     run(engine, EARLIER, 0)
-    expected = window_size(ModelShape.of(engine._target.model.header), kv)
-    assert expected <= engine._target.cache.checkpoints.nbytes < expected + 2000
+    expected = window_size(ModelShape.of(engine._sequence.model.header), kv)
+    assert expected <= engine._sequence.cache.checkpoints.nbytes < expected + 2000
 
 
 def test_too_little_memory_for_one_is_told_when_the_model_is_opened(opened: Open) -> None:
@@ -132,13 +132,13 @@ def test_where_memory_runs_out_the_answer_comes_all_the_same(opened: Open, monke
     def none_left(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(engine._target.context, "save_window", none_left)
+    monkeypatch.setattr(engine._sequence.context, "save_window", none_left)
     assert run(engine, EARLIER, 5).reason is FinishReason.MAX_TOKENS
 
 
 def test_no_checkpoint_is_made_while_an_answer_is_decoded(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "STEP", 64)
-    monkeypatch.setattr(places, "_LEAST", 1)
+    monkeypatch.setattr(checkpoints, "STEP", 64)
+    monkeypatch.setattr(checkpoints, "_LEAST", 1)
     engine = opened()
     run(engine, EARLIER, ANSWER)
-    assert engine._target.cache.checkpoints.lengths[-1] == len(EARLIER)
+    assert engine._sequence.cache.checkpoints.lengths[-1] == len(EARLIER)

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from laguna_engine import stream
+from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.errors import RequestError
 from laguna_engine.events import ContextOverflow, Finished, FinishReason, Prefill, Round, Source, Token
-from laguna_engine.generation import outlet
-from laguna_engine.sampling import Sampling
 from tests.engine.runs import Run, gather
 
 N_CTX = 300
@@ -133,7 +133,7 @@ def test_the_possible_beginning_of_a_stop_text_is_shown_when_the_answer_ends_fir
 
 def test_tokens_that_are_held_back_for_long_do_not_end_the_stream(engine, monkeypatch):
     # As on a slow machine: every token's turn to be published comes before the next one.
-    monkeypatch.setattr(outlet, "_PUBLISH_SECONDS", 0)
+    monkeypatch.setattr(stream, "_PUBLISH_SECONDS", 0)
     free = run(engine, PROMPT, max_tokens=20)
     stop = free.text[:-1] + "and more that never comes"
     result = run(engine, PROMPT, stop_texts=(stop,), max_tokens=20)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.config import KvType
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.errors import ContextError, EngineClosed, ModelFileError
 from laguna_engine.events import FinishReason, LoadProgress
-from laguna_engine.llama.options import KvType
 from tests.engine import tiny
 from tests.engine.runs import answer, gather
 
@@ -194,7 +194,7 @@ def answer(engine):
 
 def break_soon(engine):
     # More tokens than a batch may have: checked in Python, so only a bug like this one gets that far.
-    context, tokens = engine._target.context, (ctypes.c_int32 * 513)(*[5] * 513)
+    context, tokens = engine._sequence.context, (ctypes.c_int32 * 513)(*[5] * 513)
     real, calls = context.decode, []
     def decode(*arguments):
         calls.append(1)

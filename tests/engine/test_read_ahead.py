@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.cache.preview import PrefillRate
+from laguna_engine.config import PLAIN
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import ContextOverflow, Finished, FinishReason, Prefill
 from laguna_engine.llama.context import Context
-from laguna_engine.request import PLAIN
+from laguna_engine.sequence import PrefillRate
 from tests.engine.runs import Run, answer, assert_same_answer, gather
 
 UBATCH = 32
@@ -51,7 +51,7 @@ def test_the_answer_is_the_one_without_reading_ahead(options: EngineOptions, eng
         expected = answer(fresh, PROMPT, 20)
         for stop in (10, 75, 150):
             read(engine, PROMPT[:stop])
-        assert_same_answer(fresh._target.model, PROMPT, answer(engine, PROMPT, 20), expected)
+        assert_same_answer(fresh._sequence.model, PROMPT, answer(engine, PROMPT, 20), expected)
 
 
 def test_reading_ahead_works_without_any_drafting(options: EngineOptions, engine: Engine) -> None:
@@ -74,7 +74,7 @@ def test_a_cancelled_reading_ahead_leaves_a_cache_that_can_go_on(options: Engine
     assert run.reason is FinishReason.CANCELLED
     assert engine.preview(PROMPT).cached == run.stats.prompt_tokens < 150
     with Engine.open(options) as fresh:
-        assert_same_answer(fresh._target.model, PROMPT, answer(engine, PROMPT, 20), answer(fresh, PROMPT, 20))
+        assert_same_answer(fresh._sequence.model, PROMPT, answer(engine, PROMPT, 20), answer(fresh, PROMPT, 20))
 
 
 def test_the_rate_is_taken_once_the_device_is_done(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_engine.compress.scorer import Scorer
+from laguna_engine.config import Speculation
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Token
-from laguna_engine.options import Speculation
 from tests.evals import random_models
 from tests.evals.keepers import measure
 from tests.evals.needles import HELD, haystack

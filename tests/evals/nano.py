@@ -18,9 +18,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
 
+from laguna_engine.config import GREEDY, Sampling
 from laguna_engine.events import Source
-from laguna_engine.sampling import GREEDY, Sampling
-from laguna_engine.speculate.tally import Tally
+from laguna_engine.speculate.metrics import SpeculationMetrics
 from tests.evals.corpora import CACHE, HERE
 
 sys.path.insert(0, str(HERE / "assets/nano/recipe"))
@@ -82,7 +82,7 @@ def drafted(speaker: Speaker, work: Path, repositories: Mapping[str, Path], grou
 def row(speaker: Speaker, kind: str, sampling: Sampling) -> str:
     """What the rounds since the last row add up to."""
     how = f"temperature {TEMPERATURE}, top-k {TOP_K}" if sampling.temperature else "greedy"
-    tally = Tally()
+    tally = SpeculationMetrics()
     tally.extend(speaker.rounds)
     found = tally.summary().drafters[Source.DFLASH]
     per_round, rounds = speaker.committed / len(speaker.rounds), len(speaker.rounds)

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.template import Family, Renderer
-from laguna_engine.chat.vocabulary import SafeEncoder
+from laguna_engine.config import Speculation
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Token
-from laguna_engine.options import Speculation
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools import TOOL_SPECS
+from laguna_tui.agent.tools.registry import TOOL_SPECS
 from tests.evals.compression import HELD, sources
 from tests.evals.corpora import HERE
 from tests.evals.keepers import BASELINES, NANO, Keeper, Ranges, Task, line_span, measure, missing

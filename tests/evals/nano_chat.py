@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from laguna_tui.agent.tools import Toolbox
-from laguna_tui.events import AnswerCorrected, TextDelta, ToolStarted
-from laguna_tui.local import LocalSession
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.events import AnswerCorrected, TextDelta, ToolStarted
+from laguna_tui.base.settings import Settings
 from laguna_tui.repo.workspace import Workspace
-from laguna_tui.settings import Settings
+from laguna_tui.session.local import LocalSession
 from tests.evals.corpora import HERE, package
 
 QUESTIONS = 30

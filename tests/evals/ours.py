@@ -7,10 +7,10 @@ from pathlib import Path
 from unittest import mock
 
 from laguna_engine.compress import ranking
-from laguna_engine.compress.claims import Claims
+from laguna_engine.compress.boosts import Boosts
 from laguna_engine.compress.compressor import SpanScorer, compress
 from laguna_engine.compress.document import Document
-from laguna_engine.compress.fusion import fuse
+from laguna_engine.compress.ranking import fuse
 from laguna_engine.compress.result import Compression, Scores
 from laguna_engine.compress.scorer import Scorer
 from laguna_tui.context.documents import document
@@ -65,7 +65,7 @@ def keeper(scorer: SpanScorer | None, *, words: bool = True, claims: bool = True
             if not words:
                 changed.enter_context(mock.patch.object(ranking, "fuse", lambda own, s: fuse([0.0] * len(own), s)))
             if not claims:
-                changed.enter_context(mock.patch.object(ranking, "claims", lambda *_: Claims()))
+                changed.enter_context(mock.patch.object(ranking, "claims", lambda *_: Boosts()))
             return kept_ranges(compress(documents, task.query, budget, measure, scorer))
 
     return keep

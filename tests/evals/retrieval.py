@@ -16,9 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from laguna_tui.repo.index import Index
-from laguna_tui.repo.question import read_question
-from laguna_tui.repo.rank import BM25_ALONE, Weights, search
-from laguna_tui.repo.writer import unpack_spans
+from laguna_tui.repo.index_writer import unpack_spans
+from laguna_tui.repo.ranking import BM25_ALONE, Weights, search
+from laguna_tui.repo.retrieval import parse_query
 from tests.evals.corpora import HERE, package
 from tests.evals.golds import Gold, changes, definitions
 
@@ -41,7 +41,7 @@ Ranking = Callable[[Index, str], list[tuple[str, str]]]
 
 def by_grep(index: Index, question: str) -> list[tuple[str, str]]:
     """Units with the most of the question's words in their text, then with the most occurrences: what a search does."""
-    words = read_question(question).words
+    words = parse_query(question).words
     texts = _texts(index)
     scored = []
     for place, text in texts.items():

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.context.complete import completions
+from laguna_tui.context.completion import completions
 from laguna_tui.repo.index import Index
-from laguna_tui.repo.map import repository_map
-from laguna_tui.repo.rank import search
+from laguna_tui.repo.ranking import search
+from laguna_tui.repo.repository_map import repository_map
 
 FILES = 30_000
 QUESTIONS = 300

@@ -128,11 +128,11 @@ def _use(role: str, path: Path, folder: Path) -> None:
     """Open the file as what it is to be, and use it a little."""
     from laguna_engine.compress.scorer import Scorer
     from laguna_engine.engine import Engine, EngineOptions, Request
+    from laguna_engine.fit.constraints import Constraints
     from laguna_engine.fit.devices import read_machine
+    from laguna_engine.fit.model_shape import ModelShape
     from laguna_engine.fit.plan import choose_plan
-    from laguna_engine.fit.shape import ModelShape
-    from laguna_engine.fit.wishes import Wishes
-    from laguna_engine.gguf import drafter as drafter_files
+    from laguna_engine.gguf import drafter_header as drafter_files
     from laguna_engine.gguf import header
 
     if role == mutants.SCORER:
@@ -143,7 +143,7 @@ def _use(role: str, path: Path, folder: Path) -> None:
     drafter = {mutants.DRAFTER: path, mutants.ADAPTER: folder / "drafter.gguf"}.get(role)
     adapters = (("mine", path),) if role == mutants.ADAPTER else ()
     shape = ModelShape.of(header.check(target))
-    choose_plan(shape, None if drafter is None else drafter_files.read(drafter), read_machine(), Wishes())
+    choose_plan(shape, None if drafter is None else drafter_files.read(drafter), read_machine(), Constraints())
     options = EngineOptions(target, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter, adapters=adapters)
     with Engine.open(options) as engine:
         tokens = engine.vocab.tokenize("def add(a, b):\n    return a + b\n\u00e9\u4e2d\x01", special=True)
@@ -153,8 +153,8 @@ def _use(role: str, path: Path, folder: Path) -> None:
 @contextlib.contextmanager
 def _forked_trials(folder: Path) -> Iterator[None]:
     """Has `child.run` ask a process that forks for each trial."""
-    from laguna_engine import child
     from laguna_engine.llama import trial
+    from laguna_engine.native import child
 
     forks = subprocess.Popen(
         [sys.executable, "-m", "tests.fuzz.campaign", "--forks", str(folder)],
@@ -184,7 +184,7 @@ def forks(folder: Path) -> None:
     """The process that forks: a path a line comes in, how its trial ended goes out."""
     import signal
 
-    from laguna_engine.llama import context, model, trial
+    from laguna_engine.llama import context, model, trial_child
 
     assert context is not None
     assert model is not None
@@ -199,7 +199,7 @@ def forks(folder: Path) -> None:
                 os.dup2(out.fileno(), 1)
                 os.dup2(errors.fileno(), 2)
                 with contextlib.suppress(BaseException):
-                    os._exit(trial.main(Path(line.rstrip("\n"))))
+                    os._exit(trial_child.main(Path(line.rstrip("\n"))))
                 os._exit(1)
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             texts = [(file.seek(0), file.read())[1].decode("utf-8", "replace") for file in (out, errors)]

@@ -46,8 +46,8 @@ class Kind:
 
 def _quantized() -> tiny.GgufFile:
     """A Laguna with matrices in blocks."""
-    from laguna_engine.ggml.types import Type
-    from laguna_engine.ggml.writing import quantized
+    from laguna_engine.ggml.gguf_writer import quantized
+    from laguna_engine.ggml.tensor import Type
 
     file = tiny.laguna(tiny.Shape(n_ff=128))
     for name, array in file.tensors.items():

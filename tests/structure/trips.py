@@ -12,14 +12,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from laguna_engine.config import Drafting
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Round
-from laguna_engine.request import Drafting
-from laguna_tui.compose import LocalSession
-from laguna_tui.settings import Settings
+from laguna_tui.base.settings import Settings
+from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session import TuiSettings
-from laguna_tui.tui.turns import State
+from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.tui_settings import TuiSettings
 from tests.engine import drafters, tiny
 from tests.structure.figures import PACKAGES
 
@@ -102,7 +102,7 @@ async def message(folder: Path) -> list[str]:
         with trace.installed():
             app = LagunaApp(LocalSession.prepare(Settings(), folder), TuiSettings(theme="laguna-dark"))
             async with app.run_test(size=(80, 24)) as pilot:
-                while app.state is not State.READY:
+                while app.state is not SessionState.READY:
                     await pilot.pause(POLL_S)
                 trace.on = True
                 await pilot.press(*MESSAGE, "enter")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from laguna_tui.repo.edits import propose
-from laguna_tui.repo.proposal import Proposal
+from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.repo.edit_files import propose_edit
 from laguna_tui.repo.workspace import Workspace
 
 CART = '''\
@@ -36,14 +36,14 @@ class Project:
         self.cart.write_text(CART)
         self.prices.write_text(LONG)
 
-    def edit(self, old: str, new: str, path: str = "shop/cart.py", *, all: bool = False) -> Proposal:  # noqa: A002
+    def edit(self, old: str, new: str, path: str = "shop/cart.py", *, all: bool = False) -> EditProposal:  # noqa: A002
         """A proposal, made from the file as it is now."""
-        return propose(Workspace(self.root), path, old, new, all)
+        return propose_edit(Workspace(self.root), path, old, new, all)
 
-    def rename(self) -> Proposal:
+    def rename(self) -> EditProposal:
         """`total` is called `amount`, in four places."""
         return self.edit("total", "amount", all=True)
 
-    def long(self) -> Proposal:
+    def long(self) -> EditProposal:
         """More lines than a screen has."""
         return self.edit(LONG, LONG.replace("PRICE", "COST"), "shop/prices.py")

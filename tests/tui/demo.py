@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from laguna_engine.options import Speculation
+from laguna_engine.config import Speculation
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session import TuiSettings
+from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.contexts import BLOCKS, TEXTS, change_costs, costs, names
 from tests.tui.scripted import ScriptedSession
 from tests.tui.story import DRAFTED

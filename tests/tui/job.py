@@ -38,15 +38,15 @@ class Screen:
         self.off: set[int] = set()
         self.keys = 0
         self._alternate_keys = 0
-        self._rest = b""
+        self._backoff = b""
 
     def feed(self, data: bytes) -> bytes:
         """Take what was sent; what the terminal answers."""
         answers = b""
-        data = self._rest + data
+        data = self._backoff + data
         last = data.rfind(b"\x1b")
         cut = last if 0 <= last > len(data) - _LONGEST and not _SEQUENCE.match(data, last) else len(data)
-        data, self._rest = data[:cut], data[cut:]
+        data, self._backoff = data[:cut], data[cut:]
         for kind, numbers, end in _SEQUENCE.findall(data):
             if kind == b"?" and end in (b"h", b"l"):
                 for number in map(int, numbers.split(b";")):

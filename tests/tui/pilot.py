@@ -6,11 +6,11 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.markdown.flow import plain
-from laguna_tui.tui.models.shop import ModelShop
-from laguna_tui.tui.session import TuiSettings
-from laguna_tui.tui.turns import State
+from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.text_lines import plain
+from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.scripted import ScriptedSession
 
 PATIENCE_S = 10.0
@@ -24,10 +24,10 @@ async def running(
     size: tuple[int, int] = (80, 24),
     state_dir: Path | None = None,
     theme: str = "laguna-dark",
-    shop: ModelShop | None = None,
+    model_setup: ModelSetup | None = None,
 ) -> AsyncIterator[tuple[LagunaApp, Pilot[None]]]:
     """The app on this session, as a context."""
-    app = LagunaApp(session, TuiSettings(state_dir=state_dir, theme=theme), shop)
+    app = LagunaApp(session, TuiSettings(state_dir=state_dir, theme=theme), model_setup)
     async with app.run_test(size=size, notifications=True) as pilot:
         yield app, pilot
 
@@ -44,7 +44,7 @@ async def until(pilot: Pilot[None], condition: Callable[[], object]) -> None:
 
 async def ready(app: LagunaApp, pilot: Pilot[None]) -> None:
     """Wait until the session is free and everything is drawn."""
-    await until(pilot, lambda: app.state is State.READY and not app.rail.queued)
+    await until(pilot, lambda: app.state is SessionState.READY and not app.hint_bar.queued)
 
 
 async def ask(app: LagunaApp, pilot: Pilot[None], text: str) -> None:

@@ -10,18 +10,18 @@ from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 
+from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress, Prefill, Round, Source, Stats
-from laguna_engine.options import Speculation
-from laguna_tui.agent.approval import Approver, EditMode
-from laguna_tui.agent.tools.edits import Edits
-from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
-from laguna_tui.events import (
+from laguna_tui.agent.permissions import Approver, EditMode
+from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.events import (
     AgentEvent,
     DraftRound,
-    Proof,
-    Proving,
     Rate,
     ReasoningDelta,
+    ReplayCheck,
+    ReplayProgress,
     StepFinished,
     TextDelta,
     ToolFinished,
@@ -30,14 +30,14 @@ from laguna_tui.events import (
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.repo.proposal import Proposal
+from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.repo.workspace import WorkspaceError
-from laguna_tui.tui.session import ModelChoice, SessionInfo
+from laguna_tui.session.api import ModelChoice, SessionInfo
 
-Step = AgentEvent | Exception | threading.Event | Proposal
+Step = AgentEvent | Exception | threading.Event | EditProposal
 
 
-IDENTICAL = Proof(412, 412, None, 3.2)
+IDENTICAL = ReplayCheck(412, 412, None, 3.2)
 
 
 class ScriptedSession:
@@ -63,7 +63,7 @@ class ScriptedSession:
         mode: Speculation | None = None,
         mode_error: Exception | None = None,
         drafter: str = "",
-        proof: Proof | Exception = IDENTICAL,
+        proof: ReplayCheck | Exception = IDENTICAL,
         proof_gate: threading.Event | None = None,
         plan: tuple[str, ...] = (),
         models: tuple[ModelChoice, ...] = (),
@@ -76,7 +76,7 @@ class ScriptedSession:
         change_error: Exception | None = None,
         ahead_gate: threading.Event | None = None,
     ) -> None:
-        self.made = Edits()
+        self.made = SessionEdits()
         self.ended = threading.Event()
         self.title = title
         self.folder = folder
@@ -128,7 +128,7 @@ class ScriptedSession:
                 pass
             elif isinstance(step, Exception):
                 raise step
-            elif isinstance(step, Proposal):
+            elif isinstance(step, EditProposal):
                 yield from self._change(step)
             else:
                 yield step
@@ -136,7 +136,7 @@ class ScriptedSession:
                 yield TurnFinished(TurnEnd.CANCELLED)
                 return
 
-    def _change(self, proposal: Proposal) -> Iterator[AgentEvent]:
+    def _change(self, proposal: EditProposal) -> Iterator[AgentEvent]:
         yield ToolStarted(70, "edit", {"path": proposal.path})
         try:
             yield from self.made.make(proposal, self.cancelled.is_set)
@@ -178,18 +178,18 @@ class ScriptedSession:
         self.choices = tuple(replace(choice, current=choice.name == wanted) for choice in self.choices)
         return self.info
 
-    def prove(self, progress: Callable[[Proving], None]) -> Proof:
+    def prove(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
         self.proofs += 1
         if isinstance(self._proof, Exception):
             raise self._proof
         total = self._proof.total
         for done in range(0, total, max(1, total // 8)):
-            progress(Proving(done, total))
+            progress(ReplayProgress(done, total))
             if self.proof_gate is not None:
                 while not self.proof_gate.wait(0.01) and not self.cancelled.is_set():
                     pass
             if self.cancelled.wait(self._delay * 4):
-                return Proof(done, total, None, 0.1)
+                return ReplayCheck(done, total, None, 0.1)
         return self._proof
 
     def ahead(self, message: str) -> None:

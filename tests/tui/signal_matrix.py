@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from laguna_tui.base.paths import APP
 from laguna_tui.compose import SETUP_SEEN
-from laguna_tui.settings import APP
 from tests.tui.job import ROOT, Job
 from tests.tui.supervised import STATES
 

@@ -22,7 +22,7 @@ STATES = {
 def run(state: str, folder: Path) -> int:
     sys.stderr.write("starting\n")
     from laguna_tui.tui.app import LagunaApp
-    from laguna_tui.tui.session import TuiSettings
+    from laguna_tui.tui.tui_settings import TuiSettings
     from tests.tui.changes import Project
     from tests.tui.scripted import ScriptedSession, answer
 

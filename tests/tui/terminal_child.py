@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 from typing import ClassVar
 
+from laguna_tui.session.api import Here, ModelChoice
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session import Here, ModelChoice, TuiSettings
+from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.contexts import BLOCKS, TEXTS
 from tests.tui.scripted import ScriptedSession, answer
-from tests.tui.shops import ScriptedShop
+from tests.tui.scripted_model_setup import ScriptedModelSetup
 
 HOSTILE = "\x1b]52;c;aGFoYQ==\x07 \x1b[2J \x9b31m \u202eabc"
 MODELS = tuple(ModelChoice(name, name.title(), Here.READY, "fits", True) for name in ("nano", "other"))
@@ -26,5 +27,5 @@ if __name__ == "__main__":
     script = answer(f"The answer {HOSTILE}\n\n```py\n{HOSTILE}\n```\n" + "more words\n\n" * 200)
     session = ScriptedSession(script, delay=float(sys.argv[1]), models=MODELS, blocks=BLOCKS, texts=TEXTS)
     state = Path(sys.argv[2]) if len(sys.argv) > 2 else None
-    app = Fragile(session, TuiSettings(state), ScriptedShop())
+    app = Fragile(session, TuiSettings(state), ScriptedModelSetup())
     os._exit(app.run_to_the_end())

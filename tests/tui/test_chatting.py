@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
-from laguna_tui.events import AgentEvent, Attached, TextDelta, TurnEnd, TurnFinished
-from laguna_tui.tui.transcript.pieces import Asked
-from laguna_tui.tui.transcript.steps import Called, Thought
-from laguna_tui.tui.turns import State
-from laguna_tui.tui.widgets.help import HelpScreen
+from laguna_tui.base.events import AgentEvent, Attached, TextDelta, TurnEnd, TurnFinished
+from laguna_tui.tui.help_screen import HelpScreen
+from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.transcript.entries import QuestionEntry
+from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, answer, call, thinking
 from tests.tui.story import STORY
@@ -30,8 +30,8 @@ async def test_the_screen_stands_and_takes_text_before_the_model_is_loaded() -> 
     session = ScriptedSession(answer("Hi."), opening=gate)
     async with running(session) as (app, pilot):
         await pilot.press(*"early", "enter")
-        await until(pilot, lambda: app.rail.queued)
-        assert app.state is State.LOADING
+        await until(pilot, lambda: app.hint_bar.queued)
+        assert app.state is SessionState.LOADING
         assert "queued early" in screen(app)
         gate.set()
         await until(pilot, lambda: session.asked == ["early"])
@@ -42,7 +42,7 @@ async def test_the_screen_stands_and_takes_text_before_the_model_is_loaded() -> 
 async def test_a_model_that_cannot_be_loaded_is_an_error_with_a_remedy_and_the_app_lives() -> None:
     problem = ModelFileError("no file nano.gguf; run 'laguna-tui models get nano'")
     async with running(ScriptedSession(opening=problem)) as (app, pilot):
-        await until(pilot, lambda: app.state is State.FAILED)
+        await until(pilot, lambda: app.state is SessionState.FAILED)
         assert "run 'laguna-tui models get nano'" in transcript(app)
         assert "no model" in screen(app)
         app.prompt.replace_text("anyone?")
@@ -63,9 +63,9 @@ async def test_messages_for_a_model_that_never_came_go_back_into_the_input() -> 
     session = ScriptedSession(opening=gate, broken=True)
     async with running(session) as (app, pilot):
         await pilot.press(*"early", "enter")
-        await until(pilot, lambda: app.rail.queued)
+        await until(pilot, lambda: app.hint_bar.queued)
         gate.set()
-        await until(pilot, lambda: app.state is State.FAILED)
+        await until(pilot, lambda: app.state is SessionState.FAILED)
         assert app.prompt.text == "early"
         await pilot.press("ctrl+n")
         assert "went wrong" in transcript(app)
@@ -139,7 +139,7 @@ async def test_a_new_chat_hears_nothing_of_the_old_one() -> None:
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "one" in transcript(app))
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: session.chats == 2 and app.state is State.READY)
+        await until(pilot, lambda: session.chats == 2 and app.state is SessionState.READY)
         assert transcript(app).rstrip().endswith("all\xa0keys")
 
 
@@ -151,7 +151,7 @@ async def test_a_message_typed_meanwhile_is_sent_after() -> None:
         await pilot.press(*"one", "enter")
         await until(pilot, lambda: "first" in transcript(app))
         await pilot.press(*"two", "enter")
-        await until(pilot, lambda: app.rail.queued == ("two",))
+        await until(pilot, lambda: app.hint_bar.queued == ("two",))
         assert "two" not in transcript(app)
         gate.set()
         await until(pilot, lambda: session.asked == ["one", "two"])
@@ -164,7 +164,7 @@ async def test_stopping_gives_the_waiting_messages_back() -> None:
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"one", "enter", *"two", "enter", *"three")
-        await until(pilot, lambda: app.rail.queued)
+        await until(pilot, lambda: app.hint_bar.queued)
         await pilot.press("escape")
         await ready(app, pilot)
         assert app.prompt.text == "three\ntwo"
@@ -199,7 +199,7 @@ async def test_thinking_and_calls_open_by_key_and_by_click() -> None:
         assert "deep thought" in transcript(app)
         await pilot.press("ctrl+t")
         assert "deep thought" not in transcript(app)
-        index = next(at for at, piece in enumerate(app.document.pieces) if isinstance(piece, Called))
+        index = next(at for at, piece in enumerate(app.document.pieces) if isinstance(piece, ToolCallEntry))
         await pilot.click("#transcript", offset=(10, app.document.top(index) + app.document.piece(index).gap))
         assert "line one" in transcript(app)
 
@@ -213,11 +213,11 @@ async def test_the_block_cursor_walks_folds_and_copies() -> None:
         await pilot.press("up", "y")
         assert app.clipboard.startswith("## How the cache decides")
         await pilot.press("up", "up", "enter", "y")
-        read = [piece for piece in app.document.pieces if isinstance(piece, Called)][1]
+        read = [piece for piece in app.document.pieces if isinstance(piece, ToolCallEntry)][1]
         assert read.is_open
         assert app.clipboard.startswith('read("cache/prefix.py", start=41, end=60)\n41: line 41')
         await pilot.press("up", "up", "space")
-        assert next(piece for piece in app.document.pieces if isinstance(piece, Thought)).is_open
+        assert next(piece for piece in app.document.pieces if isinstance(piece, ThinkingEntry)).is_open
         await pilot.press("x")
         assert app.focused is app.prompt
         assert app.prompt.text == "x"
@@ -299,7 +299,7 @@ async def test_ctrl_c_clears_then_stops_then_quits() -> None:
         app.prompt.replace_text("draft")
         await pilot.press("ctrl+c")
         assert app.prompt.text == ""
-        assert app.state is State.BUSY
+        assert app.state is SessionState.BUSY
         await pilot.press("ctrl+c")
         assert session.cancelled.is_set()
         await pilot.pause()
@@ -395,7 +395,7 @@ async def test_the_input_grows_and_stops_growing() -> None:
 async def test_the_user_message_is_shown_as_it_was_written() -> None:
     async with running(ScriptedSession()) as (app, pilot):
         await ask(app, pilot, "a\n  b [red]c[/] **d**")
-        (asked,) = [piece for piece in app.document.pieces if isinstance(piece, Asked)]
+        (asked,) = [piece for piece in app.document.pieces if isinstance(piece, QuestionEntry)]
         assert asked.text == "a\n  b [red]c[/] **d**"
         assert "  b [red]c[/] **d**" in transcript(app)
 
@@ -443,5 +443,5 @@ async def test_forty_columns_still_work() -> None:
 async def test_nothing_ticks_while_nothing_happens() -> None:
     async with running(ScriptedSession()) as (app, pilot):
         await ask(app, pilot, "q")
-        assert app._poller is not None
-        assert not app._poller._active.is_set()
+        assert app.chat_controller._poller is not None
+        assert not app.chat_controller._poller._active.is_set()

@@ -6,14 +6,14 @@ from functools import partial
 
 import pytest
 
-from laguna_tui.events import AgentEvent, TextDelta
-from laguna_tui.tui import turns
-from laguna_tui.tui.feed import Feed
+from laguna_tui.base.events import AgentEvent, TextDelta
+from laguna_tui.tui import session_controller
+from laguna_tui.tui.session_controller import EventQueue
 from tests.tui.pilot import ask, ready, running, transcript, until
 from tests.tui.scripted import ScriptedSession
 
 
-def putting(feed: Feed, count: int) -> threading.Thread:
+def putting(feed: EventQueue, count: int) -> threading.Thread:
     """A thread that puts so many numbers."""
     thread = threading.Thread(target=lambda: [feed.put(number) for number in range(count)], daemon=True)
     thread.start()
@@ -22,7 +22,7 @@ def putting(feed: Feed, count: int) -> threading.Thread:
 
 @pytest.mark.timeout(60)
 def test_whoever_puts_waits_for_room_and_nothing_is_lost() -> None:
-    feed, taken = Feed(10), []
+    feed, taken = EventQueue(10), []
     thread = putting(feed, 1000)
     while len(taken) < 1000:
         items = feed.drain()
@@ -34,7 +34,7 @@ def test_whoever_puts_waits_for_room_and_nothing_is_lost() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_feed_that_is_closed_lets_those_go_on_who_wait() -> None:
-    feed = Feed(10)
+    feed = EventQueue(10)
     thread = putting(feed, 1000)
     feed.close()
     thread.join()
@@ -54,7 +54,7 @@ class Flooding(ScriptedSession):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "Feed", partial(Feed, 8))
+    monkeypatch.setattr(session_controller, "Feed", partial(EventQueue, 8))
 
 
 async def test_an_answer_of_more_events_than_the_feed_holds_comes_whole() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from laguna_tui.tui.heap import Heap
+from laguna_tui.tui.process_setup import Heap
 
 
 class Circle:

@@ -7,7 +7,7 @@ import pytest
 
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
-from laguna_tui.events import (
+from laguna_tui.base.events import (
     AnswerCorrected,
     Attached,
     CallRejected,
@@ -17,7 +17,7 @@ from laguna_tui.events import (
     TurnEnd,
     TurnFinished,
 )
-from laguna_tui.tui import border
+from laguna_tui.tui import event_sanitizer
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, answer, thinking
 
@@ -98,16 +98,16 @@ async def test_pasting_many_lines_keeps_them() -> None:
 
 
 def test_an_escape_that_comes_in_two_deltas_is_still_harmless() -> None:
-    first, second = border.safe_event(TextDelta("\x1b")), border.safe_event(TextDelta("[2J"))
+    first, second = event_sanitizer.safe_event(TextDelta("\x1b")), event_sanitizer.safe_event(TextDelta("[2J"))
     assert isinstance(first, TextDelta)
     assert isinstance(second, TextDelta)
     assert_harmless(first.text + second.text)
 
 
 def test_load_stages_and_paths_are_one_line_of_text() -> None:
-    assert_harmless(border.safe_progress(LoadProgress(f"a\n{HOSTILE}", 0.5)).stage)
-    assert "\n" not in border.safe_path(Path("/a\nb"))
-    assert border.safe_path(Path.home() / "x") == "~/x"
+    assert_harmless(event_sanitizer.safe_progress(LoadProgress(f"a\n{HOSTILE}", 0.5)).stage)
+    assert "\n" not in event_sanitizer.safe_path(Path("/a\nb"))
+    assert event_sanitizer.safe_path(Path.home() / "x") == "~/x"
 
 
 async def test_an_emoji_that_comes_in_pieces_is_whole_on_the_screen_and_in_what_is_copied() -> None:

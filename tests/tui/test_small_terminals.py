@@ -4,10 +4,10 @@ import pytest
 
 from tests.tui.changes import Project
 from tests.tui.contexts import BLOCKS, TEXTS
+from tests.tui.models.test_model_picker import CHOICES
 from tests.tui.pilot import ask, ready, running, screen, until
 from tests.tui.scripted import ScriptedSession, answer
-from tests.tui.shops import ScriptedShop
-from tests.tui.test_models import CHOICES
+from tests.tui.scripted_model_setup import ScriptedModelSetup
 
 TEXT = "Hello `x` **w** 日本\n\n- a\n  - b\n\n| a | b |\n|---|---|\n| c | d |\n\n```py\nimport x\n```\n"
 SIZES = [(1, 1), (1, 24), (2, 24), (3, 3), (4, 24), (4, 1), (5, 5), (6, 24), (6, 8), (7, 2), (80, 1), (80, 2), (80, 3)]
@@ -32,7 +32,7 @@ ALL = ["f1", "f2 f3", "f4", "f7", "f8", "f9 d", "ctrl+p", "ctrl+r", "/ h", "a @"
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_everything_opens_in_a_terminal_of_any_size(size):
-    async with running(session(), size=size, shop=ScriptedShop()) as (app, pilot):
+    async with running(session(), size=size, model_setup=ScriptedModelSetup()) as (app, pilot):
         await ask(app, pilot, "hi there, 日本")
         for keys in ALL:
             await opened_and_closed(app, pilot, keys)
@@ -40,7 +40,7 @@ async def test_everything_opens_in_a_terminal_of_any_size(size):
 
 @pytest.mark.parametrize("keys", ["f7", "f9", "ctrl+p", "ctrl+r", "f1", ""])
 async def test_a_terminal_shrinks_to_nothing_and_grows_again(keys):
-    async with running(session(), shop=ScriptedShop()) as (app, pilot):
+    async with running(session(), model_setup=ScriptedModelSetup()) as (app, pilot):
         await ask(app, pilot, "hi there, 日本")
         if keys:
             await pilot.press(keys)

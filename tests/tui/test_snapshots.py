@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.config import Speculation
 from laguna_engine.errors import ModelFileError
-from laguna_engine.options import Speculation
-from laguna_tui.events import Difference, Proof
+from laguna_tui.base.events import Difference, ReplayCheck
+from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.conversation import Conversation
-from laguna_tui.tui.models.shop import ModelShop
-from laguna_tui.tui.session import TuiSettings
+from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
+from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ready, until
 from tests.tui.scripted import IDENTICAL, ScriptedSession
 from tests.tui.story import DRAFTED, QUESTION, STORY
@@ -19,13 +19,13 @@ from tests.tui.story import DRAFTED, QUESTION, STORY
 class StillApp(LagunaApp):
     """The app without what moves: its clock stands and its cursor is hidden."""
 
-    def __init__(self, session: ScriptedSession, theme: str, shop: ModelShop | None = None) -> None:
-        super().__init__(session, TuiSettings(theme=theme), shop)
+    def __init__(self, session: ScriptedSession, theme: str, model_setup: ModelSetup | None = None) -> None:
+        super().__init__(session, TuiSettings(theme=theme), model_setup)
         self.animation_level = "none"
-        self.conversation = Conversation(self.document, clock=lambda: 0.0)
+        self.conversation = TranscriptWriter(self.document, clock=lambda: 0.0)
         self.prompt.show_cursor = False
         # The status bar says so for a moment, whenever that comes.
-        self._turns.read_ahead = lambda message: False
+        self._controller.read_ahead = lambda message: False
 
 
 def still(session: ScriptedSession, theme: str = "laguna-dark") -> StillApp:
@@ -73,7 +73,7 @@ def test_help(snap_compare) -> None:
     assert snap_compare(still(story()), terminal_size=(100, 60), run_before=helped)
 
 
-def drafted(proof: Proof = IDENTICAL) -> ScriptedSession:
+def drafted(proof: ReplayCheck = IDENTICAL) -> ScriptedSession:
     return ScriptedSession(
         DRAFTED,
         title="Laguna Nano",
@@ -114,7 +114,7 @@ def test_drafts_that_did_not_stand(snap_compare) -> None:
     ids=["identical", "different"],
 )
 def test_what_a_proof_says(snap_compare, difference: Difference | None) -> None:
-    proof = Proof(37 if difference else 412, 412, difference, 3.2)
+    proof = ReplayCheck(37 if difference else 412, 412, difference, 3.2)
     assert snap_compare(still(drafted(proof)), terminal_size=(80, 24), run_before=after("f5"))
 
 

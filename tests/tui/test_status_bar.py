@@ -6,30 +6,41 @@ import pytest
 
 from laguna_engine.events import LoadProgress, Prefill
 from laguna_tui.base import units
-from laguna_tui.events import Proof, Proving, Rate, ReasoningDelta, StepFinished, TextDelta, ToolStarted, TurnStarted
-from laguna_tui.tui import meter
-from laguna_tui.tui.markdown.wrap import cells
-from laguna_tui.tui.status import Status, status_parts
-from laguna_tui.tui.turns import State
+from laguna_tui.base.events import (
+    Rate,
+    ReasoningDelta,
+    ReplayCheck,
+    ReplayProgress,
+    StepFinished,
+    TextDelta,
+    ToolStarted,
+    TurnStarted,
+)
+from laguna_tui.tui import formatting
+from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.status_bar import SessionStatus, status_parts
+from laguna_tui.tui.text_lines import cells
 from tests.tui.scripted import STATS
 
-READY = Status(State.READY, "Laguna Nano", "~/src/project", used=1234, size=8192)
+READY = SessionStatus(SessionState.READY, "Laguna Nano", "~/src/project", used=1234, size=8192)
 STATES = (
     READY,
-    Status(State.LOADING, "Laguna Nano", "~/src", load=LoadProgress("loading the weights", 0.42)),
-    Status(State.BUSY, "Laguna Nano", "~/src", 3000, 8192, "reading", prefill=Prefill(3000, 6000, 1000, 4.0)),
-    Status(State.BUSY, "Laguna Nano", "~/src", 3000, 8192, "answering", rate=41.7),
-    Status(State.STOPPING, "Laguna Nano", "~/src", 3000, 8192, rate=41.7),
-    Status(State.FAILED, "日本語のモデル", "~/日本語"),
+    SessionStatus(SessionState.LOADING, "Laguna Nano", "~/src", load=LoadProgress("loading the weights", 0.42)),
+    SessionStatus(
+        SessionState.BUSY, "Laguna Nano", "~/src", 3000, 8192, "reading", prefill=Prefill(3000, 6000, 1000, 4.0)
+    ),
+    SessionStatus(SessionState.BUSY, "Laguna Nano", "~/src", 3000, 8192, "answering", rate=41.7),
+    SessionStatus(SessionState.STOPPING, "Laguna Nano", "~/src", 3000, 8192, rate=41.7),
+    SessionStatus(SessionState.FAILED, "日本語のモデル", "~/日本語"),
 )
 
 
-def text(status: Status, width: int) -> str:
+def text(status: SessionStatus, width: int) -> str:
     return "".join(part for part, _ in status_parts(status, width))
 
 
 @pytest.mark.parametrize("status", STATES)
-def test_the_bar_never_leaves_its_row(status: Status) -> None:
+def test_the_bar_never_leaves_its_row(status: SessionStatus) -> None:
     for width in range(4, 200):
         assert cells(text(status, width)) <= width
 
@@ -58,10 +69,10 @@ def test_edits_without_a_question_are_said_in_any_width() -> None:
 
 
 def test_a_proof_shows_how_far_it_is() -> None:
-    status = Status(State.BUSY, size=8192, rate=40.0).told(Proving(103, 412))
+    status = SessionStatus(SessionState.BUSY, size=8192, rate=40.0).told(ReplayProgress(103, 412))
     assert "proving ━" in text(status, 80)
     assert " 25 %" in text(status, 80)
-    assert status.told(Proof(412, 412, None, 1.0)).doing == "waiting"
+    assert status.told(ReplayCheck(412, 412, None, 1.0)).doing == "waiting"
 
 
 def test_reading_shows_a_bar_the_share_and_the_speed() -> None:
@@ -77,7 +88,7 @@ def test_loading_shows_how_far() -> None:
 
 
 def test_events_move_the_numbers() -> None:
-    status = Status(State.BUSY, size=8192).told(TurnStarted(500, 100))
+    status = SessionStatus(SessionState.BUSY, size=8192).told(TurnStarted(500, 100))
     assert (status.used, status.prefill) == (500, Prefill(100, 500, 100, 0.0))
     assert status.doing == "reading"
     assert status.told(TextDelta("x")).prefill is None
@@ -96,5 +107,5 @@ def test_numbers_read_well() -> None:
     assert units.rate(3.14159) == "3.1 tok/s"
     assert units.rate(1234.5) == "1,234 tok/s"
     assert units.share(1, 0) == "–"
-    assert meter.progress(0.5, 10) == "━━━━━─────"
-    assert meter.progress(7.0, 4) == "━━━━"
+    assert formatting.progress_bar(0.5, 10) == "━━━━━─────"
+    assert formatting.progress_bar(7.0, 4) == "━━━━"

@@ -8,9 +8,9 @@ from textual.color import Color
 
 from laguna_tui.tui import themes
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.markdown.tint import TINTS
-from laguna_tui.tui.session import TuiSettings
-from laguna_tui.tui.transcript.view import TONES
+from laguna_tui.tui.markdown.attributed_text import TINTS
+from laguna_tui.tui.transcript.transcript_view import TONES
+from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ask, running, screen
 from tests.tui.scripted import ScriptedSession
 from tests.tui.story import STORY

@@ -2,7 +2,7 @@
 
 import threading
 
-from laguna_tui.errors import UserError
+from laguna_tui.base.errors import UserError
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession
 

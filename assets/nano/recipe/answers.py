@@ -1,8 +1,8 @@
 """The right answer to each look-up and edit, computed from the tools' results alone: the target in training, the truth
 in tests.
 
-The tools print short lists (`laguna_tui/agent/tools/places.py` and `contents.py`); the right answer to a look-up is
-what the right call brings, word for word. Answers are lists of spans, so that training can weigh what is decided where.
+The tools print short lists (`laguna_tui/agent/tools/nano`); the right answer to a look-up is what the right call
+brings, word for word. Answers are lists of spans, so that training can weigh what is decided where.
 """
 
 from __future__ import annotations

@@ -24,12 +24,12 @@ class Tools:
     """`search`, `find` and `edit` over one folder, as the bundled model is given them; every edit is made."""
 
     def __init__(self, repository: Path) -> None:
-        from laguna_tui.agent.approval import EditMode
-        from laguna_tui.agent.tools import Toolbox
-        from laguna_tui.agent.tools.edits import Edits
+        from laguna_tui.agent.permissions import EditMode
+        from laguna_tui.agent.tools.base.edit import SessionEdits
+        from laguna_tui.agent.tools.registry import Toolbox
         from laguna_tui.repo.workspace import Workspace
 
-        self._edits = Edits(EditMode.ALLOW)
+        self._edits = SessionEdits(EditMode.ALLOW)
         self._toolbox = Toolbox(Workspace(repository), edits=self._edits)
 
     def run(self, tool: str, arguments: Mapping[str, str]) -> str:
@@ -38,7 +38,7 @@ class Tools:
 
     def restore(self) -> None:
         """Take back every edit."""
-        from laguna_tui.agent.tools.edits import NOTHING
+        from laguna_tui.agent.tools.base.edit import NOTHING
 
         while self._edits.undo() != NOTHING:
             pass

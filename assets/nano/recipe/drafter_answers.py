@@ -24,7 +24,7 @@ from cases import EDITS, SEED, Case, Cases, converse, pairs, parsed
 from sources import unpacked
 from speaker import LONGEST_CODE, Chat, Speaker, sampled
 
-from laguna_engine.sampling import GREEDY, Sampling
+from laguna_engine.config import GREEDY, Sampling
 
 SAMPLED, CODE = 0.25, 0.16
 TEMPERATURE = 0.7

@@ -17,9 +17,9 @@ from pathlib import Path
 from drafter_lora_gain import ADAPTER, Rounds, a_round, gain
 from speaker import CONTEXT, PROPOSED
 
+from laguna_engine.config import Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Round, Source, Token
-from laguna_engine.options import Speculation
 
 
 @dataclass(slots=True)

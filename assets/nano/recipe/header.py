@@ -8,10 +8,10 @@ import apptools  # noqa: F401  (makes the app importable)
 from tokenizer import SPECIALS, load
 from tokenizers import Tokenizer
 
+from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.template import Family, Renderer
-from laguna_engine.chat.vocabulary import SafeEncoder
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools import TOOL_SPECS
+from laguna_tui.agent.tools.registry import TOOL_SPECS
 
 
 class HuggingFaceVocabulary:

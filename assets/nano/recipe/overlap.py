@@ -26,7 +26,7 @@ from drafter_answers import continued, excerpt, source_files
 from sources import trained, unpacked
 from speaker import Chat, Speaker, sampled
 
-from laguna_engine.sampling import GREEDY, Sampling
+from laguna_engine.config import GREEDY, Sampling
 
 RUN = 50  # tokens
 PROBE = RUN // 2  # every run of 50 holds an aligned one of 25, which is looked for first

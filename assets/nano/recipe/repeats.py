@@ -12,7 +12,7 @@ from typing import Protocol
 
 import apptools  # noqa: F401  (makes the app importable)
 
-from laguna_tui.agent.tools.symbol_lines import shortened
+from laguna_tui.agent.tools.base.result_lines import shortened
 
 SMALL_WORDS = (
     "a", "a", "the", "the", "is", "is", "of", "of", "with", "with", "not", "no", "in", "in", "and", "and", "that", "it",

@@ -1,6 +1,6 @@
 """Results of the app's real tools, taken apart and put together again: other names, paths and numbers, the same look.
 
-Deals in lists as `laguna_tui/agent/tools/places.py` and `contents.py` print them, and prints them by the same code. So
+Deals in lists as the tools in `laguna_tui/agent/tools/nano` print them, and prints them by the same code. So
 there is nothing to learn by heart: a name stands for itself only.
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 import apptools  # noqa: F401  (makes the app importable)
 import repeats
 
-from laguna_tui.agent.tools.contents import numbered
-from laguna_tui.agent.tools.places import DEFINED, TESTED, USED, Line, told
+from laguna_tui.agent.tools.nano.find import numbered
+from laguna_tui.agent.tools.nano.search import DEFINED, TESTED, USED, ListedLine, list_lines
 
 LINE = re.compile(r"^\d\. `(\S+) (\S+):(\d+)`(?: `(.*)`)?$")
 OUTLINED = re.compile(r"^\d\. `(\S+):(\d+)`$")
@@ -130,8 +130,8 @@ class Source:
 
     def __init__(self, rng: random.Random, entries: Sequence[dict[str, str]], words: Sequence[str]) -> None:
         self.rng, self.names = rng, Names(rng, words)
-        self.definitions: list[tuple[str, Line]] = []
-        self.users: list[Line] = []
+        self.definitions: list[tuple[str, ListedLine]] = []
+        self.users: list[ListedLine] = []
         self.paths: list[str] = []
         self.outlined: list[str] = []
         for entry in entries:
@@ -140,7 +140,7 @@ class Source:
     def _take(self, entry: dict[str, str]) -> None:
         lines = entry["result"].splitlines()
         for match in filter(None, map(LINE.match, lines)):
-            line = Line(match[1], match[2], int(match[3]), match[4] or "")
+            line = ListedLine(match[1], match[2], int(match[3]), match[4] or "")
             if line.code:
                 self.definitions.append((entry["pattern"], line))
             else:
@@ -148,7 +148,7 @@ class Source:
             self.paths.append(line.path)
         self.outlined += [match[1] for match in map(OUTLINED.match, lines) if match]
 
-    def place(self, line: Line) -> Line:
+    def place(self, line: ListedLine) -> ListedLine:
         """The line elsewhere."""
         number = self.rng.randint(1, self.rng.choice(HIGHEST))
         path = self.names.moved(line.path) if self.rng.random() < MOVED_SHARE else line.path
@@ -165,14 +165,14 @@ class Source:
         if rng.random() < MISSING_SHARE:
             return Found(name, f"Nothing matches `{name}`.")
         lists = {title: self._list(title, name, old, defined)}
-        return Found(name, "\n".join(told(lists, cut=rng.random() < 0.03)))
+        return Found(name, "\n".join(list_lines(lists, cut=rng.random() < 0.03)))
 
-    def _short(self) -> tuple[str, Line]:
+    def _short(self) -> tuple[str, ListedLine]:
         """A definition, mostly the shorter of two: long ones cost much."""
         number = self.rng.choice([1, 2, 2])
         return min(self.rng.choices(self.definitions, k=number), key=lambda found: len(found[1].code))
 
-    def _alike(self, name: str) -> tuple[str, Line]:
+    def _alike(self, name: str) -> tuple[str, ListedLine]:
         """A definition of something of the same kind, as far as case tells."""
         for _ in range(8):
             old, line = self._short()
@@ -180,7 +180,7 @@ class Source:
                 return old, line
         return self.rng.choice(self.definitions)
 
-    def _list(self, title: str, name: str, old: str, defined: Line) -> list[Line]:
+    def _list(self, title: str, name: str, old: str, defined: ListedLine) -> list[ListedLine]:
         rng = self.rng
         if rng.random() < EMPTY[title]:
             return []
@@ -188,7 +188,7 @@ class Source:
         if title == DEFINED:
             others = [self._alike(name) for _ in range(number - 1)]
             return [self._definition(name, *each) for each in [(old, defined), *others]]
-        lines: list[Line] = []
+        lines: list[ListedLine] = []
         for _ in range(number):
             line = self.place(rng.choice(self.users))
             symbol = self.names.identifier(line.symbol) if rng.random() < RENAMED_SHARE else line.symbol
@@ -208,7 +208,7 @@ class Source:
         ordered = sorted(lines, key=lambda line: line.symbol == "-")
         return sorted(ordered, key=lambda line: line.path) if rng.random() < 0.5 else ordered
 
-    def _definition(self, name: str, old: str, line: Line) -> Line:
+    def _definition(self, name: str, old: str, line: ListedLine) -> ListedLine:
         last = name.rpartition(".")[2]
         if self.rng.random() < REPEATED_SHARE and not last.isupper():
             code = repeats.head(self.rng, self.names, last)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from scorer_cases import Case, load, report
 
-from laguna_engine.compress.fusion import fuse
 from laguna_engine.compress.lexical import Lexicon
+from laguna_engine.compress.ranking import fuse
 from laguna_engine.compress.scorer import Scorer
 
 

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import apptools  # noqa: F401  (makes the app importable)
 
+from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.template import Family, Renderer
-from laguna_engine.chat.vocabulary import SafeEncoder
+from laguna_engine.config import GREEDY, Sampling, Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Round, Source, Token
-from laguna_engine.options import Speculation
-from laguna_engine.sampling import GREEDY, Sampling
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools import TOOL_SPECS
+from laguna_tui.agent.tools.registry import TOOL_SPECS
 
 CONTEXT = 4096
 LONGEST_TURN, LONGEST_CODE = 320, 160

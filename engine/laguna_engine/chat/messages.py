@@ -1,7 +1,4 @@
-"""What the chat room passes around: the tools offered, the calls made, and an assistant's finished turn.
-
-Plain values without behaviour. Arguments and schemas are JSON values as Python's `json` spells them.
-"""
+"""The values of a conversation: tools offered, calls made, a finished turn, and what the parser reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,3 +33,52 @@ class AssistantMessage:
     text: str = ""
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """A stretch of the model's thinking."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A stretch of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """Call number `index` of the turn, from 0, to a tool that exists. Nothing may be run yet."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallArgument:
+    """A stretch of one argument's value as written: the string itself, or JSON for other types."""
+
+    index: int
+    key: str
+    value_delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallFinished:
+    """The call is complete, and its arguments fit the tool's schema."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A call that cannot be run: its text, and a sentence for the model saying what to do instead."""
+
+    raw: str
+    problem: str
+
+
+ParserEvent = Reasoning | Text | CallStarted | CallArgument | CallFinished | Malformed

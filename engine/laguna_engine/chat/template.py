@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
+from laguna_engine.chat.encoding import END_OF_TURN, EOS_TEXT, Content, Markup, SafeEncoder
 from laguna_engine.chat.messages import AssistantMessage, ToolSpec
-from laguna_engine.chat.vocabulary import END_OF_TURN, EOS_TEXT, Content, Markup, SafeEncoder
 from laguna_engine.errors import ModelFileError
 
 _POOLSIDE = (

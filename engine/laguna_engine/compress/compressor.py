@@ -7,11 +7,10 @@ say, and wherever something is missing a line says so. The same input gives the 
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from laguna_engine.compress.choice import Choice, Costs
-from laguna_engine.compress.document import Document, Role
+from laguna_engine.compress.budget import Selection, TokenCosts, TokenCounter
+from laguna_engine.compress.candidates import Candidate, CandidateSet, Phase, phase_of
+from laguna_engine.compress.document import Document, SpanRole
 from laguna_engine.compress.elision import NAMES, marker, render
-from laguna_engine.compress.items import Catalogue, Item, Phase, phase_of
-from laguna_engine.compress.meter import Meter
 from laguna_engine.compress.ranking import Ranking, rank
 from laguna_engine.compress.result import Compression, Dropped, Kept, Part, Scores, SpanScorer, Why
 
@@ -48,7 +47,7 @@ def compress(
         should_stop: once it says so, the scorer is not asked any more.
     """
     began = time.monotonic()
-    meter = Meter(measure)
+    meter = TokenCounter(measure)
     before = [meter.tokens(document.text) for document in documents]
     if sum(before) <= budget:
         parts = tuple(_whole(document, tokens) for document, tokens in zip(documents, before, strict=True))
@@ -61,7 +60,7 @@ def compress(
     return Compression(parts, budget, sum(before), after, by, time.monotonic() - began, notes)
 
 
-def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, meter: Meter) -> tuple[Part, ...]:
+def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, meter: TokenCounter) -> tuple[Part, ...]:
     """The parts of the largest choice tried that fits when it is measured as it will stand."""
     room = budget - sum(meter.tokens(document.text) for document in documents if document.protected)
     names = _names_that_fit(documents, room, meter)
@@ -91,7 +90,7 @@ def _next_target(target: float, after: int, room: int, tries: int) -> float:
     return target * _SMALLER if target >= 1.0 else 0.0
 
 
-def _names_that_fit(documents: Sequence[Document], room: int, meter: Meter) -> int:
+def _names_that_fit(documents: Sequence[Document], room: int, meter: TokenCounter) -> int:
     """How many names each gap says: fewer when saying what is missing would take too much of the budget."""
     for names in range(NAMES, 0, -2):
         if sum(_mark(document, names, meter, full=True) for document in documents) <= _MARKS_SHARE * room:
@@ -99,29 +98,33 @@ def _names_that_fit(documents: Sequence[Document], room: int, meter: Meter) -> i
     return 0
 
 
-def _costs(document: Document, names: int, meter: Meter) -> Costs:
+def _costs(document: Document, names: int, meter: TokenCounter) -> TokenCosts:
     spans = meter.spans(document)
-    return Costs(spans, _mark(document, names, meter, full=True), _mark(document, min(names, 1), meter, full=False))
+    return TokenCosts(
+        spans, _mark(document, names, meter, full=True), _mark(document, min(names, 1), meter, full=False)
+    )
 
 
-def _mark(document: Document, names: int, meter: Meter, *, full: bool) -> float:
+def _mark(document: Document, names: int, meter: TokenCounter, *, full: bool) -> float:
     """About what a line takes that stands for something missing; a gap inside of a document has few names."""
     if not document.spans:
         return 0.0
     return float(meter.tokens(marker(document, 0, len(document.spans) - 1, names, full=full) + "\n"))
 
 
-def _items(documents: Sequence[Document], ranking: Ranking, costs: Sequence[Costs], room: int) -> list[Item]:
+def _items(documents: Sequence[Document], ranking: Ranking, costs: Sequence[TokenCosts], room: int) -> list[Candidate]:
     """Everything that can be chosen, in the order in which it should be."""
-    found: list[Item] = []
+    found: list[Candidate] = []
     for number, document in enumerate(documents):
         if not document.protected:
-            found += Catalogue(number, document, ranking, costs[number].spans, room).items()
+            found += CandidateSet(number, document, ranking, costs[number].spans, room).items()
     return sorted(found, key=lambda item: (item.phase, -item.density, item.document, item.spans))
 
 
-def _chosen(documents: Sequence[Document], items: Sequence[Item], costs: Sequence[Costs], budget: float) -> Choice:
-    choice = Choice(documents, costs, budget)
+def _chosen(
+    documents: Sequence[Document], items: Sequence[Candidate], costs: Sequence[TokenCosts], budget: float
+) -> Selection:
+    choice = Selection(documents, costs, budget)
     for number, document in enumerate(documents):
         if document.protected:
             choice.keep_all(number, Why.PROTECTED)
@@ -132,7 +135,7 @@ def _chosen(documents: Sequence[Document], items: Sequence[Item], costs: Sequenc
 
 
 def _parts(
-    documents: Sequence[Document], ranking: Ranking, choice: Choice, names: int, meter: Meter
+    documents: Sequence[Document], ranking: Ranking, choice: Selection, names: int, meter: TokenCounter
 ) -> tuple[Part, ...]:
     return tuple(
         _part(document, choice.kept[number], ranking.units[number], names, meter, marked=choice.marked[number])
@@ -141,7 +144,7 @@ def _parts(
 
 
 def _part(
-    document: Document, why: dict[int, Why], values: Sequence[float], names: int, meter: Meter, *, marked: bool
+    document: Document, why: dict[int, Why], values: Sequence[float], names: int, meter: TokenCounter, *, marked: bool
 ) -> Part:
     """A document with only some spans kept; nothing at all when not even what is missing is said."""
     text, places, copies = render(document, why, names) if why or marked else ("", {}, ())
@@ -169,7 +172,7 @@ def _notes(parts: Sequence[Part], ranking: Ranking, budget: int, after: int) -> 
     asked = list(dict.fromkeys(_asked_in_vain(parts, ranking)))
     if asked:
         yield f"There is no room for {_several(asked)}, which the question names; allow more than {budget:,} tokens."
-    heads = sum(dropped.span.role is Role.OUTLINE for part in parts for dropped in part.dropped)
+    heads = sum(dropped.span.role is SpanRole.OUTLINE for part in parts for dropped in part.dropped)
     if heads:
         yield f"{heads:,} signatures and imports did not fit either."
     silent = [part.document.path for part in parts if part.dropped and not part.text]

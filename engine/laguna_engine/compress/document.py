@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 
-class Role(Enum):
+class SpanRole(Enum):
     """What a span is of its unit.
 
     OUTLINE: imports, signatures, class headers, first docstring lines. BODY: what a definition holds. TEXT: prose,
@@ -30,7 +30,7 @@ class Span(NamedTuple):
 
     start: int
     stop: int
-    role: Role
+    role: SpanRole
     unit: int
 
 
@@ -100,7 +100,7 @@ class Document:
     @cached_property
     def outlined(self) -> frozenset[int]:
         """The units that have a span which shows that they exist."""
-        return frozenset(span.unit for span in self.spans if span.role is Role.OUTLINE)
+        return frozenset(span.unit for span in self.spans if span.role is SpanRole.OUTLINE)
 
     @cached_property
     def outer(self) -> Sequence[int | None]:

@@ -1,15 +1,48 @@
 """The kept spans of a document as text, with one line wherever something is missing.
 
-That line names the definitions that are gone and says how to get them back with the app's `read` tool, in its words.
-Kept spans are copied as they stand, in their order; of what lies between two of them only blanks are ever missing.
+That line names the definitions that are gone and says how to get them back with the app's `read` tool, in its words. It
+is a comment in the file's own language, by the suffix of its path. Kept spans are copied unchanged, in their order;
+between two adjacent ones only blanks are ever missing.
 """
 
 from collections.abc import Collection, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from laguna_engine.compress.comments import comment
-from laguna_engine.compress.document import Document, Role
+from laguna_engine.compress.document import Document, SpanRole
+
+_HASH = ("# ", "")
+_SLASHES = ("// ", "")
+_DASHES = ("-- ", "")
+_PERCENT = ("% ", "")
+_SEMICOLON = ("; ", "")
+_STARS = ("/* ", " */")
+_ARROWS = ("<!-- ", " -->")
+_PLAIN = ("", "")
+_SUFFIXES = {
+    _HASH: "py pyi pyx rb rake gemspec sh bash zsh ksh fish pl pm r jl ex exs nim yaml yml toml cfg conf cmake mk tf"
+    " ps1",
+    _SLASHES: "js jsx mjs cjs ts tsx mts cts go rs java kt kts cs scala swift dart groovy c h cc cpp cxx hh hpp hxx cu"
+    " cuh m mm inl ino php proto zig v sv scss less json5 jsonc",
+    _DASHES: "lua sql hs elm adb ads vhd vhdl",
+    _PERCENT: "tex sty cls erl hrl",
+    _SEMICOLON: "lisp el clj cljs scm rkt asm s ini",
+    _STARS: "css",
+    _ARROWS: "html htm xml svg xhtml vue md markdown",
+}
+_BY_SUFFIX = {suffix: marks for marks, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+_BY_NAME = dict.fromkeys(("makefile", "dockerfile", "gnumakefile", "gemfile", "rakefile"), _HASH)
+
+
+def comment(path: str, words: str) -> str:
+    """The words as a comment of the file's language; as they are where no comment is known."""
+    name = path.rsplit("/", 1)[-1].lower()
+    before, after = _BY_NAME.get(name) or _BY_SUFFIX.get(name.rpartition(".")[2], _PLAIN)
+    if after:
+        closing = after.strip()
+        words = words.replace(closing, f"{closing[0]} {closing[1:]}")
+    return f"{before}{words}{after}"
+
 
 NAMES = 6
 """So many definitions are named for each gap, unless there is less room."""
@@ -99,7 +132,11 @@ def _names(document: Document, first: int, last: int) -> Iterator[str]:
     seen: set[int] = set()
     for span in document.spans[first : last + 1]:
         unit = document.units[span.unit]
-        if unit.name and span.unit not in seen and (span.role is not Role.BODY or span.unit not in document.outlined):
+        if (
+            unit.name
+            and span.unit not in seen
+            and (span.role is not SpanRole.BODY or span.unit not in document.outlined)
+        ):
             seen.add(span.unit)
             yield unit.name[:_NAME_CHARS]
 

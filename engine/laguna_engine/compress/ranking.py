@@ -1,16 +1,57 @@
-"""What each unit and span of some documents is worth for a question: words, a model's opinion and claims together."""
+"""What each unit and span of some documents is worth for a question: words, a model's scores and boosts together.
+
+Scores of different scales are made one by reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009). Scores that say
+nothing of a unit (0 words in common, no gain) give it no points; a unit without any points is worth 0.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from math import isfinite
 
-from laguna_engine.compress.claims import Claims, claims
+from laguna_engine.compress.boosts import Boosts, find_boosts
 from laguna_engine.compress.document import Document
-from laguna_engine.compress.fusion import fuse
 from laguna_engine.compress.lexical import Lexicon
-from laguna_engine.compress.lookup import Definitions, Mention, Place
 from laguna_engine.compress.result import Scores, SpanScorer
+from laguna_engine.compress.symbols import Definitions, Mention, Place
 from laguna_engine.errors import Stopped
+
+# How fast points fall with the rank: the tenth has half of the first's. 60, as in the paper, is for lists of thousands
+# that are cut off at the top; here the rank also says how much room a unit is worth.
+_SOFTNESS = 10.0
+
+
+def fuse(words: Sequence[float], scores: Sequence[Scores] | None) -> list[float]:
+    """The value of each unit from 0 to 1, the best one's being 1.
+
+    Args:
+        words: lexical scores, 0 for no word in common. scores: a model's opinions, or None without one.
+    """
+    opinions = [_points(words)]
+    if scores is not None:
+        opinions += [_points([score.gain for score in scores]), _points(_above([score.attention for score in scores]))]
+    sums = [sum(points) for points in zip(*opinions, strict=True)]
+    best = max(sums, default=0.0)
+    return [value / best for value in sums] if best else sums
+
+
+def _points(values: Sequence[float]) -> list[float]:
+    """Points by rank, those of equals the same; none for what is not above 0 (or no number)."""
+    order = sorted((index for index, value in enumerate(values) if value > 0.0), key=lambda index: -values[index])
+    points = [0.0] * len(values)
+    rank = 0
+    for place, index in enumerate(order):
+        if place and values[index] < values[order[place - 1]]:
+            rank = place
+        points[index] = _SOFTNESS / (_SOFTNESS + rank)
+    return points
+
+
+def _above(values: Sequence[float]) -> list[float]:
+    """Values with the least of them at 0: attention has no natural zero."""
+    least = min((value for value in values if isfinite(value)), default=0.0)
+    return [value - least if isfinite(value) else 0.0 for value in values]
+
 
 # How often a unit's own name counts, besides standing in its text.
 _NAME_REPEATS = 2
@@ -29,7 +70,7 @@ class Ranking:
 
     units: Sequence[Sequence[float]]
     spans: Sequence[Sequence[float]]
-    claims: Claims
+    claims: Boosts
     scored: bool
     notes: tuple[str, ...]
 
@@ -56,7 +97,7 @@ def rank(
         units.append(fused[at : at + len(own)])
         at += len(own)
     spans = [_relative(document, singles[a:b]) for document, (a, b) in zip(documents, pairwise(starts), strict=True)]
-    found = claims(documents, query, known, lexicon, starts, nearness)
+    found = find_boosts(documents, query, known, lexicon, starts, nearness)
     return Ranking(units, spans, found, scores is not None, notes)
 
 

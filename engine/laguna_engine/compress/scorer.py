@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer_file import SMALLEST_WINDOW
-from laguna_engine.compress.scorer_model import ScorerModel
+from laguna_engine.compress.scorer_graph import ScorerModel
 from laguna_engine.compress.scorer_windows import BASE, Query, Window, pack
 from laguna_engine.errors import RequestError, Stopped
 from laguna_engine.ggml.device import Device
-from laguna_engine.thread import EngineThread
+from laguna_engine.worker import EngineWorker
 
 WINDOW = 4096
 
@@ -48,7 +48,7 @@ class Scorer:
     `score` or `measure`, 0.0 before there was one.
     """
 
-    def __init__(self, thread: EngineThread, model: ScorerModel) -> None:
+    def __init__(self, thread: EngineWorker, model: ScorerModel) -> None:
         """What `open` has made; both belong to it from now on."""
         self.tokens, self.rate = 0, 0.0
         self._thread, self._model = thread, model
@@ -68,7 +68,7 @@ class Scorer:
         """
         if window < SMALLEST_WINDOW:
             raise RequestError(f"a window of {window} tokens holds no text; give at least {SMALLEST_WINDOW}")
-        thread = EngineThread()
+        thread = EngineWorker()
         opened: list[ScorerModel] = []
         try:
             thread.call(lambda: opened.append(ScorerModel.open(path, device, threads, window, layers)))

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from laguna_engine.errors import ModelFileError
-from laguna_engine.gguf.dimensions import Dimensions
 from laguna_engine.gguf.header import Header
+from laguna_engine.gguf.hparams import HParams
 from laguna_engine.gguf.reader import Damaged
 
 ARCHITECTURE = "qwen3"
@@ -49,7 +49,7 @@ def describe(file: Header) -> ScorerFile:
     """What a header that passed `gguf.header.check` says; ModelFileError if it is no scorer."""
     if file.architecture != ARCHITECTURE:
         raise ModelFileError(f"{file.path}: is a model of the kind {file.architecture!r}, not a scorer; {_ANOTHER}")
-    dimensions = Dimensions(file.architecture, file.metadata)
+    dimensions = HParams(file.architecture, file.metadata)
     scaling = file.metadata.get(f"{ARCHITECTURE}.rope.scaling.type")
     if scaling not in (None, "none"):
         raise ModelFileError(f"{file.path}: it scales its positions ({scaling}); choose the file without that")
@@ -59,7 +59,7 @@ def describe(file: Header) -> ScorerFile:
         raise ModelFileError(f"{file.path}: {error}; download it again, or {_ANOTHER}") from error
 
 
-def _described(file: Header, dimensions: Dimensions) -> ScorerFile:
+def _described(file: Header, dimensions: HParams) -> ScorerFile:
     if len(set(dimensions.heads)) > 1 or len(set(dimensions.kv_heads)) > 1:
         raise Damaged("its layers have different numbers of heads")
     head_size = dimensions.head_size
@@ -89,7 +89,7 @@ def _described(file: Header, dimensions: Dimensions) -> ScorerFile:
     )
 
 
-def _check_tensors(file: Header, dimensions: Dimensions) -> None:
+def _check_tensors(file: Header, dimensions: HParams) -> None:
     found = {info.name: info.shape for info in file.tensors}
     tokens = found[EMBEDDINGS][1]
     expected = {EMBEDDINGS: (dimensions.n_embd, tokens), LAST_NORM: (dimensions.n_embd,)}
@@ -107,7 +107,7 @@ def _check_tensors(file: Header, dimensions: Dimensions) -> None:
         raise Damaged(f"it has {unknown[0]}, which this scorer does not know")
 
 
-def _layer(dimensions: Dimensions, width: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _layer(dimensions: HParams, width: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Names and shapes of one layer's tensors; width: of its feed-forward part."""
     embd, head = dimensions.n_embd, dimensions.head_size
     queries, keys = dimensions.heads[0] * head, dimensions.kv_heads[0] * head

@@ -11,25 +11,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.cache.checkpoints import DrafterState
-from laguna_engine.draft import dflash_state
-from laguna_engine.draft.dflash_block import Block, Shape
-from laguna_engine.draft.dflash_cache import Graphs, power_of_two
-from laguna_engine.draft.dflash_graph import Memory
-from laguna_engine.draft.dflash_inject import LARGEST
-from laguna_engine.draft.dflash_ring import Ring, header_slots
+from laguna_engine.checkpoints import DrafterSnapshot
+from laguna_engine.config import DRAFT_CONTEXT
+from laguna_engine.draft import dflash_kv
+from laguna_engine.draft.base import Draft, Offer
+from laguna_engine.draft.dflash_graph import LARGEST_INJECTION, BlockGraph, BlockShape, GraphCache, power_of_two
+from laguna_engine.draft.dflash_kv import KvMemory, Ring, header_slots
 from laguna_engine.draft.dflash_weights import MARKOV, DrafterWeights
-from laguna_engine.draft.drafter import Draft, Offer
 from laguna_engine.errors import GraphError, ModelFileError, RequestError
 from laguna_engine.events import Source
 from laguna_engine.ggml.device import Backend
-from laguna_engine.ggml.rows import HostRows
-from laguna_engine.ggml.tensor import Tensor
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Tensor, Type
+from laguna_engine.ggml.weights import HostEmbedding
 from laguna_engine.gguf import adapter as adapter_files
-from laguna_engine.gguf import drafter as drafters
-from laguna_engine.gguf.drafter import DrafterHeader, TargetFacts
-from laguna_engine.options import DEFAULT_CONTEXT
+from laguna_engine.gguf import drafter_header as drafters
+from laguna_engine.gguf.drafter_header import DrafterHeader, TargetFacts
 
 _EMBEDDING = "token_embd.weight"
 
@@ -49,7 +45,7 @@ class DFlash:
         drafter: DrafterHeader,
         weights: DrafterWeights,
         features: Tensor,
-        embedding: HostRows,
+        embedding: HostEmbedding,
         backend: Backend,
         *,
         context: int,
@@ -63,11 +59,12 @@ class DFlash:
         self.window = max(ring.reach for ring in self._rings.values())
         self._adapter: str | None = None
         self._left_out: set[str] = set()
+        self._longest = drafter.longest
         self._top_k = 0
         self._choose: Choose = _first
         self._last, self._length = 0, 0
-        self._memory = Memory(drafter, self._rings, backend, kv)
-        self._graphs = Graphs(drafter, weights, self._memory, features, embedding, backend)
+        self._memory = KvMemory(drafter, self._rings, backend, kv)
+        self._graphs = GraphCache(drafter, weights, self._memory, features, embedding, backend)
         try:
             # What the device cannot do shall show when the drafter is opened, not in the middle of an answer.
             # Graphs of other sizes are built when they are needed: all of them take 10 to 15 ms and some 10 MB, and one
@@ -85,11 +82,11 @@ class DFlash:
         target: TargetFacts,
         features: Tensor,
         head: Tensor | None,
-        embedding: HostRows | None,
+        embedding: HostEmbedding | None,
         backend: Backend,
         adapters: Sequence[tuple[str, Path]] = (),
         *,
-        context: int = DEFAULT_CONTEXT,
+        context: int = DRAFT_CONTEXT,
         kv: Type = Type.F16,
         repack: bool = True,
     ) -> "DFlash":
@@ -102,7 +99,7 @@ class DFlash:
         """
         drafters.check_pair(drafter, target)
         checked = {name: adapter_files.read(file, drafter) for name, file in adapters}
-        rows = HostRows(drafter.file, _EMBEDDING) if drafter.has(_EMBEDDING) else embedding
+        rows = HostEmbedding(drafter.file, _EMBEDDING) if drafter.has(_EMBEDDING) else embedding
         if rows is None or (rows.width, rows.count) != (drafter.n_embd, target.n_vocab):
             raise ModelFileError(f"{drafter.path}: it needs its model's embeddings; choose a drafter with its own")
         if features.shape[0] != drafter.n_embd * len(drafter.taps):
@@ -128,7 +125,7 @@ class DFlash:
         """Take in the features of positions [start, stop); those that nothing can look back at any more are skipped."""
         longest = max(ring.capacity for ring in self._rings.values())
         start = max(start, stop - min(longest, self._feature_rows))
-        most = min(LARGEST, self._feature_rows, *(ring.capacity for ring in self._rings.values()))
+        most = min(LARGEST_INJECTION, self._feature_rows, *(ring.capacity for ring in self._rings.values()))
         while start < stop:
             count = min(most, stop - start)
             self._graphs.injection(count, self._adapter).run(start, count)
@@ -152,15 +149,15 @@ class DFlash:
         """The first position whose features matter after `length` committed positions."""
         return max(0, length - self.window)
 
-    def remember(self, length: int) -> DrafterState | None:
+    def remember(self, length: int) -> DrafterSnapshot | None:
         """What it looks at behind `length` positions, in host memory; None unless it holds all of that."""
-        return dflash_state.remember(self._memory, self.drafter.sliding, length, self._adapters_context)
+        return dflash_kv.take_snapshot(self._memory, self.drafter.sliding, length, self._adapters_context)
 
-    def recall(self, state: DrafterState) -> bool:
+    def recall(self, state: DrafterSnapshot) -> bool:
         """Hold what it remembered once; False, and nothing changes, if it was made with another adapter."""
         if state.adapter != self._adapters_context:
             return False
-        dflash_state.recall(self._memory, self.drafter.sliding, state)
+        dflash_kv.restore_snapshot(self._memory, self.drafter.sliding, state)
         return True
 
     def follow(self, last: int, length: int) -> None:
@@ -229,11 +226,11 @@ class DFlash:
     def offer(self) -> Offer | None:
         """A whole block. Whoever accepts it takes in first what was computed since; gaps only make the draft worse."""
         kind = "dflash" if self._adapter is None else f"dflash/{self._adapter}"
-        return Offer(Source.DFLASH, kind, self.drafter.longest)
+        return Offer(Source.DFLASH, kind, self._longest)
 
     def draft(self, length: int) -> Draft:
         """At most `length` tokens, with the confidence head's chances if there is one."""
-        count = min(length, self.drafter.longest)
+        count = min(length, self._longest)
         if count < 1:
             return Draft([])
         proposals = self._block(count).run(self._last, self._length)
@@ -256,12 +253,12 @@ class DFlash:
         name = self._adapter
         return name if name is not None and self._weights.adapters[name].changes_context else None
 
-    def _block(self, count: int, top_k: int | None = None) -> Block:
+    def _block(self, count: int, top_k: int | None = None) -> BlockGraph:
         rows = count if self.drafter.from_anchor else count + 1
         full = self._rings.get(False)
         keys = 0 if full is None else full.keys(self._length)
         sorted_out = self._top_k if top_k is None else top_k
-        shape = Shape(min(power_of_two(rows), self.block), keys, self._adapter, sorted_out)
+        shape = BlockShape(min(power_of_two(rows), self.block), keys, self._adapter, sorted_out)
         return self._graphs.block(shape)
 
     def _as_targets(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:

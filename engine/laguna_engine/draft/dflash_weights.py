@@ -1,4 +1,10 @@
-"""A drafter's weights on its device, and those of its adapters."""
+"""A drafter's weights and adapters on its device, and the products and norms that its graphs are built from.
+
+Source of the forward pass: `src/models/dflash.cpp` of llama.cpp and poolside's serving code. A reduced vocabulary has a
+table of the target's token for each of the drafter's. Speculators stores offsets (target = draft + table[draft]),
+llama.cpp's converter writes the targets themselves. Both lists name every target once, so a table that names one twice
+is of the other kind.
+"""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -6,15 +12,15 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from laguna_engine.draft.dflash_kv import KvMemory
 from laguna_engine.errors import ModelFileError
 from laguna_engine.ggml.device import Backend
-from laguna_engine.ggml.store import Store
-from laguna_engine.ggml.tensor import Tensor
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.device_tensors import DeviceTensors
+from laguna_engine.ggml.graph import Graph
+from laguna_engine.ggml.tensor import Tensor, Type
 from laguna_engine.ggml.weights import Weights
-from laguna_engine.gguf import token_map
 from laguna_engine.gguf.adapter import AdapterHeader
-from laguna_engine.gguf.drafter import DrafterHeader
+from laguna_engine.gguf.drafter_header import DrafterHeader
 
 MARKOV = "markov_w1.weight"
 """The one table whose rows are looked up on the device, which a repacked matrix does not allow."""
@@ -24,7 +30,7 @@ TAP_NORMS, TOKEN_MAP = "tap_norms", "token_map"
 
 _TAP_NORM, _HOST_ONLY = "enc.aux_norm.", ("d2t",)
 
-_Part = TypeVar("_Part", Weights, Store)
+_Part = TypeVar("_Part", Weights, DeviceTensors)
 
 
 class DrafterWeights:
@@ -42,8 +48,8 @@ class DrafterWeights:
     ) -> None:
         """Load them. vocabulary: the target's tokens. head: its output matrix, used if the drafter has none."""
         self.adapters = adapters
-        self.targets = token_map.read(drafter, vocabulary)
-        self._parts: list[Weights | Store] = []
+        self.targets = read_token_map(drafter, vocabulary)
+        self._parts: list[Weights | DeviceTensors] = []
         self._tensors: dict[str, Tensor] = {}
         self._halves: dict[str, Weights] = {}
         try:
@@ -103,7 +109,7 @@ class DrafterWeights:
             arrays[TOKEN_MAP] = (Type.I32, self.targets[:, None])
         if arrays:
             shapes = {name: (kind, array.shape[::-1]) for name, (kind, array) in arrays.items()}
-            store = self._keep(Store(backend, shapes))
+            store = self._keep(DeviceTensors(backend, shapes))
             for name, (_, array) in arrays.items():
                 store.write(name, array)
                 self._tensors[name] = store[name]
@@ -117,3 +123,74 @@ class DrafterWeights:
                 f"{drafter.path}: it needs its model's output matrix, and {found}; choose a drafter with its own"
             )
         return shared
+
+
+def read_token_map(drafter: DrafterHeader, vocabulary: int) -> NDArray[np.int32] | None:
+    """The target's token for each of the drafter's; None if they are the same. ModelFileError if it cannot be that."""
+    info = drafter.tensors.get("d2t")
+    if info is None:
+        return None
+    kind = {"i32": np.int32, "i64": np.int64}[info.format]
+    with drafter.path.open("rb") as file:
+        file.seek(info.offset)
+        data = file.read(info.size)
+    if len(data) != info.size:
+        raise ModelFileError(f"{drafter.path}: it became shorter while it was read; download it again")
+    table = np.frombuffer(data, kind).astype(np.int64)
+    for targets in (table, table + np.arange(len(table))):
+        if _names_each_once(targets, vocabulary):
+            return targets.astype(np.int32)
+    raise ModelFileError(
+        f"{drafter.path}: its table d2t names tokens twice or outside the model's {vocabulary}; "
+        "choose the drafter that was made for this model, or download it again"
+    )
+
+
+def _names_each_once(targets: NDArray[np.int64], vocabulary: int) -> bool:
+    inside = int(targets.min()) >= 0 and int(targets.max()) < vocabulary
+    return inside and len(np.unique(targets)) == len(targets)
+
+
+class LayerBuilder:
+    """One graph in the making, with `adapter` in place; n: its rows."""
+
+    def __init__(
+        self, graph: Graph, drafter: DrafterHeader, weights: DrafterWeights, adapter: str | None, n: int
+    ) -> None:
+        self.graph = graph
+        self.drafter = drafter
+        self.weights = weights
+        self.n = n
+        self._adapter = adapter
+
+    def product(self, name: str, x: Tensor) -> Tensor:
+        """The matrix `name` times x, with what the adapter adds."""
+        graph = self.graph
+        whole = graph.mul_mat(self.weights[name], x)
+        added = self.weights.halves(self._adapter, name) if self._adapter is not None else None
+        if added is None:
+            return whole
+        down, up, scale = added
+        return graph.add(whole, graph.mul_mat(up, graph.scale(graph.mul_mat(down, x), scale)))
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        """x over its root mean square, times the weights `name`."""
+        return self.graph.mul(self.graph.rms_norm(x, self.drafter.epsilon), self.weights[name])
+
+    def heads(self, name: str, norm: str, x: Tensor, positions: Tensor, count: int) -> Tensor:
+        """Queries or keys of x: projected, each head normed and rotated -> [head, count, n]."""
+        drafter = self.drafter
+        split = self.graph.reshape(self.product(name, x), drafter.head_size, count, self.n)
+        return self.graph.rope(self.norm(split, norm), positions, drafter.rope_dims, drafter.rope_base)
+
+    def remember(
+        self, layer: int, x: Tensor, positions: Tensor, slots: Tensor, memory: KvMemory
+    ) -> tuple[Tensor, Tensor]:
+        """Put keys and values of x into a layer's memory at `slots` -> the memory as it is afterwards."""
+        graph, prefix, count = self.graph, f"blk.{layer}.", self.drafter.kv_heads[layer]
+        keys = self.heads(prefix + "attn_k.weight", prefix + "attn_k_norm.weight", x, positions, count)
+        keys = graph.reshape(keys, count * self.drafter.head_size, self.n)
+        values = self.product(prefix + "attn_v.weight", x)
+        stored_keys = graph.keep(graph.set_rows(memory.keys(layer), keys, slots))
+        stored_values = graph.keep(graph.set_rows(memory.values(layer), values, slots))
+        return stored_keys, stored_values

@@ -1,16 +1,138 @@
 """Copy drafting: what came last has been here before, so what followed it then may follow now.
 
-Deals in token ids; one drafter copies from the transcript itself, the one for files is in `suffix_files`. Both only
-note what is committed, and read it a little at a time: with every offer, and more of it in `catch_up`. A text of 65,536
-tokens takes 0.3 s, which is spread over a prefill or over rounds; meanwhile there are drafts from what has been read.
+`SuffixDrafter` copies from the transcript, `FileDrafter` from files that are open or were read; a file is known by its
+content. Both deal in token ids, only note what is committed, and read it a little at a time: with every offer, and more
+of it in `catch_up`. A text of 65,536 tokens takes 0.3 s, which is spread over a prefill or over rounds; meanwhile there
+are drafts from what has been read.
+
+Text goes into a suffix automaton through a `SuffixReader`, so that no round waits for all of it. A text may grow, be
+cut, or be replaced by another one. What is held serves until its successor has been read: an automaton cannot forget
+its beginning, so forgetting means reading the rest into a new one, which takes 4 to 7 microseconds a token. For so many
+rounds there are two, of at most 36 MB each at 65,536 tokens.
 """
 
 from collections.abc import Sequence
 
-from laguna_engine.draft.drafter import MAX_DRAFT, Draft, Offer
-from laguna_engine.draft.suffix_automaton import MAX_MATCH, SuffixAutomaton
-from laguna_engine.draft.suffix_reader import SuffixReader
+from laguna_engine.draft.base import MAX_DRAFT, Draft, Offer
+from laguna_engine.draft.suffix_automaton import MAX_MATCH, ROOT, SEPARATOR, SuffixAutomaton
 from laguna_engine.events import Source
+
+_SHED = 8
+"""States freed in the time in which one token is read."""
+
+_ALL = 1 << 62
+
+
+class SuffixReader:
+    """Reads a list of tokens that its owner lets grow; `cut` says where it was shortened, `read_from` what replaces it.
+
+    automaton: what has been read, or had been of the text before. Between two calls of `advance` it does not change.
+    """
+
+    def __init__(self, text: list[int]) -> None:
+        self._held = _Part(text, 0)
+        self._next: _Part | None = None
+        self._retired: list[SuffixAutomaton] = []
+
+    @property
+    def automaton(self) -> SuffixAutomaton:
+        """What to copy from."""
+        return self._held.automaton
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the automaton ends where the text ends now."""
+        return not self._held.pending
+
+    @property
+    def idle(self) -> bool:
+        """Whether all is read, and nothing is left to be freed."""
+        return self.at_end and self._next is None and not self._retired
+
+    def cut(self, length: int) -> None:
+        """Only the first `length` tokens of the text are still what they were."""
+        for part in (self._held, self._next):
+            if part is not None:
+                part.agreed = min(part.agreed, max(0, length - part.start))
+
+    def read_from(self, start: int, text: list[int]) -> None:
+        """From now on `text` is to be read, from `start` on; nothing if it is already."""
+        if self._next is not None and self._next.begins(start, text):
+            return
+        self._succeed(None if self._held.begins(start, text) else _Part(text, start))
+
+    def advance(self, most: int | None = None) -> bool:
+        """Read `most` tokens, or all of them; returns whether none is left."""
+        left = _ALL if most is None else most
+        # A token costs as much to take back as to read.
+        if self._next is None and self._held.surplus > self._held.agreed:
+            self._succeed(_Part(self._held.text, self._held.start))
+        if self._next is None:
+            left -= self._held.advance(left)
+        else:
+            left -= self._read_both(self._next, left)
+        self._free(_SHED * left)
+        return self.at_end and self._next is None
+
+    def _read_both(self, coming: "_Part", most: int) -> int:
+        """Read on in the successor, and before that what little is new of the text that both are of."""
+        held, done = self._held, 0
+        if most < _ALL and held.text is coming.text and held.pending <= most // 2:
+            done = held.advance(most)
+        done += coming.advance(most - done)
+        if not coming.pending:
+            self._retired.append(held.automaton)
+            self._held, self._next = coming, None
+        return done
+
+    def _succeed(self, part: "_Part | None") -> None:
+        if self._next is not None:
+            self._retired.append(self._next.automaton)
+        self._next = part
+
+    def _free(self, states: int) -> None:
+        while self._retired and states > 0:
+            states -= self._retired[-1].shed(states)
+            if not self._retired[-1].states:
+                self._retired.pop()
+
+
+class _Part:
+    """A text from `start` on, and the automaton of what was read of it: `agreed` tokens of both are the same."""
+
+    __slots__ = ("agreed", "automaton", "start", "text")
+
+    def __init__(self, text: list[int], start: int) -> None:
+        self.text, self.start = text, start
+        self.agreed = 0
+        self.automaton = SuffixAutomaton()
+
+    def begins(self, start: int, text: list[int]) -> bool:
+        """Whether it is this part of this text."""
+        return self.start == start and self.text is text
+
+    @property
+    def surplus(self) -> int:
+        """Tokens that are to be taken back."""
+        return len(self.automaton) - self.agreed
+
+    @property
+    def pending(self) -> int:
+        """Tokens that are to be taken back or in."""
+        return self.surplus + len(self.text) - self.start - self.agreed
+
+    def advance(self, most: int) -> int:
+        """Take `most` tokens back or in; returns how many it were."""
+        back = min(most, self.surplus)
+        self.automaton.truncate(len(self.automaton) - back)
+        if self.surplus:
+            return back
+        first = self.start + self.agreed
+        new = self.text[first : first + most - back]
+        self.automaton.extend(new)
+        self.agreed += len(new)
+        return back + len(new)
+
 
 SHORTEST = 2
 """Shortest match that is worth an offer. One token alone recurs nearly always and says little: on code the first token
@@ -102,3 +224,115 @@ class SuffixDrafter:
         excess = max(0, len(self._tokens) - self._limit)
         chunk = max(1, self._limit // 4)
         return -(-excess // chunk) * chunk
+
+
+class FileDrafter:
+    """Copies from files. The same votes as in the transcript, counted over all files together.
+
+    It keeps `limit` tokens; at more, the files named longest ago are forgotten until a quarter is free, so that the
+    others are seldom read afresh. What does not fit into the other three quarters is not taken: of the files named at
+    once the first ones, of a single file its end.
+    """
+
+    def __init__(self, limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+        self._limit = limit
+        self._room = limit - limit // 4
+        self._longest = longest
+        self._named: Sequence[Sequence[int]] = ()
+        # Insertion order is order of use, least recent first; the content itself is the key, so nothing collides.
+        self._files: dict[tuple[int, ...], None] = {}
+        self._size = 0
+        self._text: list[int] = []
+        self._reader = SuffixReader(self._text)
+        self._tokens: list[int] = []
+        self._matched = 0
+        self._place = (ROOT, 0)
+        self._found: CopyDraft | None = None
+
+    def add_files(self, files: Sequence[Sequence[int]]) -> None:
+        """Copy from these files too, the latest last. Naming the same tuple again costs nothing."""
+        if files is not self._named:
+            self._named = files
+            for file in reversed(self._fitting(files)):
+                self._use(file)
+            self._make_room()
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """`tokens` were committed to the transcript."""
+        self._tokens.extend(tokens)
+        self._found = None
+
+    def truncate(self, length: int) -> None:
+        """The transcript was cut to its first `length` tokens."""
+        del self._tokens[length:]
+        self._match_again()
+
+    def catch_up(self, most: int | None = None) -> bool:
+        """Read `most` of the tokens not yet read, or all of them; returns whether none is left."""
+        if self._reader.idle:
+            return True
+        done = self._reader.advance(most)
+        # Adding text splits states, so places found before it mean nothing any more.
+        self._match_again()
+        return done
+
+    def offer(self) -> Offer | None:
+        """What the votes after the longest match amount to; None if there is no match."""
+        return self._look().offer
+
+    def draft(self, length: int) -> Draft:
+        """At most `length` tokens along the votes."""
+        return self._look().first(length)
+
+    def _look(self) -> CopyDraft:
+        self.catch_up(READ_WITH_OFFER)
+        if self._found is None:
+            automaton = self._reader.automaton
+            state, match = automaton.followed(*self._match())
+            self._found = CopyDraft(Source.FILE, automaton, state, match, self._longest)
+        return self._found
+
+    def _match(self) -> tuple[int, int]:
+        """The longest end of the transcript that stands in a file; only its last `MAX_MATCH` tokens can matter."""
+        if len(self._tokens) - self._matched >= MAX_MATCH:
+            self._matched = len(self._tokens) - MAX_MATCH
+            self._place = (ROOT, 0)
+        for token in self._tokens[self._matched :]:
+            self._place = self._reader.automaton.step(*self._place, token)
+        self._matched = len(self._tokens)
+        return self._place
+
+    def _match_again(self) -> None:
+        self._matched = max(0, len(self._tokens) - MAX_MATCH)
+        self._place = (ROOT, 0)
+        self._found = None
+
+    def _fitting(self, files: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+        """The last of `files`, the last first. More would drive one another out, to be built afresh every time."""
+        contents: list[tuple[int, ...]] = []
+        room = self._room
+        for file in reversed(files):
+            content = tuple(file[: self._room])
+            room -= len(content)
+            if room < 0:
+                break
+            contents.append(content)
+        return contents
+
+    def _use(self, content: tuple[int, ...]) -> None:
+        if content in self._files:
+            del self._files[content]
+        else:
+            self._text += (*content, SEPARATOR)
+            self._size += len(content)
+        self._files[content] = None
+
+    def _make_room(self) -> None:
+        if self._size <= self._limit:
+            return
+        while self._size > self._room:
+            oldest = next(iter(self._files))
+            del self._files[oldest]
+            self._size -= len(oldest)
+        self._text = [token for file in self._files for token in (*file, SEPARATOR)]
+        self._reader.read_from(0, self._text)

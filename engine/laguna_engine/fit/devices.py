@@ -1,15 +1,12 @@
-"""What the machine has to compute on and to keep weights in. Sizes in bytes.
+"""What a machine has to compute on and to keep weights in, this one or a simulated one. Sizes in bytes."""
 
-`read_machine` asks ggml and the operating system, every time anew: free memory is only true for a moment, so it is read
-again right before a model is opened. A `Machine` is a plain value, so that one can also be imagined (`simulated`).
-"""
-
+import re
 from dataclasses import dataclass
 
 import psutil
 
 from laguna_engine.ggml.device import Device
-from laguna_engine.llama.options import physical_cores
+from laguna_engine.llama.context_params import physical_cores
 from laguna_engine.native.selftest import BINDING_VERSION
 
 GIB = 1 << 30
@@ -82,3 +79,62 @@ def installed_build() -> str:
 def _facts(device: Device) -> DeviceFacts:
     free, total = device.memory()
     return DeviceFacts(device.name, device.description, device.kind, free, total)
+
+
+_CARD_SHARE = 0.982
+"""Of a card's nominal memory what its driver offers: 24,124 of 24,576 MiB on an RTX 3090."""
+
+_DRIVER = 256 << 20
+"""What a process takes on a card just by using it."""
+
+_DESKTOP = 1 << 30
+"""A compositor, a browser and a terminal."""
+
+_APPLE_SHARE = 2 / 3
+"""Of an Apple machine's memory what Metal recommends to use at most (3/4 above 36 GB)."""
+
+_APPLE_LARGE, _APPLE_LARGE_SHARE = 36 * GIB, 3 / 4
+_SYSTEM_SHARE, _SYSTEM_LEAST = 0.1, 2 * GIB
+"""RAM that the system and other programs take."""
+
+_DEFAULT_RAM, _DEFAULT_CORES = 32 * GIB, 8
+_PART = re.compile(r"(?:(\d+)x)?(?:(ram|cpu|apple)-)?(\d+(?:\.\d+)?)gi?b")
+_CORES = re.compile(r"(\d+)cores?")
+
+
+def simulated_machine(specification: str) -> Machine:
+    """The machine that a specification describes; ValueError, with a sentence, for one that cannot be read."""
+    cards: list[int] = []
+    apple = ram = 0
+    cores, desktop = _DEFAULT_CORES, False
+    for part in specification.lower().replace(",", " ").split():
+        card, count = _PART.fullmatch(part), _CORES.fullmatch(part)
+        if card is not None:
+            size = round(float(card[3]) * GIB)
+            cards += [size] * int(card[1] or 1) if card[2] is None else []
+            apple = size if card[2] == "apple" else apple
+            ram = size if card[2] is not None else ram
+        elif count is not None and int(count[1]):
+            cores = int(count[1])
+        elif part == "desktop":
+            desktop = True
+        elif part != "cpu":
+            raise ValueError(f"{part!r} is no part of a machine; write it like 24GB, 2x12GB, apple-32GB or cpu-16GB")
+    if not specification.strip() or (apple and cards):
+        raise ValueError(f"{specification!r} is no machine; write it like 24GB, 2x12GB, apple-32GB or cpu-16GB")
+    ram = ram or _DEFAULT_RAM
+    found = [_apple(apple)] if apple else [_card(index, size, desktop) for index, size in enumerate(cards)]
+    free = ram - round(max(_SYSTEM_SHARE * ram, _SYSTEM_LEAST))
+    processor = DeviceFacts("CPU", "CPU", "cpu", free, ram)
+    return Machine((*found, processor), ram, free, cores, specification.strip())
+
+
+def _card(index: int, nominal: int, desktop: bool) -> DeviceFacts:
+    total = round(nominal * _CARD_SHARE)
+    free = total - _DRIVER - _DESKTOP * (desktop and index == 0)
+    return DeviceFacts(f"CUDA{index}", f"a card of {nominal / GIB:g} GB", "gpu", free, total)
+
+
+def _apple(ram: int) -> DeviceFacts:
+    total = round(ram * (_APPLE_LARGE_SHARE if ram > _APPLE_LARGE else _APPLE_SHARE))
+    return DeviceFacts("MTL0", f"Apple GPU, {ram / GIB:g} GB shared", "gpu", total, total)

@@ -4,8 +4,8 @@ import ctypes
 from collections.abc import Iterator
 
 from laguna_engine.errors import GraphError
+from laguna_engine.native.abort import AbortFlag
 from laguna_engine.native.library import lib
-from laguna_engine.native.stop import StopFlag
 from laguna_engine.native.structs import BackendHandle, BufferTypeHandle, DeviceHandle
 
 _CPU = 0
@@ -77,7 +77,7 @@ class Backend:
         if not handle:
             raise GraphError(f"{device.name} cannot be opened to compute on; free its memory, or use the CPU")
         self._handle = handle
-        self._heeded: StopFlag | None = None
+        self._heeded: AbortFlag | None = None
         if threads and device.is_cpu:
             self._set_threads(threads)
 
@@ -104,7 +104,7 @@ class Backend:
         handle: BufferTypeHandle = lib.ggml_backend_get_default_buffer_type(self.handle)
         return handle
 
-    def heed(self, flag: StopFlag) -> None:
+    def heed(self, flag: AbortFlag) -> None:
         """Leave a computation early once `flag` is set, which then ends in `Stopped`; only the CPU can."""
         address = self.device.function("ggml_backend_set_abort_callback")
         if address is not None:

@@ -15,15 +15,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine import child
-from laguna_engine.ggml import transfer
-from laguna_engine.ggml.arena import Arena
+from laguna_engine.ggml import device_tensors
 from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.gguf_writer import quantized
 from laguna_engine.ggml.graph import Graph
-from laguna_engine.ggml.tensor import Tensor
-from laguna_engine.ggml.types import Type
-from laguna_engine.ggml.writing import quantized
-from laguna_engine.native.confine import confine
+from laguna_engine.ggml.tensor import Tensor, TensorContext, Type
+from laguna_engine.native import child
+from laguna_engine.native.child import confine
 from laguna_engine.native.library import lib, trial_command
 from laguna_engine.native.structs import BufferTypeHandle
 from laguna_engine.native.verdicts import verdicts
@@ -103,7 +101,7 @@ def name_of(buffer_type: BufferTypeHandle) -> str:
 
 def multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle, backend: Backend) -> bool:
     """Whether ggml has a kernel for such a matrix in such memory; it only tells for a tensor that lies there."""
-    arena, trial = Arena(1), Arena(2)
+    arena, trial = TensorContext(1), TensorContext(2)
     try:
         matrix = arena.new("trial", kind, *shape)
         arena.allocate(buffer_type)
@@ -119,7 +117,7 @@ class _Matrix:
     """The same numbers in plain memory and in the kind to be tried."""
 
     def __init__(self, kind: Type, buffer_type: BufferTypeHandle, backend: Backend, experts: int) -> None:
-        self._arenas: list[Arena] = []
+        self._arenas: list[TensorContext] = []
         self._backend = backend
         numbers = np.random.default_rng(0).standard_normal(_ROWS * _COLUMNS * experts, np.float32)
         data = memoryview(quantized(numbers, _COLUMNS, kind))
@@ -137,11 +135,11 @@ class _Matrix:
             arena.close()
 
     def _place(self, kind: Type, buffer_type: BufferTypeHandle, data: memoryview, experts: int) -> Tensor:
-        arena = Arena(1)
+        arena = TensorContext(1)
         self._arenas.append(arena)
         tensor = arena.new("matrix", kind, _COLUMNS, _ROWS, experts)
         arena.allocate(buffer_type, weights=True)
-        transfer.write_bytes(tensor, data, at_once=True)
+        device_tensors.write_bytes(tensor, data, at_once=True)
         return tensor
 
     def _product(self, matrix: Tensor, width: int) -> NDArray[np.float32]:
@@ -184,7 +182,7 @@ def _agree_in(kind: Type, buffer_type: BufferTypeHandle, backend: Backend) -> It
 
 
 def _multiplies_experts(kind: Type, buffer_type: BufferTypeHandle, backend: Backend) -> bool:
-    arena, trial = Arena(1), Arena(3)
+    arena, trial = TensorContext(1), TensorContext(3)
     try:
         matrix = arena.new("trial", kind, _COLUMNS, _ROWS, _EXPERTS)
         arena.allocate(buffer_type)

@@ -9,13 +9,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from laguna_engine.errors import GraphError, GraphOutOfMemory, Stopped
-from laguna_engine.ggml import transfer
-from laguna_engine.ggml.arena import Arena
+from laguna_engine.ggml import device_tensors
+from laguna_engine.ggml import tensor as transfer_tensor
 from laguna_engine.ggml.device import Backend
 from laguna_engine.ggml.operations import STRUCTS_PER_OPERATION, Operations
-from laguna_engine.ggml.tensor import Tensor
-from laguna_engine.ggml.types import Type
-from laguna_engine.native import layout
+from laguna_engine.ggml.tensor import Tensor, TensorContext, Type
+from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import AllocatorHandle, GraphHandle, TensorHandle
 
@@ -30,9 +29,10 @@ class Graph(Operations):
 
     def __init__(self, backend: Backend, nodes: int) -> None:
         """`nodes` is the most operations it may have, views and reshapes included."""
-        super().__init__(Arena(STRUCTS_PER_OPERATION * nodes, nodes))
+        super().__init__(TensorContext(STRUCTS_PER_OPERATION * nodes, nodes))
         self._backend = backend
-        self._inputs = Arena(_MAX_INPUTS)
+        self._backend_handle = backend.handle
+        self._inputs = TensorContext(_MAX_INPUTS)
         self._graph: GraphHandle = lib.ggml_new_graph_custom(self._arena.handle, nodes, False)
         self._allocator: AllocatorHandle | None = None
         self._named: dict[str, Tensor] = {}
@@ -86,29 +86,29 @@ class Graph(Operations):
 
     def write(self, name: str, values: NDArray[Any]) -> None:
         """Fill the beginning of an input."""
-        transfer.write(self._named[name], values)
+        device_tensors.write(self._named[name], values)
 
     def compute(self) -> None:
         """Run it; GraphError if the device fails, `Stopped` if it was told to (`Backend.heed`)."""
         if self._allocator is None:
             raise GraphError("the graph is not finished; call finish first")
-        code = lib.ggml_backend_graph_compute(self._backend.handle, self._graph)
+        code = lib.ggml_backend_graph_compute(self._backend_handle or self._backend.handle, self._graph)
         if code == _ABORTED:
             raise Stopped("the computation was stopped; ask again for its result")
         if code:
             raise GraphError(f"{self._backend.device.name} failed to compute ({code}); do without it, or use the CPU")
 
-    def port(self, name: str, values: NDArray[Any]) -> transfer.Port:
+    def port(self, name: str, values: NDArray[Any]) -> transfer_tensor.Port:
         """A quick way between `values` and the beginning of an input or output, for what moves on every run."""
-        return transfer.Port(self._named[name], values)
+        return transfer_tensor.Port(self._named[name], values)
 
     def read(self, name: str) -> NDArray[Any]:
         """A copy of an output, its shape reversed."""
-        return transfer.read(self._named[name])
+        return device_tensors.read(self._named[name])
 
     def read_into(self, name: str, values: NDArray[Any]) -> None:
         """Fill `values` with the first elements of an output."""
-        transfer.read_into(self._named[name], values)
+        device_tensors.read_into(self._named[name], values)
 
     def close(self) -> None:
         """Free everything; harmless when repeated."""
@@ -121,18 +121,18 @@ class Graph(Operations):
     def _check(self, node: TensorHandle) -> None:
         address = node.value
         assert address is not None, "ggml's own nodes exist"
-        for source in layout.sources_of(address):
+        for source in tensor_layout.sources_of(address):
             self._check_leaf(source)
         if not lib.ggml_backend_dev_supports_op(self._backend.device.handle, node):
             operation = lib.ggml_op_desc(node).decode()
-            what = f"{operation} to {list(layout.shape_of(address))}"
+            what = f"{operation} to {list(tensor_layout.shape_of(address))}"
             raise GraphError(f"{self._backend.device.name} cannot compute {what}; use the CPU, or do without")
 
     def _check_leaf(self, source: TensorHandle) -> None:
         """What lies in memory already must lie where the device can read it: ggml does not ask, and crashes."""
         address = source.value
         assert address is not None, "sources_of leaves empty ones out"
-        buffer = layout.buffer_of(address)
+        buffer = tensor_layout.buffer_of(address)
         if buffer and not self._backend.reads(lib.ggml_backend_buffer_get_type(buffer)):
-            name = layout.name_of(address)
+            name = tensor_layout.name_of(address)
             raise GraphError(f"{name} does not lie where {self._backend.device.name} can read it; keep a copy there")

@@ -4,9 +4,7 @@ Shapes are ggml's: row length first. Every method returns a new tensor of the gr
 """
 
 from laguna_engine.errors import GraphError
-from laguna_engine.ggml.arena import Arena
-from laguna_engine.ggml.tensor import Tensor
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Tensor, TensorContext, Type
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import TensorHandle
 
@@ -26,7 +24,7 @@ STRUCTS_PER_OPERATION = 2
 class Operations:
     """Builds tensors in `arena`."""
 
-    def __init__(self, arena: Arena) -> None:
+    def __init__(self, arena: TensorContext) -> None:
         self._arena = arena
 
     def mul_mat(self, weights: Tensor, x: Tensor) -> Tensor:

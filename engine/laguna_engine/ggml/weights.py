@@ -1,20 +1,23 @@
-"""Weights from a checked GGUF file onto a device: mapped, never unpacked, quantized as they are.
+"""Weights from a checked GGUF file: mapped onto a device, quantized as they are; or rows of one, looked up on the host.
 
-On the CPU a matrix goes into the repacking buffer where ggml has faster kernels for its format, as llama.cpp does with
-its own models, and where those kernels work (`extra_buffers`).
+A target's token embeddings stay in ordinary memory even when everything else is on a GPU, where a device graph cannot
+read them; and a draft needs no more than 16 rows (`HostEmbedding`).
 """
 
+import ctypes
 import mmap
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from laguna_engine.errors import ModelFileError
-from laguna_engine.ggml import extra_buffers, transfer
-from laguna_engine.ggml.arena import Arena
+from laguna_engine.ggml import device_tensors, extra_buffers
 from laguna_engine.ggml.device import Backend
-from laguna_engine.ggml.tensor import Tensor
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Tensor, TensorContext, Type
 from laguna_engine.gguf.header import Header
 from laguna_engine.gguf.tensors import TensorInfo
+from laguna_engine.native.library import lib
 from laguna_engine.native.structs import BufferTypeHandle
 
 _PLAIN = (Type.F32, Type.F16, Type.BF16, Type.I32, Type.I64)
@@ -26,7 +29,7 @@ class Weights:
 
     def __init__(self, header: Header, names: Sequence[str], backend: Backend, *, repack: bool = True) -> None:
         """Load `names`; ModelFileError for one that the file has not, GraphError when memory is short."""
-        self._arenas: list[Arena] = []
+        self._arenas: list[TensorContext] = []
         self._tensors: dict[str, Tensor] = {}
         infos = {info.name: info for info in header.tensors}
         missing = [name for name in names if name not in infos]
@@ -69,7 +72,7 @@ class Weights:
             self._place(header, members, buffer_type, repacked=True)
 
     def _place(self, header: Header, infos: list[TensorInfo], buffer_type: BufferTypeHandle, *, repacked: bool) -> None:
-        arena = Arena(len(infos))
+        arena = TensorContext(len(infos))
         self._arenas.append(arena)
         tensors = {info.name: arena.new(info.name, Type.from_name(info.format), *info.shape) for info in infos}
         arena.allocate(buffer_type, weights=True)
@@ -77,7 +80,7 @@ class Weights:
             whole = memoryview(mapped)
             for info in infos:
                 part = whole[info.offset : info.offset + info.size]
-                transfer.write_bytes(tensors[info.name], part, at_once=repacked)
+                device_tensors.write_bytes(tensors[info.name], part, at_once=repacked)
                 part.release()
             whole.release()
         self._tensors.update(tensors)
@@ -92,3 +95,51 @@ def _repacking_type(info: TensorInfo, backend: Backend) -> BufferTypeHandle | No
         if extra_buffers.multiplies(kind, info.shape, buffer_type, backend) and extra_buffers.works(buffer_type):
             return buffer_type
     return None
+
+
+_CACHED_ROWS = 4096
+"""The tokens of code repeat: 32 MB at a width of 2048."""
+
+
+class HostEmbedding:
+    """A table of `count` rows of `width` numbers, in any of ggml's formats."""
+
+    def __init__(self, header: Header, name: str) -> None:
+        """ModelFileError if the file has no such table."""
+        info = next((info for info in header.tensors if info.name == name), None)
+        if info is None or len(info.shape) != 2:
+            raise ModelFileError(f"{header.path}: it has no table {name}; download it again")
+        self.width, self.count = info.shape
+        self._type = Type.from_name(info.format)
+        self._row_bytes = self._type.row_bytes(self.width)
+        with header.path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._base = np.frombuffer(self._map, np.uint8, info.size, info.offset).ctypes.data
+        self._convert = None if self._type is Type.F32 else lib.ggml_get_type_traits(self._type).contents.to_float
+        self._cache: dict[int, NDArray[np.float32]] = {}
+
+    def fill(self, ids: Sequence[int], into: NDArray[np.float32]) -> None:
+        """Write the rows `ids` into `into` [n, width]; IndexError for a row that is not there."""
+        cache = self._cache
+        for place, index in enumerate(ids):
+            row = cache.get(index)
+            into[place] = self._row(index) if row is None else row
+
+    def rows(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """The rows `ids`, float32 [n, width]."""
+        found = np.empty((len(ids), self.width), np.float32)
+        self.fill(ids, found)
+        return found
+
+    def _row(self, index: int) -> NDArray[np.float32]:
+        if not 0 <= index < self.count:
+            raise IndexError(f"row {index} of a table of {self.count}")
+        row = np.empty(self.width, np.float32)
+        address = self._base + index * self._row_bytes
+        if self._convert is None:
+            ctypes.memmove(row.ctypes.data, address, row.nbytes)
+        else:
+            self._convert(address, row.ctypes.data, self.width)
+        if len(self._cache) < _CACHED_ROWS:
+            self._cache[index] = row
+        return row

@@ -9,13 +9,12 @@ from math import prod
 from pathlib import Path
 
 from laguna_engine.gguf import header
-from laguna_engine.gguf.architecture import NOT_WEIGHTS
-from laguna_engine.gguf.drafter import DrafterHeader
+from laguna_engine.gguf.drafter_header import DrafterHeader
 from laguna_engine.gguf.drafter_names import canonical_name
 from laguna_engine.gguf.header import Header
-from laguna_engine.gguf.reader import Damaged
+from laguna_engine.gguf.reader import Damaged, Unsuitable
+from laguna_engine.gguf.target_check import NOT_WEIGHTS
 from laguna_engine.gguf.tensors import TensorInfo
-from laguna_engine.gguf.unsuitable import Unsuitable
 
 _HALVES = (".lora_a", ".lora_b")
 _LOOKED_UP = ("token_embd.weight", "markov_w1.weight")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from laguna_engine.gguf.dimensions import MAX_SIZE
+from laguna_engine.gguf.hparams import MAX_SIZE
 from laguna_engine.gguf.reader import Damaged, LongArray, Value
 from laguna_engine.gguf.tensors import TensorInfo
 

@@ -7,14 +7,11 @@ would show it.
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from laguna_engine.gguf.architecture import NOT_WEIGHTS
-from laguna_engine.gguf.dimensions import Dimensions
 from laguna_engine.gguf.drafter_names import Keys
-from laguna_engine.gguf.reader import Damaged
-from laguna_engine.gguf.tensors import TensorInfo, trimmed
-from laguna_engine.gguf.unsuitable import Unsuitable
-
-Shape = tuple[int, ...]
+from laguna_engine.gguf.hparams import HParams
+from laguna_engine.gguf.reader import Damaged, Unsuitable
+from laguna_engine.gguf.target_check import NOT_WEIGHTS
+from laguna_engine.gguf.tensors import Shape, TensorInfo, trimmed
 
 _DFLASH2 = ("selector_", "conv_base", "conv_proj")
 _OTHER_DRAFTER = "choose a DFlash or DSpark drafter"
@@ -49,7 +46,7 @@ def check_kind(keys: Keys, tensors: Sequence[TensorInfo]) -> None:
         raise Unsuitable(f"scales its positions ({scaling}), which no drafter of Laguna does; {_OTHER_DRAFTER}")
 
 
-def check(dimensions: Dimensions, taps: int, tensors: Sequence[TensorInfo], vocabularies: set[int]) -> int | None:
+def check(dimensions: HParams, taps: int, tensors: Sequence[TensorInfo], vocabularies: set[int]) -> int | None:
     """Raise Damaged or Unsuitable for the first wrong tensor; returns the vocabulary's size, None if it is not said.
 
     taps: how many of the target's layers it reads. tensors: under canonical names. vocabularies: sizes that the
@@ -72,7 +69,7 @@ def check(dimensions: Dimensions, taps: int, tensors: Sequence[TensorInfo], voca
     return vocabulary
 
 
-def _required(dimensions: Dimensions, taps: int) -> Iterator[tuple[str, Shape]]:
+def _required(dimensions: HParams, taps: int) -> Iterator[tuple[str, Shape]]:
     embd, head = dimensions.n_embd, dimensions.head_size
     yield "fc.weight", (embd * taps, embd)
     yield "enc.output_norm.weight", (embd,)
@@ -93,7 +90,7 @@ def _required(dimensions: Dimensions, taps: int) -> Iterator[tuple[str, Shape]]:
         yield prefix + "ffn_down.weight", (width, embd)
 
 
-def _optional(dimensions: Dimensions, taps: int, found: dict[str, TensorInfo]) -> Iterator[tuple[str, Shape]]:
+def _optional(dimensions: HParams, taps: int, found: dict[str, TensorInfo]) -> Iterator[tuple[str, Shape]]:
     if any(name.startswith("enc.aux_norm.") for name in found):
         for tap in range(taps):
             yield f"enc.aux_norm.{tap}.weight", (dimensions.n_embd,)

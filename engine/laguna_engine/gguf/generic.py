@@ -7,11 +7,9 @@ tensors (biases, a fused `attn_qkv`, rope factors) are left to llama.cpp, which 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from laguna_engine.gguf.dimensions import Dimensions
+from laguna_engine.gguf.hparams import HParams
 from laguna_engine.gguf.reader import Damaged
-from laguna_engine.gguf.tensors import trimmed
-
-Shape = tuple[int, ...]
+from laguna_engine.gguf.tensors import Shape, trimmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ LAYOUTS: Mapping[str, Layout] = {
 }
 
 
-def check(name: str, dimensions: Dimensions, shapes: Mapping[str, Shape], tokens: int) -> None:
+def check(name: str, dimensions: HParams, shapes: Mapping[str, Shape], tokens: int) -> None:
     """Raise Damaged for the first thing that architecture `name` needs and that is missing or misshapen."""
     _check_heads(LAYOUTS[name], dimensions)
     for tensor, expected in required(name, dimensions, shapes, tokens):
@@ -73,7 +71,7 @@ def check(name: str, dimensions: Dimensions, shapes: Mapping[str, Shape], tokens
             raise Damaged(f"{tensor} has the shape {found}, expected {trimmed(expected)}")
 
 
-def _check_heads(layout: Layout, dimensions: Dimensions) -> None:
+def _check_heads(layout: Layout, dimensions: HParams) -> None:
     head = dimensions.head_size
     sizes = {dimensions.value_size, *(dimensions.optional(f"attention.{key}_swa", head) for key in _LENGTHS)}
     if sizes != {head}:
@@ -89,7 +87,7 @@ def _check_heads(layout: Layout, dimensions: Dimensions) -> None:
 _LENGTHS = ("key_length", "value_length")
 
 
-def required(name: str, dimensions: Dimensions, found: Collection[str], tokens: int) -> Iterator[tuple[str, Shape]]:
+def required(name: str, dimensions: HParams, found: Collection[str], tokens: int) -> Iterator[tuple[str, Shape]]:
     """Names and shapes of the tensors that architecture `name` needs, given the names of those that were `found`."""
     layout, embd = LAYOUTS[name], dimensions.n_embd
     yield "output_norm.weight", (embd,)
@@ -106,7 +104,7 @@ def required(name: str, dimensions: Dimensions, found: Collection[str], tokens: 
         yield from ((prefix + name, shape) for name, shape in parts)
 
 
-def _attention(layout: Layout, dimensions: Dimensions, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
+def _attention(layout: Layout, dimensions: HParams, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
     embd, head = dimensions.n_embd, dimensions.head_size
     queries, keys = dimensions.heads[layer] * head, dimensions.kv_heads[layer] * head
     if fused:
@@ -123,7 +121,7 @@ def _attention(layout: Layout, dimensions: Dimensions, layer: int, *, fused: boo
         yield "attn_k_norm.weight", (keys if whole else head,)
 
 
-def _feed_forward(layout: Layout, dimensions: Dimensions, layer: int) -> Iterator[tuple[str, Shape]]:
+def _feed_forward(layout: Layout, dimensions: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
     if layout.experts != "never" and dimensions.experts:
         yield from _experts(layout, dimensions, layer)
         return
@@ -136,7 +134,7 @@ def _feed_forward(layout: Layout, dimensions: Dimensions, layer: int) -> Iterato
         yield from {"ffn_up.bias": (width,), "ffn_down.bias": (embd,)}.items()
 
 
-def _experts(layout: Layout, dimensions: Dimensions, layer: int) -> Iterator[tuple[str, Shape]]:
+def _experts(layout: Layout, dimensions: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
     embd, count = dimensions.n_embd, dimensions.experts
     dense = dimensions.per_layer("feed_forward_length", 0, (0,) * dimensions.n_layer)[layer]
     width = dense

@@ -1,8 +1,9 @@
 """The pre-check: what a GGUF file says about itself, in Python, before native code sees the file.
 
-llama.cpp trusts a header in many places: some wrong numbers make it abort, some made it write out of bounds
-(CVE-2025-53630, CVE-2026-27940, CVE-2026-33298). Reads only the header, in bounded memory; no weight is looked at.
-Every error is a ModelFileError: which file, what is wrong with it, what to do.
+How much context a model can really use is part of it, because metadata may contradict itself. YaRN stretches
+`original_context_length` by `factor`; the product is what the weights were adapted to. Conversions of Laguna XS.2 from
+its 128K time declare 131,072 while a later configuration asks for 262,144, and running such a file at 256K is badly
+wrong (perplexity 21 against 12.8) without any error. So the smaller of the two lengths counts.
 """
 
 import os
@@ -14,11 +15,10 @@ from types import MappingProxyType
 from typing import BinaryIO
 
 from laguna_engine.errors import ModelFileError
-from laguna_engine.gguf import architecture, vocabulary
+from laguna_engine.gguf import target_check, vocabulary
 from laguna_engine.gguf.formats import MAGIC, VERSIONS
-from laguna_engine.gguf.reader import Damaged, Reader, Value
+from laguna_engine.gguf.reader import Damaged, Reader, Unsuitable, Value
 from laguna_engine.gguf.tensors import TensorInfo, alignment_of, read_tensors
-from laguna_engine.gguf.unsuitable import Unsuitable
 
 MAX_KEYS = 4096
 """Metadata entries; files have 30 to 100."""
@@ -48,7 +48,7 @@ class Header:
 
 def check(path: Path) -> Header:
     """Read and check the header of a target model; ModelFileError if native code must not see the file."""
-    return read(path, lambda header: architecture.check(header.architecture, header.metadata, header.tensors))
+    return read(path, lambda header: target_check.check(header.architecture, header.metadata, header.tensors))
 
 
 def read(path: Path, judge: Callable[[Header], None]) -> Header:
@@ -129,3 +129,43 @@ def _architecture(metadata: Mapping[str, Value]) -> str:
 
 def _reason(error: OSError | ValueError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+_ROUNDING = 0.01
+"""Relative difference that a factor stored as float32 or rounded in a configuration may cause."""
+
+
+def safe_context(header: Header) -> int:
+    """The most tokens the file supports by every number it gives."""
+    declared, stretched = _declared(header), _stretched(header)
+    return declared if stretched is None or _agree(declared, stretched) else min(declared, stretched)
+
+
+def header_warnings(header: Header) -> list[str]:
+    """What the user should know about the file before trusting it with a long context; one sentence each."""
+    declared, stretched = _declared(header), _stretched(header)
+    if stretched is None or _agree(declared, stretched):
+        return []
+    return [
+        f"the file declares a context of {declared} tokens but its YaRN scaling covers {stretched}; "
+        f"at most {safe_context(header)} are used: download a current conversion for the full length"
+    ]
+
+
+def _declared(header: Header) -> int:
+    value = header.metadata.get(f"{header.architecture}.context_length")
+    assert type(value) is int  # checked with the header
+    return value
+
+
+def _stretched(header: Header) -> int | None:
+    """Original length times factor, in tokens; None without YaRN or when a number is left out."""
+    prefix = f"{header.architecture}.rope.scaling."
+    factor, original = header.metadata.get(prefix + "factor"), header.metadata.get(prefix + "original_context_length")
+    if header.metadata.get(prefix + "type") != "yarn" or not isinstance(factor, float) or type(original) is not int:
+        return None
+    return round(factor * original) or None
+
+
+def _agree(declared: int, stretched: int) -> bool:
+    return abs(declared - stretched) <= _ROUNDING * declared

@@ -6,11 +6,9 @@ checking all of them here names the tensor before gigabytes are mapped.
 
 from collections.abc import Iterator, Mapping
 
-from laguna_engine.gguf.dimensions import Dimensions
+from laguna_engine.gguf.hparams import HParams
 from laguna_engine.gguf.reader import Damaged
-from laguna_engine.gguf.tensors import trimmed
-
-Shape = tuple[int, ...]
+from laguna_engine.gguf.tensors import Shape, trimmed
 
 _SLIDING_PERIOD = 4
 """Without a pattern of its own a file has one full layer, then three sliding ones, and so on."""
@@ -18,7 +16,7 @@ _SLIDING_PERIOD = 4
 _FULL_LENGTH_KEYS = ("attention.key_length_swa", "attention.value_length_swa")
 
 
-def check(dimensions: Dimensions, shapes: Mapping[str, Shape], tokens: int) -> None:
+def check(dimensions: HParams, shapes: Mapping[str, Shape], tokens: int) -> None:
     """Raise Damaged for the first tensor that is missing or misshapen."""
     _check_heads(dimensions)
     _check_window(dimensions)
@@ -30,7 +28,7 @@ def check(dimensions: Dimensions, shapes: Mapping[str, Shape], tokens: int) -> N
         _check_gate(f"blk.{layer}.attn_gate.weight", shapes, dimensions, heads)
 
 
-def _check_heads(dimensions: Dimensions) -> None:
+def _check_heads(dimensions: HParams) -> None:
     sizes = {dimensions.optional(key, dimensions.head_size) for key in _FULL_LENGTH_KEYS}
     if sizes | {dimensions.value_size} != {dimensions.head_size}:
         raise Damaged(f"its keys of {dimensions.head_size} and values of {dimensions.value_size} differ in size")
@@ -40,7 +38,7 @@ def _check_heads(dimensions: Dimensions) -> None:
         raise Damaged("its layers use different numbers of experts")
 
 
-def _check_window(dimensions: Dimensions) -> None:
+def _check_window(dimensions: HParams) -> None:
     """llama.cpp aborts on a sliding window that no layer uses."""
     key = "attention.sliding_window_pattern"
     if not dimensions.optional("attention.sliding_window", 0):
@@ -60,7 +58,7 @@ def _check_tensor(name: str, found: Shape | None, expected: Shape) -> None:
         raise Damaged(f"{name} has the shape {found}, expected {expected}")
 
 
-def _check_gate(name: str, shapes: Mapping[str, Shape], dimensions: Dimensions, heads: int) -> None:
+def _check_gate(name: str, shapes: Mapping[str, Shape], dimensions: HParams, heads: int) -> None:
     """One gate a head (XS) or one an element (M): any other width makes llama.cpp abort."""
     found = shapes.get(name)
     widths = (heads, heads * dimensions.head_size)
@@ -68,7 +66,7 @@ def _check_gate(name: str, shapes: Mapping[str, Shape], dimensions: Dimensions, 
         raise Damaged(f"{name} has the shape {found}, expected {dimensions.n_embd} by {widths[0]} or {widths[1]}")
 
 
-def _expected(dimensions: Dimensions, shapes: Mapping[str, Shape]) -> Iterator[tuple[str, Shape]]:
+def _expected(dimensions: HParams, shapes: Mapping[str, Shape]) -> Iterator[tuple[str, Shape]]:
     yield "output_norm.weight", (dimensions.n_embd,)
     dense = dimensions.size("leading_dense_block_count")
     for layer in range(dimensions.n_layer):
@@ -79,7 +77,7 @@ def _expected(dimensions: Dimensions, shapes: Mapping[str, Shape]) -> Iterator[t
             yield from _experts(dimensions, layer)
 
 
-def _attention(dimensions: Dimensions, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
+def _attention(dimensions: HParams, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
     embd, head = dimensions.n_embd, dimensions.head_size
     queries, keys = dimensions.heads[layer] * head, dimensions.kv_heads[layer] * head
     prefix = f"blk.{layer}."
@@ -96,14 +94,14 @@ def _attention(dimensions: Dimensions, layer: int, *, fused: bool) -> Iterator[t
     yield prefix + "ffn_norm.weight", (embd,)
 
 
-def _dense(dimensions: Dimensions, layer: int) -> Iterator[tuple[str, Shape]]:
+def _dense(dimensions: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
     embd, width = dimensions.n_embd, dimensions.per_layer("feed_forward_length", 1)[layer]
     yield f"blk.{layer}.ffn_gate.weight", (embd, width)
     yield f"blk.{layer}.ffn_up.weight", (embd, width)
     yield f"blk.{layer}.ffn_down.weight", (width, embd)
 
 
-def _experts(dimensions: Dimensions, layer: int) -> Iterator[tuple[str, Shape]]:
+def _experts(dimensions: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
     embd, count = dimensions.n_embd, dimensions.experts
     width = dimensions.per_layer("expert_feed_forward_length", 1)[0]
     shared = dimensions.optional("expert_shared_feed_forward_length", 0)

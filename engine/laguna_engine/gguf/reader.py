@@ -1,8 +1,8 @@
 """Reads GGUF values from an untrusted file, a window at a time.
 
 Every length is compared with what is left of the file before anything is allocated or skipped, so a hostile header can
-make it slow neither in time nor in memory. The file is read, not mapped: a file that shrinks meanwhile is an error
-here and would be a SIGBUS there. Raises `Damaged`, whose text says what is wrong; the caller adds which file.
+make it slow neither in time nor in memory. The file is read, not mapped: a file that shrinks meanwhile is an error here
+and would be a SIGBUS there. Raises `Damaged`, whose text says what is wrong; the caller adds which file.
 """
 
 import struct
@@ -178,3 +178,7 @@ def _text(data: bytes, what: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Damaged(f"{what} is not valid UTF-8") from error
+
+
+class Unsuitable(Exception):
+    """The file is whole but of the wrong kind; the text continues the file's name and ends in what to do."""

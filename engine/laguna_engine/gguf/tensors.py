@@ -111,3 +111,6 @@ def _padded(position: int, alignment: int) -> int:
 
 def _gigabytes(size: int) -> str:
     return f"{size / 1e9:.3g}"
+
+
+Shape = tuple[int, ...]

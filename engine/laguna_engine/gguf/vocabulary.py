@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from laguna_engine.gguf.formats import ValueType
-from laguna_engine.gguf.reader import Damaged, LongArray, Reader, Value
-from laguna_engine.gguf.unsuitable import Unsuitable
+from laguna_engine.gguf.reader import Damaged, LongArray, Reader, Unsuitable, Value
 
 MAX_VOCABULARY = 1 << 19
 """Twice the largest vocabulary in use (262,144); bounds the memory of the check."""

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from laguna_engine.errors import ContextError
 from laguna_engine.ggml.device import Backend
-from laguna_engine.llama.features import Features, TargetShape
-from laguna_engine.llama.readout import LOGITS, Readout
-from laguna_engine.native import layout
+from laguna_engine.llama.sampler import LOGITS, Readout
+from laguna_engine.llama.taps import HiddenStates, TargetShape
+from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import EvalCallback, TensorHandle
 
@@ -26,7 +26,7 @@ class CallbackTaps:
         self.outputs = outputs
         self.backend = Backend.cpu(threads)
         self.callback = EvalCallback(self._on_node)
-        self._features = Features(self.backend, len(layers), shape.n_embd, rows) if layers else None
+        self._features = HiddenStates(self.backend, len(layers), shape.n_embd, rows) if layers else None
         self._names = {b"l_out-%d" % layer: place for place, layer in enumerate(layers)}
         self._last = layers.index(shape.n_layer - 1) if shape.n_layer - 1 in layers else None
         self._n_embd = shape.n_embd
@@ -35,7 +35,7 @@ class CallbackTaps:
         self._error: BaseException | None = None
 
     @property
-    def features(self) -> Features | None:
+    def features(self) -> HiddenStates | None:
         """Where the hidden states are; None without taps."""
         return self._features
 
@@ -70,7 +70,7 @@ class CallbackTaps:
 
     def _on_node(self, tensor: int, ask: bool, _: object) -> bool:
         """True means "wanted" when asked, and "go on" afterwards; anything else would leave garbage behind."""
-        place = self._names.get(ctypes.string_at(tensor + layout.NAME))
+        place = self._names.get(ctypes.string_at(tensor + tensor_layout.NAME))
         if ask:
             return place is not None
         try:
@@ -81,8 +81,8 @@ class CallbackTaps:
         return True
 
     def _values(self, tensor: int) -> NDArray[np.float32]:
-        width, count, *_ = layout.shape_of(tensor)
-        if width != self._n_embd or layout.type_of(tensor):
+        width, count, *_ = tensor_layout.shape_of(tensor)
+        if width != self._n_embd or tensor_layout.type_of(tensor):
             raise ContextError(f"a hidden state of width {width} cannot be tapped; use this model without a drafter")
         values = np.empty((count, width), np.float32)
         if count:

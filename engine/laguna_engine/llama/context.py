@@ -1,8 +1,8 @@
 """A KV cache and the computation that fills it: one sequence of tokens, appended and cut, never anything else.
 
 Not thread-safe: every method belongs to the engine thread, except `request_abort` and `clear_abort`. Arguments are
-checked here because llama.cpp answers a wrong one with `abort()`. One `decode` of one token costs about 3 µs of
-Python: the batch and its arrays are made once and reused.
+checked here because llama.cpp answers a wrong one with `abort()`. One `decode` of one token costs about 3 µs of Python:
+the batch and its arrays are made once and reused.
 """
 
 import ctypes
@@ -11,20 +11,19 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
+from laguna_engine.config import KvType
 from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
-from laguna_engine.llama import state
+from laguna_engine.llama import window_state
 from laguna_engine.llama.callback_taps import CallbackTaps
-from laguna_engine.llama.creation import create
+from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs, physical_cores
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.options import ContextOptions, DecodeStatus, KvType, Outputs
-from laguna_engine.llama.picks import BestPicks, CandidatePicks, read_picks
-from laguna_engine.llama.readout import LOGITS, Readout
-from laguna_engine.llama.sampler import CANDIDATE, SamplerChain
-from laguna_engine.llama.state import WindowState
-from laguna_engine.llama.taps import Taps
-from laguna_engine.native.library import lib, log_says_out_of_memory, recent_log
-from laguna_engine.native.stop import StopFlag
-from laguna_engine.native.structs import Batch, MemoryHandle
+from laguna_engine.llama.sampler import CANDIDATE, LOGITS, Readout, SamplerChain
+from laguna_engine.llama.taps import BestRowSampler, CandidateRowSampler, Taps, row_sampler
+from laguna_engine.llama.window_state import WindowState
+from laguna_engine.native.abort import AbortFlag
+from laguna_engine.native.cpu_determinism import note_use
+from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
+from laguna_engine.native.structs import Batch, ContextHandle, ContextParams, MemoryHandle
 
 __all__ = ["Context", "ContextOptions", "DecodeStatus", "KvType", "Outputs"]
 
@@ -46,7 +45,7 @@ class Context:
 
         `taps` belong to this context and are closed with it.
         """
-        self._stop = StopFlag()
+        self._stop = AbortFlag()
         self.taps = taps
         self._handle = create(model, options, self._stop, taps)
         self._memory: MemoryHandle = lib.llama_get_memory(self._handle)
@@ -62,11 +61,11 @@ class Context:
         # Whoever computes the logits comes last; `llama_decode` waits for the CPU by itself.
         self._waits = taps is None or not taps.backend.device.is_cpu
         self._rows = range(0)
-        self._picks: BestPicks | CandidatePicks | None = None
+        self._picks: BestRowSampler | CandidateRowSampler | None = None
         # Where the cache ends; kept here because every native call lets another thread take the interpreter.
         self._next = 0
         self._make_batch()
-        model.adopt(self)
+        model.adopt(self.close)
 
     def _make_batch(self) -> None:
         size = self.n_batch
@@ -165,12 +164,12 @@ class Context:
     def window_bytes(self) -> int:
         """What `save_window` would take now."""
         self._live_memory()
-        return state.size(self._handle, _SEQUENCE)
+        return window_state.size(self._handle, _SEQUENCE)
 
     def save_window(self, into: WindowState | None = None) -> WindowState | None:
         """The sliding-window part of the cache, in host memory, if it can be had; in that of `into`, if that fits."""
         self._live_memory()
-        return state.save(self._handle, _SEQUENCE, into)
+        return window_state.save(self._handle, _SEQUENCE, into)
 
     def load_window(self, saved: WindowState) -> bool:
         """Let the sliding-window part of the cache be `saved`; whether it is.
@@ -180,7 +179,7 @@ class Context:
         """
         self._live_memory()
         try:
-            return state.load(self._handle, _SEQUENCE, saved)
+            return window_state.load(self._handle, _SEQUENCE, saved)
         finally:
             self._changed()
 
@@ -249,12 +248,12 @@ class Context:
         pointer = get(self._handle, row)
         return numpy.ctypeslib.as_array(pointer, (self._n_vocab,)).copy()
 
-    def _read_picks(self) -> BestPicks | CandidatePicks | None:
+    def _read_picks(self) -> BestRowSampler | CandidateRowSampler | None:
         """What the last batch's rows are picked from, now on the host; None if that is llama.cpp's own logits."""
         taps = self.taps
         if isinstance(taps, Taps) and taps.readout != LOGITS:
             self.synchronize()
-            self._picks = read_picks(taps, len(self._rows))
+            self._picks = row_sampler(taps, len(self._rows))
         return self._picks
 
     def _checked(self, row: int) -> int:
@@ -298,3 +297,55 @@ def _output_rows(count: int, outputs: Outputs) -> range:
     if outputs is Outputs.ALL:
         return range(count)
     return range(max(0, count - (2 if outputs is Outputs.PAIR else 1)), count)
+
+
+_FLASH_ATTENTION = {None: -1, False: 0, True: 1}
+"""`llama_flash_attn_type`."""
+
+_MAX_TOKENS = 2**31 - 1
+"""Sizes and positions are 32-bit signed in llama.cpp."""
+
+
+def create(
+    model: Model, options: ContextOptions, stop: AbortFlag, taps: Taps | CallbackTaps | None = None
+) -> ContextHandle:
+    """Allocate a native context that stops when `stop` is set, or raise ContextError with llama.cpp's reason."""
+    _check_options(options)
+    note_use()
+    params: ContextParams = lib.llama_context_default_params()
+    params.n_ctx, params.n_batch = options.n_ctx, options.n_batch
+    params.n_ubatch = min(options.n_ubatch, options.n_batch)
+    params.n_threads = options.threads or physical_cores()
+    params.n_threads_batch = options.threads_batch or options.threads or physical_cores()
+    params.type_k, params.type_v = options.type_k.ggml, options.type_v.ggml
+    params.flash_attn_type = _FLASH_ATTENTION[options.flash_attention]
+    params.swa_full = options.swa_full
+    params.op_offload = options.offload_products
+    params.abort_callback, params.abort_callback_data = stop.callback, stop.data
+    _attach(params, taps)
+    log.clear()
+    handle: ContextHandle = lib.llama_init_from_model(model.handle, params)
+    if not handle:
+        raise (ContextOutOfMemory if log_says_out_of_memory() else ContextError)(
+            f"a context of {options.n_ctx} tokens could not be made ({recent_log()}); "
+            "try a smaller context, a q8_0 cache, or fewer layers on the GPU"
+        )
+    return handle
+
+
+def _attach(params: ContextParams, taps: Taps | CallbackTaps | None) -> None:
+    if taps is None:
+        return
+    params.n_outputs_max = params.n_outputs_max_per_seq = taps.outputs
+    if isinstance(taps, Taps):
+        params.samplers, params.n_samplers = ctypes.addressof(taps.hook.sequences), 1
+    elif taps.layers:
+        params.cb_eval = ctypes.cast(taps.callback, ctypes.c_void_p).value
+
+
+def _check_options(options: ContextOptions) -> None:
+    sizes = (options.n_ctx, options.n_batch, options.n_ubatch, options.threads, options.threads_batch)
+    if not all(0 <= size <= _MAX_TOKENS for size in sizes) or not (options.n_batch and options.n_ubatch):
+        raise ContextError(f"{options} has a size out of range; use positive sizes")
+    if options.flash_attention is False and options.type_v is not KvType.F16:
+        raise ContextError(f"a {options.type_v.value} V cache needs flash attention; turn it on or use an f16 cache")

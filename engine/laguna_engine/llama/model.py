@@ -10,21 +10,18 @@ import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakSet
+from typing import Any, Self
+from weakref import WeakMethod
 
 from laguna_engine.errors import EngineClosed, ModelFileError, ModelOutOfMemory
 from laguna_engine.ggml import extra_buffers
 from laguna_engine.ggml.device import Device
 from laguna_engine.gguf import header as gguf_header
-from laguna_engine.gguf.architecture import LAGUNA
+from laguna_engine.gguf.target_check import LAGUNA
 from laguna_engine.llama import trial
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
 from laguna_engine.native.structs import BufferOverride, KvOverride, ModelHandle, ModelParams, ProgressCallback
-
-if TYPE_CHECKING:
-    from laguna_engine.llama.context import Context
 
 OverrideValue = int | float | bool | str
 
@@ -52,7 +49,7 @@ class Model:
 
     def __init__(self, handle: ModelHandle, header: gguf_header.Header, warnings: tuple[str, ...] = ()) -> None:
         self._handle = handle
-        self._contexts: WeakSet[Context] = WeakSet()
+        self._dependents: list[WeakMethod[Callable[[], None]]] = []
         self.header = header
         self.warnings = warnings
         self.vocab = Vocab(lib.llama_model_get_vocab(handle))
@@ -119,15 +116,18 @@ class Model:
             raise EngineClosed("the model is closed; open it again")
         return self._handle
 
-    def adopt(self, context: Context) -> None:
-        """Remember a context made from these weights, to close it before they go: using it later would crash."""
-        self._contexts.add(context)
+    def adopt(self, close: Callable[[], None]) -> None:
+        """Remember how to close a context made from these weights: using it after they are freed would crash."""
+        self._dependents = [known for known in self._dependents if known() is not None]
+        self._dependents.append(WeakMethod(close))
 
     def close(self) -> None:
         """Close every context, then free the weights; harmless when repeated."""
         if self._handle:
-            for context in list(self._contexts):
-                context.close()
+            for known in self._dependents:
+                close = known()
+                if close is not None:
+                    close()
             self.vocab.close()
             lib.llama_model_free(self._handle)
             self._handle.value = None

@@ -1,32 +1,68 @@
-"""A sampling chain: an ordered list of stages, each a value, turned into llama.cpp's samplers.
+"""How a token is picked: a chain of stages, each a value, turned into llama.cpp's samplers.
 
 Every chain ends in exactly one stage that picks (`Distribution` or `Greedy`): llama.cpp aborts on a chain that does
-not, so it is refused here.
+not, so it is refused here. A `Readout` says what of a row of logits leaves the device after a decode: the best token, a
+few candidates, or all of it.
 
 `Distribution` is ours: it picks argmax(logit + noise), with the Gumbel noise of the seed, the position and the token
 id, which is a draw from the softmax of the logits (the Gumbel-max trick). llama.cpp's own stage takes the next number
 of one sequence. With ours the token at a position does not depend on what was drawn or drafted before it, and a drafter
-that draws with the same noise proposes what the target is going to pick as often as their distributions allow
-(Daliri et al., "Coupling without Communication and Drafter-Invariant Speculative Decoding", arXiv 2408.07978).
+that draws with the same noise proposes what the target is going to pick as often as their distributions allow (Daliri
+et al., "Coupling without Communication and Drafter-Invariant Speculative Decoding", arXiv 2408.07978).
 """
 
 import ctypes
 import math
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
-import numpy
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from laguna_engine.config import MAX_SEED, Sampling
 from laguna_engine.errors import RequestError
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import SamplerHandle, TokenData, TokenDataArray
 
-MAX_SEED = 0xFFFF_FFFE
-"""The largest usable seed; 0xFFFFFFFF is llama.cpp's word for "a random one"."""
+MAX_CANDIDATES = 256
+"""Chains that keep more of a row than this get all of it."""
 
-CANDIDATE = numpy.dtype([("id", numpy.int32), ("logit", numpy.float32), ("p", numpy.float32)])
-"""`llama_token_data`, in numpy."""
+
+class ReadoutKind(Enum):
+    """How much of a row is needed to pick a token."""
+
+    BEST = "best"
+    CANDIDATES = "candidates"
+    LOGITS = "logits"
+
+
+@dataclass(frozen=True, slots=True)
+class Readout:
+    """`k` counts for CANDIDATES only: the k likeliest tokens of a row, with their logits."""
+
+    wanted: ReadoutKind
+    k: int = 0
+
+    @classmethod
+    def of(cls, sampling: Sampling) -> "Readout":
+        """How much of a row the chain looks at: all of it where a penalty may lift a token from below."""
+        if sampling.remembered:
+            return LOGITS
+        if sampling.temperature == 0:
+            return BEST
+        return cls(ReadoutKind.CANDIDATES, sampling.top_k) if 0 < sampling.top_k <= MAX_CANDIDATES else LOGITS
+
+
+BEST = Readout(ReadoutKind.BEST)
+"""4 bytes a row."""
+
+LOGITS = Readout(ReadoutKind.LOGITS)
+"""4 bytes a row and token of the vocabulary: what llama.cpp's own samplers read."""
+
+CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+"""`llama_token_data`, in np."""
 
 MAX_LAST_N = 1 << 20
 """llama.cpp sets aside this many tokens at once; no context is longer."""
@@ -100,18 +136,18 @@ _64_BITS = 2**64 - 1
 of n times gamma, so that any of them can be had alone. numpy's generators compute all numbers up to the one wanted."""
 
 
-def gumbel(seed: int, position: int, tokens: ArrayLike) -> NDArray[numpy.float64]:
+def gumbel(seed: int, position: int, tokens: ArrayLike) -> NDArray[np.float64]:
     """Standard Gumbel noise for each of `tokens` at a position: the same whatever else is asked for.
 
     From -3.7 to 36.8, in steps that are finer than float32 logits.
     """
-    u64 = numpy.uint64
+    u64 = np.uint64
     key = u64(_mixed_key(_mixed_key(seed) + position))
-    numbers = numpy.asarray(tokens, u64) * u64(_GAMMA) + key
+    numbers = np.asarray(tokens, u64) * u64(_GAMMA) + key
     numbers = (numbers ^ (numbers >> u64(30))) * u64(_MIX_1)
     numbers = (numbers ^ (numbers >> u64(27))) * u64(_MIX_2)
     uniform = (((numbers ^ (numbers >> u64(31))) >> u64(12)) + 0.5) * 2.0**-52
-    noise: NDArray[numpy.float64] = -numpy.log(-numpy.log(uniform))
+    noise: NDArray[np.float64] = -np.log(-np.log(uniform))
     return noise
 
 
@@ -120,6 +156,27 @@ def _mixed_key(number: int) -> int:
     number = (number ^ (number >> 30)) * _MIX_1 & _64_BITS
     number = (number ^ (number >> 27)) * _MIX_2 & _64_BITS
     return number ^ (number >> 31)
+
+
+def stages_of(sampling: Sampling) -> list[Stage]:
+    """The chain, without stages that would do nothing. A seed of None is drawn anew by every call.
+
+    Order as in llama.cpp's own programs: penalties, top-k, top-p, min-p, temperature, then the draw. Filters therefore
+    see the probabilities before the temperature flattens them. At temperature 0 only the penalties matter.
+    """
+    penalties = Penalties(sampling.remembered, repeat=sampling.repeat_penalty) if sampling.remembered else None
+    if sampling.temperature == 0:
+        chain: list[Stage | None] = [penalties, Greedy()]
+    else:
+        chain = [
+            penalties,
+            TopK(sampling.top_k) if sampling.top_k else None,
+            TopP(sampling.top_p) if sampling.top_p < 1 else None,
+            MinP(sampling.min_p) if sampling.min_p else None,
+            Temperature(sampling.temperature),
+            Distribution(secrets.randbelow(MAX_SEED + 1) if sampling.seed is None else sampling.seed),
+        ]
+    return [stage for stage in chain if stage is not None]
 
 
 class SamplerChain:
@@ -158,20 +215,20 @@ class SamplerChain:
         """Tell the chain about a token it did not sample itself."""
         lib.llama_sampler_accept(self._handle, token)
 
-    def choose(self, candidates: NDArray[numpy.void], *, likeliest_first: bool = True) -> int:
+    def choose(self, candidates: NDArray[np.void], *, likeliest_first: bool = True) -> int:
         """Pick one of `candidates` (`CANDIDATE` [n]) for `position`, and remember it; their order may change."""
         token = self._pick(candidates, self.position, likeliest_first=likeliest_first)
         self.position += 1
         lib.llama_sampler_accept(self._handle, token)
         return token
 
-    def propose(self, ids: NDArray[numpy.int32], logits: NDArray[numpy.float32], position: int) -> int:
+    def propose(self, ids: NDArray[np.int32], logits: NDArray[np.float32], position: int) -> int:
         """What would be picked at `position` if these were the logits, likeliest first; nothing is remembered."""
-        candidates = numpy.zeros(len(ids), CANDIDATE)
+        candidates = np.zeros(len(ids), CANDIDATE)
         candidates["id"], candidates["logit"] = ids, logits
         return self._pick(candidates, position, likeliest_first=True)
 
-    def _pick(self, candidates: NDArray[numpy.void], position: int, *, likeliest_first: bool) -> int:
+    def _pick(self, candidates: NDArray[np.void], position: int, *, likeliest_first: bool) -> int:
         data = ctypes.cast(candidates.ctypes.data, ctypes.POINTER(TokenData))
         array = TokenDataArray(data, len(candidates), -1, likeliest_first)
         lib.llama_sampler_apply(self._handle, array)

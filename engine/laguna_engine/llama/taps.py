@@ -1,25 +1,23 @@
 """Hidden states, the best tokens and the likeliest candidates, taken inside the target's own graph.
 
-They stay on the device: the features go where a drafter's graph reads them, and of the logits only what is asked for
-comes to the host. Layers are counted from 0, and a tap is what a layer puts out (`l_out-<layer>` in llama.cpp's
-graphs). Source of the idea and its rules: the graph hook in `hook`.
+They stay on the device: the hidden states go where a drafter's graph reads them, and of the logits only what is asked
+for comes to the host, where a row sampler picks from it a row at a time, in order. Layers are counted from 0, and a tap
+is what a layer puts out (`l_out-<layer>` in llama.cpp's graphs). The way into the graph is `graph_hook`.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.errors import GraphError
-from laguna_engine.ggml.arena import Borrowed
 from laguna_engine.ggml.device import Backend, Device
+from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.operations import Operations
-from laguna_engine.ggml.store import Store
-from laguna_engine.ggml.tensor import Tensor
-from laguna_engine.ggml.transfer import Port
-from laguna_engine.ggml.types import Type
-from laguna_engine.llama.features import Features, TargetShape
-from laguna_engine.llama.hook import GraphHook
-from laguna_engine.llama.readout import BEST, LOGITS, MAX_CANDIDATES, Readout, Wanted
-from laguna_engine.native import layout
+from laguna_engine.ggml.tensor import BorrowedContext, Port, Tensor, Type
+from laguna_engine.llama.graph_hook import GraphHook
+from laguna_engine.llama.sampler import BEST, CANDIDATE, LOGITS, MAX_CANDIDATES, Readout, ReadoutKind, SamplerChain
+from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import (
     BufferTypeHandle,
@@ -29,6 +27,52 @@ from laguna_engine.native.structs import (
     GraphHandle,
     TensorHandle,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class TargetShape:
+    """Of the target: n_embd, the width of its hidden states, and n_layer, its layers."""
+
+    n_embd: int
+    n_layer: int
+
+
+class HiddenStates:
+    """F32 [n_embd * taps, rows]: position p lies in row p % rows, its taps one after the other."""
+
+    def __init__(self, backend: Backend, taps: int, n_embd: int, rows: int) -> None:
+        """GraphError when memory is short."""
+        self.backend = backend
+        self.rows = rows
+        self._store = DeviceTensors(backend, {"features": (Type.F32, (n_embd * taps, rows))})
+        self._row_bytes = 4 * n_embd * taps
+
+    @property
+    def tensor(self) -> Tensor:
+        """For a drafter's graphs."""
+        return self._store["features"]
+
+    def rows_of(self, start: int, count: int) -> NDArray[np.int64]:
+        """The rows of the positions from `start` on."""
+        return np.arange(start, start + count, dtype=np.int64) % self.rows
+
+    def upload(self, start: int, values: NDArray[np.float32]) -> None:
+        """Write values [positions, n_embd * taps] of the positions from `start` on, from the host."""
+        first = start % self.rows
+        split = min(len(values), self.rows - first)
+        self._store.write("features", values[:split], first * self._row_bytes)
+        if split < len(values):
+            self._store.write("features", values[split:])
+
+    def read(self) -> NDArray[np.float32]:
+        """A copy of everything, [rows, n_embd * taps]: for checks."""
+        values: NDArray[np.float32] = self._store.read("features").reshape(self.rows, -1)
+        return values
+
+    def close(self) -> None:
+        """Free the memory; harmless when repeated."""
+        self._store.close()
+
 
 _STRUCTS = 512
 """Most tensors that are added to one graph: a handful a tap, and a few for the readout."""
@@ -60,10 +104,11 @@ class Taps:
         self._n_layer = shape.n_layer
         self._threads = threads
         self._backend: Backend | None = None
-        self._features: Features | None = None
-        self._store: Store | None = None
+        self._features: HiddenStates | None = None
+        self._store: DeviceTensors | None = None
         self._readout = BEST
         self._best: dict[int, Port] = {}
+        self._ids: dict[str, Port] = {}
         self._owner = _Weights()
 
     @property
@@ -74,7 +119,7 @@ class Taps:
         return self._backend
 
     @property
-    def features(self) -> Features | None:
+    def features(self) -> HiddenStates | None:
         """Where the hidden states are; None without taps."""
         return self._features
 
@@ -94,13 +139,14 @@ class Taps:
         if self._features is None:
             return
         rows = self._features.rows_of(start, count)
-        self._tensors.write("ids", rows)
+        self._ids["ids"].push_first(rows)
         if len(outputs):
-            self._tensors.write("output_ids", rows[outputs.start : outputs.stop])
+            self._ids["output_ids"].push_first(rows[outputs.start : outputs.stop])
 
     def after(self) -> None:
         """Raise what went wrong while a graph was built."""
-        self.hook.check()
+        if self.hook.error is not None:
+            self.hook.check()
 
     def best(self, rows: int) -> NDArray[np.int32]:
         """The best token of each of the first `rows` output rows, int32 [rows]; valid until the next call."""
@@ -126,7 +172,7 @@ class Taps:
                 part.close()
 
     @property
-    def _tensors(self) -> Store:
+    def _tensors(self) -> DeviceTensors:
         if self._store is None:
             raise GraphError("no context was made with these taps yet; make one first")
         return self._store
@@ -138,7 +184,7 @@ class Taps:
         device = _device_of(buffer_type)
         self._backend = Backend(device, self._threads)
         width, rows, outputs = self._n_embd, self._rows, self.outputs
-        self._store = Store(
+        self._store = DeviceTensors(
             self._backend,
             {
                 "ids": (Type.I64, (rows,)),
@@ -148,12 +194,14 @@ class Taps:
                 "candidate_logits": (Type.F32, (outputs * MAX_CANDIDATES,)),
             },
         )
+        sizes = {"ids": rows, "output_ids": outputs}
+        self._ids = {name: Port(self._store[name], np.zeros(size, np.int64)) for name, size in sizes.items()}
         if self.layers:
-            self._features = Features(self._backend, len(self.layers), width, rows)
+            self._features = HiddenStates(self._backend, len(self.layers), width, rows)
 
     def _insert(self, context: GgmlContextHandle, graph: GraphHandle) -> bool:
         """Add our nodes to a graph that is being built; whether the logits are still wanted on the host."""
-        arena = Borrowed(context, _STRUCTS)
+        arena = BorrowedContext(context, _STRUCTS)
         operations = Operations(arena)
         for place, layer in enumerate(self.layers):
             self._tap(operations, graph, place, layer, arena)
@@ -161,10 +209,10 @@ class Taps:
         arena.give_back()
         return self._readout == LOGITS
 
-    def _tap(self, ops: Operations, graph: GraphHandle, place: int, layer: int, arena: Borrowed) -> None:
+    def _tap(self, ops: Operations, graph: GraphHandle, place: int, layer: int, arena: BorrowedContext) -> None:
         found: TensorHandle = lib.ggml_graph_get_tensor(graph, b"l_out-%d" % layer)
         # Graphs that are only measured have no layers; without outputs the last layer has no rows.
-        if not found or not layout.shape_of(found.value or 0)[1]:
+        if not found or not tensor_layout.shape_of(found.value or 0)[1]:
             return
         hidden = Tensor(found, arena)
         features = self._features
@@ -178,18 +226,18 @@ class Taps:
         ids = ops.view(self._tensors[name], (count,))
         lib.ggml_build_forward_expand(graph, ops.set_rows(into, hidden, ids).handle)
 
-    def _read_logits(self, ops: Operations, graph: GraphHandle, arena: Borrowed) -> None:
+    def _read_logits(self, ops: Operations, graph: GraphHandle, arena: BorrowedContext) -> None:
         found: TensorHandle = lib.ggml_graph_get_tensor(graph, _OUTPUT)
-        if not found or not layout.shape_of(found.value or 0)[1]:
+        if not found or not tensor_layout.shape_of(found.value or 0)[1]:
             return
         logits = Tensor(found, arena)
         rows = logits.shape[1]
         if rows > self.outputs:
             raise GraphError(f"{rows} rows of logits in one decode, at most {self.outputs} were planned for")
         self._note_head(found)
-        if self._readout.wanted is Wanted.BEST:
+        if self._readout.wanted is ReadoutKind.BEST:
             ops_result = [ops.copy(ops.argmax(logits), ops.view(self._tensors["best"], (rows,)))]
-        elif self._readout.wanted is Wanted.CANDIDATES:
+        elif self._readout.wanted is ReadoutKind.CANDIDATES:
             ops_result = self._candidates(ops, logits, rows)
         else:
             ops_result = []
@@ -209,7 +257,7 @@ class Taps:
         """The matrix that made the logits, so that a drafter can share it."""
         if self.head is not None or lib.ggml_op_desc(logits) != b"MUL_MAT":
             return
-        matrix = Tensor(layout.sources_of(logits.value or 0)[0], self._owner)
+        matrix = Tensor(tensor_layout.sources_of(logits.value or 0)[0], self._owner)
         if matrix.shape[:1] == (self._n_embd,):
             self.head = matrix
 
@@ -217,3 +265,36 @@ class Taps:
 def _device_of(buffer_type: BufferTypeHandle | None) -> Device:
     handle: DeviceHandle | None = lib.ggml_backend_buft_get_device(buffer_type) if buffer_type else None
     return Device(handle) if handle else Device.cpu()
+
+
+class BestRowSampler:
+    """The best token of each row: all that greedy sampling wants to know."""
+
+    def __init__(self, best: NDArray[np.int32]) -> None:
+        self._best: list[int] = best.tolist()
+
+    def pick(self, _chain: SamplerChain, row: int) -> int:
+        """The best token; a greedy chain has nothing to remember."""
+        return self._best[row]
+
+
+class CandidateRowSampler:
+    """The likeliest tokens of each row, [rows, k] both, in no order: all that a chain with top-k looks at."""
+
+    def __init__(self, ids: NDArray[np.int32], logits: NDArray[np.float32]) -> None:
+        # As llama.cpp's own top-k leaves them, so that the same seed draws the same token; ties go to the lower id.
+        order = np.lexsort((ids, -logits), axis=-1)
+        self._rows = np.zeros(ids.shape, CANDIDATE)
+        self._rows["id"] = np.take_along_axis(ids, order, axis=1)
+        self._rows["logit"] = np.take_along_axis(logits, order, axis=1)
+
+    def pick(self, chain: SamplerChain, row: int) -> int:
+        """What `chain` picks, which remembers it and may leave its candidates in another order."""
+        return chain.choose(self._rows[row].copy())
+
+
+def row_sampler(taps: Taps, rows: int) -> BestRowSampler | CandidateRowSampler:
+    """Bring the readout of the last decode, which had `rows` output rows, to the host."""
+    if taps.readout.wanted is ReadoutKind.BEST:
+        return BestRowSampler(taps.best(rows))
+    return CandidateRowSampler(*taps.candidates(rows))

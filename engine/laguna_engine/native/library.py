@@ -3,23 +3,89 @@
 The shared libraries come from the installed `llama_cpp` package, but that package itself is never imported: it would
 bring numpy, jinja2 and its own bindings (170 ms) for nothing. Everything native goes through `lib`, because a wheel
 holds several copies of each ggml file and opening a second one maps a second ggml with its own, empty registry.
+
+Prebuilt CUDA wheels of llama-cpp-python leave libcudart and libcublas out. The `nvidia-*` packages hold them, but in
+folders that no loader searches; a library that is already open is found all the same, so they are opened first.
+
+What llama.cpp and ggml say is kept in a bounded ring instead of on stderr, where it would tear the screen. The ring is
+read when something failed: the last lines before a NULL are the reason.
 """
 
+import contextlib
 import ctypes
 import importlib.metadata
 import importlib.util
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from laguna_engine import child
 from laguna_engine.errors import LibraryError
-from laguna_engine.native import cuda_runtime, selftest
-from laguna_engine.native.log import LEVEL_ERROR, LEVEL_WARN, LogRing
+from laguna_engine.native import child, selftest
 from laguna_engine.native.prototypes import PROTOTYPES, QUICK
+from laguna_engine.native.structs import LogCallback
+
+RING_LINES = 512
+"""A model load writes about 200 lines; two loads and their errors fit."""
+
+LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_CONTINUE = 2, 3, 4, 5
+"""`ggml_log_level`."""
+
+
+class LogRing:
+    """The last lines of the native log; written from any native thread, read from any Python thread."""
+
+    def __init__(self) -> None:
+        self._lines: deque[tuple[int, str]] = deque(maxlen=RING_LINES)
+        # Kept here because ggml holds only the bare function pointer.
+        self.callback = LogCallback(self._write)
+
+    def _write(self, level: int, text: bytes | None, _data: object) -> None:
+        # One append and nothing else: two native threads may log at once.
+        self._lines.append((level, (text or b"").decode("utf-8", "replace")))
+
+    def recent(self, count: int = RING_LINES, *, at_least: int = 0) -> list[str]:
+        """The last `count` lines of level `at_least` or worse, oldest first, without blank ones."""
+        joined: list[tuple[int, str]] = []
+        for level, text in list(self._lines):
+            if level == LEVEL_CONTINUE and joined:
+                joined[-1] = (joined[-1][0], joined[-1][1] + text)
+            else:
+                joined.append((level, text))
+        lines = [text.strip() for level, text in joined if level >= at_least]
+        return [line for line in lines if line][-count:]
+
+    def clear(self) -> None:
+        """Forget everything, so that the next failure quotes only itself."""
+        self._lines.clear()
+
+
+# In the order in which they need each other.
+_NAMES = ("libcudart", "libcublasLt", "libcublas")
+
+
+def preload(libraries: Path) -> None:
+    """Open what the CUDA build in the folder `libraries` may need; nothing for other builds.
+
+    What cannot be opened is left to llama.cpp's own loader, whose complaint names the library.
+    """
+    if not any(libraries.glob("libggml-cuda.*")):
+        return
+    for name in _NAMES:
+        for path in packaged(name):
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(str(path))
+
+
+def packaged(name: str) -> list[Path]:
+    """The files of a library (`libcudart`) inside installed `nvidia-*` packages."""
+    found = importlib.util.find_spec("nvidia")
+    folders = [] if found is None else [Path(folder) for folder in found.submodule_search_locations or ()]
+    return sorted(path for folder in folders for path in folder.glob(f"*/lib/{name}.so.*"))
+
 
 _INSTALL = f"install it: pip install llama-cpp-python=={selftest.BINDING_VERSION}"
 _OUT_OF_MEMORY = re.compile(r"alloc|out of memory|insufficient memory|enough (free )?memory", re.IGNORECASE)
@@ -102,7 +168,7 @@ def _open() -> Library:
     # Without it a failed assertion forks a debugger to print a backtrace, before the abort hook is asked.
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     package = _package_folder()
-    cuda_runtime.preload(package / "lib")
+    preload(package / "lib")
     try:
         library = Library(_open_handles(package / "lib"))
     except OSError as error:
@@ -134,3 +200,21 @@ def device_descriptions() -> tuple[str, ...]:
     """The devices ggml can compute on, as their drivers describe them, best first."""
     handles = [lib.ggml_backend_dev_get(index) for index in range(lib.ggml_backend_dev_count())]
     return tuple(lib.ggml_backend_dev_description(handle).decode("utf-8", "replace") for handle in handles)
+
+
+def backend_names() -> tuple[str, ...]:
+    """What ggml computes with here: "CPU", "CUDA" and so on."""
+    registries = [lib.ggml_backend_reg_get(index) for index in range(lib.ggml_backend_reg_count())]
+    return tuple(lib.ggml_backend_reg_name(registry).decode("utf-8", "replace") for registry in registries)
+
+
+def system_info() -> str:
+    """What llama.cpp was built with, in its own words: "CPU : SSE3 = 1 | AVX2 = 1 | …"."""
+    text: str = lib.llama_print_system_info().decode("utf-8", "replace")
+    return text
+
+
+def ggml_version() -> str:
+    """The release of ggml that is loaded."""
+    text: str = lib.ggml_version().decode()
+    return text

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from laguna_engine.errors import LibraryError
-from laguna_engine.native import layout
+from laguna_engine.native import tensor_layout
 from laguna_engine.native.structs import GgmlInitParams
 
 BINDING_VERSION = "0.3.36"
@@ -102,9 +102,9 @@ def _check_defaults(struct: str, actual: ctypes.Structure, expected: dict[str, o
 
 
 def _check_tensor_layout(library: Any) -> None:
-    if library.ggml_tensor_overhead() != layout.TENSOR_BYTES:
+    if library.ggml_tensor_overhead() != tensor_layout.TENSOR_BYTES:
         raise LibraryError(
-            f"a tensor takes {library.ggml_tensor_overhead()} bytes, not {layout.TENSOR_BYTES}; {REINSTALL}"
+            f"a tensor takes {library.ggml_tensor_overhead()} bytes, not {tensor_layout.TENSOR_BYTES}; {REINSTALL}"
         )
     context = library.ggml_init(GgmlInitParams(_SCRATCH_BYTES, None, True))
     try:
@@ -119,13 +119,13 @@ def _check_tensor_layout(library: Any) -> None:
 
 def _layout_matches(tensor: int, view: int) -> bool:
     return (
-        layout.type_of(tensor) == _F16
-        and layout.shape_of(tensor) == (3, 5, 7, 11)
-        and layout.strides_of(tensor) == (2, 6, 30, 210)
-        and layout.buffer_of(tensor) is None
-        and layout.shape_of(view) == (2, 4, 6, 10)
-        and layout.strides_of(view) == (2, 102, 1004, 10006)
-        and [source.value for source in layout.sources_of(view)] == [tensor]
-        and ctypes.c_void_p.from_address(view + layout.VIEWED).value == tensor
-        and layout.name_of(view) == "layout"
+        tensor_layout.type_of(tensor) == _F16
+        and tensor_layout.shape_of(tensor) == (3, 5, 7, 11)
+        and tensor_layout.strides_of(tensor) == (2, 6, 30, 210)
+        and tensor_layout.buffer_of(tensor) is None
+        and tensor_layout.shape_of(view) == (2, 4, 6, 10)
+        and tensor_layout.strides_of(view) == (2, 102, 1004, 10006)
+        and [source.value for source in tensor_layout.sources_of(view)] == [tensor]
+        and ctypes.c_void_p.from_address(view + tensor_layout.VIEWED).value == tensor
+        and tensor_layout.name_of(view) == "layout"
     )

@@ -15,16 +15,19 @@ from typing import Protocol
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.errors import EngineError
-from laguna_tui.agent.approval import EditMode
-from laguna_tui.agent.tools import contents, edit, find, modes, places, read
-from laguna_tui.agent.tools.arguments import ArgumentError
-from laguna_tui.agent.tools.edits import Edits
-from laguna_tui.agent.tools.guard import Guard
-from laguna_tui.agent.tools.nano import NanoGuard
-from laguna_tui.agent.tools.result import Answer, ResultStore, Steps, ToolResult, failure
+from laguna_tui.agent.permissions import EditMode
+from laguna_tui.agent.tools.base import edit
+from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.base.guard import Guard
+from laguna_tui.agent.tools.base.results import Answer, ResultStore, Steps, ToolResult, failure
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.agent.tools.full import find, read, search
+from laguna_tui.agent.tools.nano import find as nano_find
+from laguna_tui.agent.tools.nano import search as nano_search
+from laguna_tui.agent.tools.nano.guard import NanoGuard
+from laguna_tui.base.errors import log_failure
+from laguna_tui.base.events import EditDone, EditProposed
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.errors import log_failure
-from laguna_tui.events import EditDone, EditProposed
 from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
@@ -46,8 +49,8 @@ class Tool:
 
 
 _SPECS = {
-    ToolSet.BASIC: (contents.SPEC, places.SPEC, edit.SPEC),
-    ToolSet.FULL: (find.SPEC, modes.SPEC, read.SPEC, edit.SPEC),
+    ToolSet.BASIC: (nano_find.SPEC, nano_search.SPEC, edit.SPEC),
+    ToolSet.FULL: (find.SPEC, search.SPEC, read.SPEC, edit.SPEC),
 }
 TOOL_SPECS = _SPECS[ToolSet.BASIC]
 
@@ -71,7 +74,7 @@ class Toolbox:
         *,
         codebase: Codebase | None = None,
         tools: str = ToolSet.BASIC,
-        edits: Edits | None = None,
+        edits: SessionEdits | None = None,
         state: Path | None = None,
     ) -> None:
         """Take a workspace.
@@ -86,13 +89,12 @@ class Toolbox:
         self.workspace = workspace
         self._codebase = codebase
         self._store = store or ResultStore()
-        self._edits = edits or Edits(EditMode.NEVER)
+        self._edits = edits or SessionEdits(EditMode.NEVER)
         self._state = state
         self.tools = ToolSet.BASIC if codebase is None else ToolSet(tools)
-        looking: tuple[Tool, ...] = (Tool(contents.SPEC, contents.run), Tool(places.SPEC, places.run))
+        looking: tuple[Tool, ...] = (Tool(nano_find.SPEC, nano_find.run), Tool(nano_search.SPEC, nano_search.run))
         if codebase is not None and self.tools is ToolSet.FULL:
-            search = Tool(modes.SPEC, modes.Search(codebase))
-            looking = (Tool(find.SPEC, find.run), search, Tool(read.SPEC, read.run))
+            looking = (Tool(find.SPEC, find.run), Tool(search.SPEC, search.Search(codebase)), Tool(read.SPEC, read.run))
         self._tools = {tool.spec.name: tool for tool in (*looking, Tool(edit.SPEC, edit.Edit(self._edits)))}
 
     def with_tools(self, tools: str) -> "Toolbox":

@@ -10,17 +10,19 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from laguna_tui.tui.context.difference import Fate, Line
-from laguna_tui.tui.markdown.wrap import cells
+from laguna_tui.tui.context.line_comparison import ComparedLine, LineState
+from laguna_tui.tui.text_lines import cells
 
-_GUTTERS = {Fate.KEPT: "▎ ", Fate.DROPPED: "− ", Fate.ADDED: "+ ", Fate.GAP: "  "}
+_GUTTERS = {LineState.KEPT: "▎ ", LineState.DROPPED: "− ", LineState.ADDED: "+ ", LineState.GAP: "  "}
 
 
 class Sheet(ScrollView, can_focus=True):
     """Shows `lines`, which are safe to show."""
 
     DEFAULT_CSS = Path(__file__).with_name("sheet.tcss").read_text(encoding="utf-8")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"sheet--{part}{fate.value}" for fate in Fate for part in ("", "gutter-")}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"sheet--{part}{fate.value}" for fate in LineState for part in ("", "gutter-")
+    }
 
     class Moved(Message):
         """The first line that shows is another one now."""
@@ -31,14 +33,14 @@ class Sheet(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.lines: Sequence[Line] = ()
+        self.lines: Sequence[ComparedLine] = ()
 
     @property
     def room(self) -> int:
         """Cells for a line's text."""
-        return max(1, self.scrollable_content_region.width - cells(_GUTTERS[Fate.KEPT]))
+        return max(1, self.scrollable_content_region.width - cells(_GUTTERS[LineState.KEPT]))
 
-    def show(self, lines: Sequence[Line]) -> None:
+    def show(self, lines: Sequence[ComparedLine]) -> None:
         """Show these, each in its row; what has no room is cut."""
         self.lines = lines
         self.virtual_size = Size(self.scrollable_content_region.width, len(lines))

@@ -1,17 +1,21 @@
-"""Flows to lines for one width. Prose stays readable on a wide screen; code and tables may use all of it."""
+"""Flows to lines for one width. Prose stays readable on a wide screen; code and tables may use all of it.
 
-from laguna_tui.tui.markdown.flow import BLANK, Code, Flow, Flows, Indent, Line, Prose, Rule, Run, Runs, Table, plain
-from laguna_tui.tui.markdown.table import lay_table
-from laguna_tui.tui.markdown.wrap import MIN_WIDTH, cells, fold, wrap
+Tables to rows: columns share the width fairly, cells wrap, and a table that cannot fit becomes a list of cards.
+"""
+
+from collections.abc import Sequence
+
+from laguna_tui.tui.markdown.flow import CodeFlow, Flow, Flows, Indent, ProseFlow, RuleFlow, TableFlow
+from laguna_tui.tui.text_lines import BLANK, MIN_WIDTH, TextLine, TextRun, TextRuns, cells, fold, plain, wrap
 
 # Longer lines of running text are hard to read (typography asks for 45 to 90 characters).
 MAX_PROSE = 96
-CODE_PAD = Run(" ", "code")
+CODE_PAD = TextRun(" ", "code")
 
 
-def lay_out(flows: Flows, width: int) -> list[Line]:
+def lay_out(flows: Flows, width: int) -> list[TextLine]:
     """The lines of a block at a width. The first flow's gap is the transcript's business, not the block's."""
-    lines: list[Line] = []
+    lines: list[TextLine] = []
     for flow in flows:
         if flow.gap and lines:
             lines.append(_gap(flow.indent))
@@ -19,55 +23,134 @@ def lay_out(flows: Flows, width: int) -> list[Line]:
     return lines
 
 
-def _gap(indent: Indent) -> Line:
+def _gap(indent: Indent) -> TextLine:
     """A blank row; a quote's bar runs through it."""
-    return Line(indent.rest, lead=cells(plain(indent.rest))) if plain(indent.rest).strip() else BLANK
+    return TextLine(indent.rest, lead=cells(plain(indent.rest))) if plain(indent.rest).strip() else BLANK
 
 
-def _lay(flow: Flow, width: int) -> list[Line]:
+def _lay(flow: Flow, width: int) -> list[TextLine]:
     match flow:
-        case Prose(runs, indent):
+        case ProseFlow(runs, indent):
             return wrap(runs, min(width, MAX_PROSE), indent.first, indent.rest)
-        case Code(code, language, indent):
+        case CodeFlow(code, language, indent):
             room = width - cells(plain(indent.rest))
             reach = code_reach(code, room)
             return indented([*language_row(language, reach), *lay_code(code, room, reach)], indent)
-        case Table(indent=indent):
+        case TableFlow(indent=indent):
             return indented(lay_table(flow, width - cells(plain(indent.rest))), indent)
-        case Rule(indent):
+        case RuleFlow(indent):
             room = min(width, MAX_PROSE) - cells(plain(indent.rest))
-            return indented([Line((Run("─" * max(1, room), "rule"),))], indent)
+            return indented([TextLine((TextRun("─" * max(1, room), "rule"),))], indent)
 
 
-def code_reach(code: tuple[Runs, ...], width: int) -> int:
+def code_reach(code: tuple[TextRuns, ...], width: int) -> int:
     """How wide the ground of a code block is: as its longest line, not less than prose, not more than the screen."""
     longest = max((cells(plain(line)) for line in code), default=0) + 2
     return min(width, max(MAX_PROSE, longest))
 
 
-def language_row(language: str, reach: int) -> list[Line]:
+def language_row(language: str, reach: int) -> list[TextLine]:
     """The row above a fence that names its language, if it has one."""
     if not language:
         return []
-    return [Line((Run(f" {language}", "code code-label"),), lead=len(language) + 1, fill="code", reach=reach)]
+    return [TextLine((TextRun(f" {language}", "code code-label"),), lead=len(language) + 1, fill="code", reach=reach)]
 
 
-def lay_code(code: tuple[Runs, ...], width: int, reach: int) -> list[Line]:
+def lay_code(code: tuple[TextRuns, ...], width: int, reach: int) -> list[TextLine]:
     """Rows of code with a cell of padding on both sides, folded where they are too long."""
-    rows: list[Line] = []
+    rows: list[TextLine] = []
     for line in code:
         for number, runs in enumerate(fold(line, max(MIN_WIDTH, width - 2))):
-            rows.append(Line((CODE_PAD, *runs), "" if number else None, 1, "code", reach))
+            rows.append(TextLine((CODE_PAD, *runs), "" if number else None, 1, "code", reach))
     return rows
 
 
-def indented(lines: list[Line], indent: Indent) -> list[Line]:
+def indented(lines: list[TextLine], indent: Indent) -> list[TextLine]:
     """The lines with the indent before them; copying leaves it out."""
     if not indent.rest:
         return lines
-    out: list[Line] = []
+    out: list[TextLine] = []
     for line in lines:
-        lead: Runs = indent.rest if out else indent.first
+        lead: TextRuns = indent.rest if out else indent.first
         wide = cells(plain(lead))
         out.append(line._replace(runs=lead + line.runs, lead=line.lead + wide, reach=line.reach + wide))
     return out
+
+
+SEPARATOR = TextRun(" │ ", "rule")
+# A column squeezed below this breaks almost every word; the table is drawn as cards instead.
+MIN_COLUMN = 6
+
+
+def lay_table(table: TableFlow, width: int) -> list[TextLine]:
+    """The table's rows in at most `width` cells."""
+    every = (table.head, *table.rows)
+    natural = [max(cells(plain(row[i])) for row in every) for i in range(len(table.head))]
+    room = width - len(SEPARATOR.text) * (len(natural) - 1)
+    widths = column_widths(natural, room)
+    if widths is None:
+        return _cards(table, width)
+    lines = _row(table.head, widths, table.align, "strong")
+    lines.append(_rule(widths))
+    ruled = sum(natural) > room
+    for number, row in enumerate(table.rows):
+        if ruled and number:
+            lines.append(_rule(widths, "·"))
+        lines.extend(_row(row, widths, table.align))
+    return lines
+
+
+def column_widths(natural: Sequence[int], room: int) -> list[int] | None:
+    """Column widths that fit into `room`: narrow columns keep theirs, the wide ones share what is left.
+
+    None when a shared column would be narrower than `MIN_COLUMN`.
+    """
+    widths = [max(1, cells) for cells in natural]
+    if sum(widths) <= room:
+        return widths
+    wide = set(range(len(widths)))
+    while wide:
+        each = (room - sum(widths[i] for i in range(len(widths)) if i not in wide)) // len(wide)
+        if each < MIN_COLUMN:
+            return None
+        narrow = {i for i in wide if widths[i] <= each}
+        if not narrow:
+            for i in wide:
+                widths[i] = each
+            return widths
+        wide -= narrow
+    return widths
+
+
+def _rule(widths: Sequence[int], dash: str = "─") -> TextLine:
+    joint = "┼" if dash == "─" else "│"
+    return TextLine((TextRun(f"{dash}{joint}{dash}".join(dash * width for width in widths), "rule"),))
+
+
+def _row(row: Sequence[TextRuns], widths: Sequence[int], align: Sequence[str], tone: str = "") -> list[TextLine]:
+    columns = [[line.runs for line in wrap(cell, width)] for cell, width in zip(row, widths, strict=True)]
+    lines: list[TextLine] = []
+    for at in range(max(len(column) for column in columns)):
+        runs: list[TextRun] = []
+        for column, width, side in zip(columns, widths, align, strict=True):
+            runs.extend([SEPARATOR] if runs else [])
+            runs.extend(_aligned(column[at] if at < len(column) else (), width, side, tone))
+        lines.append(TextLine(tuple(runs)))
+    return lines
+
+
+def _aligned(runs: TextRuns, width: int, side: str, tone: str) -> TextRuns:
+    spare = max(0, width - cells(plain(runs)))
+    left = {"right": spare, "center": spare // 2}.get(side, 0)
+    toned = tuple(TextRun(run.text, f"{run.tone} {tone}") for run in runs) if tone else runs
+    return (TextRun(" " * left), *toned, TextRun(" " * (spare - left)))
+
+
+def _cards(table: TableFlow, width: int) -> list[TextLine]:
+    lines: list[TextLine] = []
+    for row in table.rows:
+        lines.extend([TextLine((TextRun("─" * min(width, MIN_COLUMN * 2), "rule"),))] if lines else [])
+        for head, cell in zip(table.head, row, strict=True):
+            label = tuple(TextRun(run.text, f"{run.tone} strong") for run in head)
+            lines.extend(wrap((*label, TextRun(": "), *cell), width, rest=(TextRun("  "),)))
+    return lines

@@ -8,14 +8,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from laguna_tui.tui.markdown.flow import BLANK, Line
-from laguna_tui.tui.transcript.pieces import Piece
+from laguna_tui.tui.text_lines import BLANK, TextLine
+from laguna_tui.tui.transcript.entries import Entry
 
 
 @dataclass(slots=True)
 class _Slot:
-    piece: Piece
-    lines: Sequence[Line] = ()
+    piece: Entry
+    lines: Sequence[TextLine] = ()
     version: int = -1
     look: int = -1
 
@@ -32,23 +32,23 @@ class Document:
         self.laid = 0
         self._look = 0  # counts the changes that make every row look different
         self._slots: list[_Slot] = []
-        self._index: dict[Piece, int] = {}
+        self._index: dict[Entry, int] = {}
         self._tops = [0]  # one more than slots; right up to index `_known`
         self._known = 0
         self._unsettled = 0  # slots below this index may still have the rows of another look
-        self._touched: set[Piece] = set()
+        self._touched: set[Entry] = set()
         self._changed_at: int | None = None
 
     def __len__(self) -> int:
         return len(self._slots)
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[Entry]:
         """All pieces, top first."""
         return [slot.piece for slot in self._slots]
 
     @property
-    def last(self) -> Piece | None:
+    def last(self) -> Entry | None:
         """The lowest piece."""
         return self._slots[-1].piece if self._slots else None
 
@@ -57,15 +57,15 @@ class Document:
         """All rows."""
         return self.top(len(self._slots))
 
-    def piece(self, index: int) -> Piece:
+    def piece(self, index: int) -> Entry:
         """The piece at this place in the stack."""
         return self._slots[index].piece
 
-    def index(self, piece: Piece) -> int | None:
+    def index(self, piece: Entry) -> int | None:
         """Where in the stack the piece is, None when it has left."""
         return self._index.get(piece)
 
-    def append(self, piece: Piece) -> None:
+    def append(self, piece: Entry) -> None:
         """Put a piece at the end."""
         index = len(self._slots)
         self._slots.append(_Slot(piece))
@@ -75,7 +75,7 @@ class Document:
         self._touched.add(piece)
         self._change(index)
 
-    def remove(self, piece: Piece) -> None:
+    def remove(self, piece: Entry) -> None:
         """Take a piece away. Only the open block and the activity ever leave, and they are near the end."""
         index = self._index.pop(piece)
         del self._slots[index]
@@ -153,8 +153,14 @@ class Document:
         index = max(0, bisect_right(self._tops, row, 0, len(self._slots)) - 1)
         return index, row - self._tops[index]
 
-    def line(self, index: int, inner: int) -> Line:
+    def line(self, index: int, inner: int) -> TextLine:
         """One row of a piece, `BLANK` for its gap and for rows it does not have."""
         slot = self._slots[index]
         inner -= slot.piece.gap
         return slot.lines[inner] if 0 <= inner < len(slot.lines) else BLANK
+
+
+#: Cells left of every row: the cursor's bar, and the piece's mark.
+GUTTER = 3
+#: Cells kept free right of every row.
+MARGIN = 1

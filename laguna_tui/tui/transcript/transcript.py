@@ -6,10 +6,10 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from laguna_tui.tui.transcript import reading
+from laguna_tui.tui.transcript import selection
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.pieces import Folding, Piece
-from laguna_tui.tui.transcript.view import TranscriptView
+from laguna_tui.tui.transcript.entries import Entry, FoldingEntry
+from laguna_tui.tui.transcript.transcript_view import TranscriptView
 
 
 class Transcript(TranscriptView, can_focus=True):
@@ -55,7 +55,7 @@ class Transcript(TranscriptView, can_focus=True):
 
     def action_cursor(self, step: int) -> None:
         """Move the block cursor; from nowhere, it comes in at the end."""
-        stops = reading.stops(self.document)
+        stops = selection.stops(self.document)
         if not stops:
             return
         at = self._at
@@ -68,9 +68,9 @@ class Transcript(TranscriptView, can_focus=True):
         self._show_cursor()
         self._reveal(self._at)
 
-    def show_piece(self, piece: Piece) -> None:
+    def show_entry(self, entry: Entry) -> None:
         """Show the last piece from its top; when there is room for all of it, follow the end."""
-        index = self.document.index(piece)
+        index = self.document.index(entry)
         if index is None:
             return
         if self.document.top(index + 1) - self.document.top(index) > self.size.height:
@@ -80,11 +80,11 @@ class Transcript(TranscriptView, can_focus=True):
 
     def _show_cursor(self) -> None:
         if self._at is not None and self._at < len(self.document):
-            self.mark_focused(reading.span(self.document, self._at))
+            self.mark_focused(selection.span(self.document, self._at))
 
     def _reveal(self, index: int) -> None:
         """Scroll so that the block is on the screen, its top at least."""
-        span = reading.span(self.document, index)
+        span = selection.span(self.document, index)
         top, bottom = self.document.top(span.start), self.document.top(span.stop)
         view = self.size.height
         if top < self.scroll_offset.y or bottom - top > view:
@@ -99,12 +99,12 @@ class Transcript(TranscriptView, can_focus=True):
 
     def _toggle(self, index: int) -> None:
         piece = self.document.piece(index)
-        if isinstance(piece, Folding):
+        if isinstance(piece, FoldingEntry):
             piece.toggle()
             self.following = self.following and index == len(self.document) - 1
             self.update_rows()
 
-    def toggle_all(self, *kinds: type[Folding]) -> None:
+    def toggle_all(self, *kinds: type[FoldingEntry]) -> None:
         """Open all pieces of these kinds, or close them when all are open."""
         pieces = [piece for piece in self.document.pieces if isinstance(piece, kinds)]
         closed = [piece for piece in pieces if not piece.is_open]
@@ -115,7 +115,7 @@ class Transcript(TranscriptView, can_focus=True):
     def action_copy(self) -> None:
         """Copy the block under the cursor."""
         if self._at is not None and self._at < len(self.document):
-            self.post_message(self.Copied(reading.copied(self.document, self._at)))
+            self.post_message(self.Copied(selection.copied(self.document, self._at)))
 
     def action_top(self) -> None:
         """Go to the first row."""
@@ -146,5 +146,5 @@ class Transcript(TranscriptView, can_focus=True):
             return
         index, inner = self.document.at(row)
         piece = self.document.piece(index)
-        if isinstance(piece, Folding) and inner == piece.gap:
+        if isinstance(piece, FoldingEntry) and inner == piece.gap:
             self._toggle(index)

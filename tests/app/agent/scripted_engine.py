@@ -8,10 +8,10 @@ what was said before, so that the cache stays good.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.cache.preview import Preview
-from laguna_engine.chat.vocabulary import Tokenizer
+from laguna_engine.chat.encoding import Tokenizer
+from laguna_engine.config import Request
 from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Round, Source, Stats, Token
-from laguna_engine.request import Request
+from laguna_engine.sequence import Preview
 
 
 @dataclass

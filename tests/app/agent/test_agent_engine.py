@@ -3,13 +3,13 @@
 import pytest
 
 from laguna_engine.chat.template import Family
+from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Prefill
-from laguna_engine.sampling import Sampling
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.tools import Toolbox
+from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import AgentOptions
-from laguna_tui.events import StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.events import StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.repo.workspace import Workspace
 
 MAX_TOKENS = 24

@@ -11,16 +11,17 @@ import pytest
 from laguna_engine.chat.template import Family
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Source
-from laguna_tui.agent.approval import EditMode
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.tools import Edits, Toolbox
-from laguna_tui.events import DraftRound, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
-from laguna_tui.local import LocalSession
+from laguna_tui.agent.permissions import EditMode
+from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.events import DraftRound, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
+from laguna_tui.base.paths import data_root
+from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.workspace import Workspace
-from laguna_tui.resources import data_root
-from laguna_tui.settings import Settings
-from laguna_tui.tui.transcript.proof import NEAR_TIE_LOGITS
+from laguna_tui.session.local import LocalSession
+from laguna_tui.tui.transcript.replay_entry import NEAR_TIE_LOGITS
 from tests.app.approvers import always, never
 
 NAMES = ["parse_header", "OrderBook", "close_socket", "render_page", "TokenBucket", "merge_ranges"]
@@ -58,7 +59,7 @@ class Talk:
     """A chat with the bundled model, and what of it is asserted on."""
 
     def __init__(self, engine, root, approver):
-        toolbox = Toolbox(Workspace(root), edits=Edits(EditMode.ASK, approver))
+        toolbox = Toolbox(Workspace(root), edits=SessionEdits(EditMode.ASK, approver))
         self.agent = Agent(engine, engine.vocab, Family.XS_2_1, toolbox)
 
     def ask(self, question):

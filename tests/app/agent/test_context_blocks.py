@@ -6,12 +6,11 @@ from laguna_engine.chat.messages import AssistantMessage, ToolCall
 from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
 from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.retold import Said
-from laguna_tui.agent.tools import TOOL_SPECS
-from laguna_tui.agent.view import block_text, blocks
-from laguna_tui.context.attachment import Attachment
-from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.agent.prompt_preview import block_text, blocks
+from laguna_tui.agent.tools.registry import TOOL_SPECS
+from laguna_tui.context.blocks import Attachment, BlockKind, Place
 
 CODE = "def total(items):\n    return sum(items)\n\n\n" * 20
 FILE = f"cart.py:\n{CODE}"
@@ -35,7 +34,7 @@ def conversation(vocabulary):
 @pytest.fixture
 def asks(vocabulary):
     def ask(conversation, text, *attachments):
-        said = Said(Role.USER, "message", text, opening="[folder shop]\n\n", attachments=attachments)
+        said = ChatMessage(Role.USER, "message", text, opening="[folder shop]\n\n", attachments=attachments)
         conversation.add_message(said)
         conversation.open_turn()
         conversation.close_turn(vocabulary.tokenize("\nA shop.\n</assistant>", special=True))
@@ -60,9 +59,9 @@ def text(conversation, vocabulary):
 
 
 def test_a_message_with_attachments_is_the_tokens_of_the_whole_text(conversation, vocabulary):
-    said = Said(Role.USER, "message", "What is this?", opening="[folder shop]\n\n", attachments=(attached(),))
+    said = ChatMessage(Role.USER, "message", "What is this?", opening="[folder shop]\n\n", attachments=(attached(),))
     parts = conversation.message_parts(said)
-    whole = conversation.message_parts(Said.asked("".join(said.parts)))
+    whole = conversation.message_parts(ChatMessage.asked("".join(said.parts)))
     assert [token for part in parts for token in part] == whole[0]
     assert len(parts) == 3
 
@@ -89,7 +88,7 @@ def test_every_block_has_its_kind_and_together_they_are_all_tokens(asks, convers
     ],
 )
 def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(conversation, view, vocabulary, arguments, title):
-    conversation.add_message(Said.asked("Where?"))
+    conversation.add_message(ChatMessage.asked("Where?"))
     conversation.open_turn()
     said = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in arguments.items())
     call = f"<tool_call>search\n{said}</tool_call>"
@@ -100,19 +99,19 @@ def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(conversation, v
 def test_answers_to_another_model_are_called_the_same(conversation, view):
     call = ToolCall("search", {"pattern": "total"})
     answers = AssistantMessage("A shop."), AssistantMessage("", "Where is it?", (call,))
-    conversation.retell([Said(Role.ASSISTANT, "answer", answer=answer) for answer in answers])
+    conversation.retell([ChatMessage(Role.ASSISTANT, "answer", answer=answer) for answer in answers])
     assert [block.title for block in view()][1:] == ["A shop.", "calls search"]
 
 
 def test_a_reminder_is_not_taken_for_the_users_words(conversation, view):
-    conversation.add_message(Said.asked("What is this?"))
-    conversation.add_message(Said(Role.USER, "reminder", "Answer now."))
+    conversation.add_message(ChatMessage.asked("What is this?"))
+    conversation.add_message(ChatMessage(Role.USER, "reminder", "Answer now."))
     assert [block.why for block in view()][1:] == ["your words", "a reminder"]
 
 
 def test_only_the_first_message_tells_of_the_folder(asks, conversation, view):
     asks(conversation, "What is this?", attached())
-    conversation.add_message(Said(Role.USER, "message", "And this?", attachments=(attached("b.py"),)))
+    conversation.add_message(ChatMessage(Role.USER, "message", "And this?", attachments=(attached("b.py"),)))
     titles = [block.title for block in view() if block.kind is BlockKind.MESSAGE]
     assert titles == ["folder, date and git", "What is this?", "your message begins", "And this?"]
 

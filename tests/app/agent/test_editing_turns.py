@@ -3,13 +3,14 @@
 import pytest
 
 from laguna_engine.chat.template import Family
-from laguna_tui.agent.approval import Decision, EditMode
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.retold import Said
-from laguna_tui.agent.tools import Edits, Toolbox
-from laguna_tui.agent.tools.result import ResultStore
+from laguna_tui.agent.messages import ChatMessage
+from laguna_tui.agent.permissions import Decision, EditMode
+from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.events import EditDone, EditProposed, ToolFinished, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.events import EditDone, EditProposed, ToolFinished, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
 from tests.app.approvers import always, never
@@ -23,7 +24,7 @@ class Chat:
     def __init__(self, vocabulary, root, codebase, approver, script):
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, 16384)
-        self.edits = Edits(EditMode.ASK, approver, ResultStore(root.parent / "cache"))
+        self.edits = SessionEdits(EditMode.ASK, approver, ResultStore(root.parent / "cache"))
         toolbox = Toolbox(Workspace(root), codebase=codebase, tools="full", edits=self.edits)
         self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, opening=lambda: "")
 
@@ -170,7 +171,7 @@ def test_a_reminder_counts_when_it_is_asked_whether_a_message_fits(chat, cart):
     talk = chat(always, EDIT, answer("Done."))
     list(talk.agent.run("Rename it."))
     message = "And now?"
-    used = len(talk.agent.conversation.with_message(Said.asked(message)))
+    used = len(talk.agent.conversation.with_message(ChatMessage.asked(message)))
     talk.edits.undo()
     # The message alone would leave room for one token.
     talk.engine.n_ctx = used + 1

@@ -7,14 +7,15 @@ import pytest
 
 from laguna_engine.chat.template import Family
 from laguna_engine.events import FinishReason
-from laguna_tui.agent.approval import EditMode
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.outlook import forgets
-from laguna_tui.agent.tools import Edits, Toolbox
-from laguna_tui.agent.tools.nano import HAS_DOCSTRING, REFUSED
-from laguna_tui.agent.tools.result import ResultStore
+from laguna_tui.agent.permissions import EditMode
+from laguna_tui.agent.prompt_preview import forgets
+from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED
+from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import AgentOptions
-from laguna_tui.events import (
+from laguna_tui.base.events import (
     AnswerCorrected,
     Attached,
     EditDone,
@@ -55,7 +56,7 @@ class Chat:
         self.engine = Changing(vocabulary, script, n_ctx)
         self.asked = []
         store = ResultStore(root.parent / "cache")
-        toolbox = Toolbox(Workspace(root), store, edits=Edits(EditMode.ASK, self._approve, store))
+        toolbox = Toolbox(Workspace(root), store, edits=SessionEdits(EditMode.ASK, self._approve, store))
         options = AgentOptions(turns=turns)
         self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: "[folder shop]\n\n")
 

@@ -8,15 +8,14 @@ import pytest
 
 from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
+from laguna_engine.config import PLAIN
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import FinishReason, Prefill, Source
-from laguna_engine.request import PLAIN
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.tools import Toolbox
-from laguna_tui.agent.tools.result import ResultStore
+from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS, AgentOptions
-from laguna_tui.context.codebase import Codebase
-from laguna_tui.events import (
+from laguna_tui.base.events import (
     CallRejected,
     DraftRound,
     ReasoningDelta,
@@ -28,6 +27,7 @@ from laguna_tui.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
 
@@ -311,7 +311,7 @@ def failing(error):
 
 @pytest.mark.parametrize("error", [ValueError("/home/user/secret"), RecursionError("deep"), MemoryError()])
 def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(chat, tmp_path, monkeypatch, error):
-    monkeypatch.setattr("laguna_tui.agent.tools.search.run", failing(error))
+    monkeypatch.setattr("laguna_tui.agent.tools.full.search.search_lines", failing(error))
     talk = chat(SEARCH, answer("Then without it."))
     events = talk.ask("Where?")
     (finished,) = of(ToolFinished, events)
@@ -328,7 +328,7 @@ def test_a_tool_that_fails_is_told_to_the_model_and_the_turn_goes_on(chat, tmp_p
 
 @pytest.mark.parametrize("error", [NativeAbort("GGML_ASSERT; open the model again"), KeyboardInterrupt()])
 def test_an_engine_error_or_ctrl_c_in_a_tool_ends_the_turn_and_leaves_a_whole_conversation(chat, monkeypatch, error):
-    monkeypatch.setattr("laguna_tui.agent.tools.search.run", failing(error))
+    monkeypatch.setattr("laguna_tui.agent.tools.full.search.search_lines", failing(error))
     talk = chat(SEARCH, answer("Two."))
     with pytest.raises(type(error)):
         talk.ask("Where?")
@@ -398,7 +398,7 @@ def test_files_cannot_forge_a_turn(chat, root):
 
 def test_a_cancel_from_another_thread_ends_a_search(chat, root, monkeypatch):
     """Nothing else ends it: neither the expression nor the budget would while a test may run."""
-    monkeypatch.setattr("laguna_tui.agent.tools.search.BUDGET_S", 1e6)
+    monkeypatch.setattr("laguna_tui.agent.tools.full.search.BUDGET_S", 1e6)
     (root / "trap.txt").write_text(("a" * 60 + "!\n") * 10_000)
     talk = chat(call("search", pattern="(a|aa)+$", path="trap.txt"), answer("Two."))
     events = []

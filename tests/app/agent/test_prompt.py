@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from laguna_tui.agent.prompt import facts, facts_now, system_prompt
-from laguna_tui.agent.tools import TOOL_SPECS
+from laguna_tui.agent.tools.registry import TOOL_SPECS
 from laguna_tui.repo.git import GitState
 
 TODAY = date(2026, 11, 20)

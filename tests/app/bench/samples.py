@@ -1,7 +1,7 @@
 """Samples and rounds made by hand."""
 
 from laguna_engine.events import Round, Source, Stats
-from laguna_tui.bench.runs import Sample
+from laguna_tui.bench.runner import Sample
 
 
 def spun(drafted: int, accepted: int, seconds: tuple[float, float, float, float] = (1.0, 2.0, 0.5, 4.0)) -> Round:

@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from laguna_engine.compress.scorer import Scorer
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import data_root
 from laguna_tui.context.attach import Attacher, AttachOptions
 from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.codebase import Codebase
+from laguna_tui.context.gathering import taken_whole
 from laguna_tui.context.instructions import UNTRUSTED, agree
-from laguna_tui.context.room import whole
 from laguna_tui.context.trust import Trust
-from laguna_tui.errors import UserError
-from laguna_tui.repo.map import estimated_tokens
+from laguna_tui.repo.repository_map import estimated_tokens
 from laguna_tui.repo.workspace import Workspace
-from laguna_tui.resources import data_root
 from tests.app.repo.conftest import FILES, write
 from tests.engine import scorers
 
@@ -160,7 +160,7 @@ def test_small_files_are_not_pushed_out_by_a_large_one(attacher):
 
 @given(st.lists(st.none() | st.integers(0, 1000), max_size=12), st.integers(0, 3000))
 def test_what_is_whole_fits_and_nothing_smaller_is_left_out(sizes, room):
-    chosen = whole(sizes, room)
+    chosen = taken_whole(sizes, room)
     known = [size for size in sizes if size is not None]
     assert sum(sizes[index] for index in chosen) <= room
     left_out = [size for index, size in enumerate(sizes) if size is not None and index not in chosen]

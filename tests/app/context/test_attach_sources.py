@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from laguna_tui.context import sources as module
-from laguna_tui.context.sources import Sources, read_source
-from laguna_tui.context.tokens import Counter, largest
+from laguna_tui.context import source_files as module
+from laguna_tui.context.source_files import SourceFiles, read_source
+from laguna_tui.context.token_counter import CachedTokenCounter, largest
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 
@@ -39,13 +39,13 @@ def test_a_latin_file_longer_than_the_limit_stays_latin(workspace):
 
 def test_lines_are_those_of_the_tools(workspace):
     (workspace.root / "a.py").write_bytes(b"one\r\n\x0ctwo\r\nthree")
-    assert Sources(workspace).read("a.py").lines == ["one", "\x0ctwo", "three"]
+    assert SourceFiles(workspace).read("a.py").lines == ["one", "\x0ctwo", "three"]
 
 
 def test_an_unchanged_file_is_read_once_and_a_changed_one_again(workspace):
     path = workspace.root / "a.py"
     path.write_text("x = 1\n")
-    sources = Sources(workspace)
+    sources = SourceFiles(workspace)
     first = sources.read("a.py")
     assert sources.read("a.py") is first
     stamp = path.stat()
@@ -56,7 +56,7 @@ def test_an_unchanged_file_is_read_once_and_a_changed_one_again(workspace):
 
 def test_a_file_that_is_gone_is_not_remembered(workspace):
     (workspace.root / "a.py").write_text("x = 1\n")
-    sources = Sources(workspace)
+    sources = SourceFiles(workspace)
     sources.read("a.py")
     (workspace.root / "a.py").unlink()
     with pytest.raises(WorkspaceError, match="there is no file"):
@@ -66,12 +66,12 @@ def test_a_file_that_is_gone_is_not_remembered(workspace):
 def test_a_binary_file_is_refused_with_its_name(workspace):
     (workspace.root / "a.png").write_bytes(b"\x89PNG\0")
     with pytest.raises(WorkspaceError, match=r"a\.png is a binary file"):
-        Sources(workspace).read("a.png")
+        SourceFiles(workspace).read("a.png")
 
 
 def test_what_is_remembered_is_bounded(workspace, monkeypatch):
     monkeypatch.setattr(module, "_REMEMBERED_CHARS", 100)
-    sources = Sources(workspace)
+    sources = SourceFiles(workspace)
     for number in range(10):
         (workspace.root / f"{number}.py").write_text("x" * 39 + "\n")
     read = [sources.read(f"{number}.py") for number in range(10)]
@@ -82,7 +82,7 @@ def test_what_is_remembered_is_bounded(workspace, monkeypatch):
 
 def test_a_text_is_counted_once():
     counted = []
-    count = Counter(lambda text: counted.append(text) or len(text))
+    count = CachedTokenCounter(lambda text: counted.append(text) or len(text))
     assert [count("abc"), count("abc"), count.within("abc", 3), count.within("abc", 2)] == [3, 3, 3, None]
     assert counted == ["abc"]
 
@@ -91,7 +91,7 @@ def test_a_text_that_is_far_too_long_is_not_counted_at_all():
     def never(text):
         raise AssertionError("it was counted")
 
-    assert Counter(never).within("x" * 10_000, 10) is None
+    assert CachedTokenCounter(never).within("x" * 10_000, 10) is None
 
 
 @pytest.mark.parametrize("limit", range(6))

@@ -13,8 +13,8 @@ from filelock import FileLock
 
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo import index as index_module
-from laguna_tui.repo import store
-from laguna_tui.repo.store import index_path
+from laguna_tui.repo import index_database
+from laguna_tui.repo.index_database import index_path
 from tests.app.repo.conftest import FILES, write
 
 LONG_S = 60.0
@@ -51,15 +51,15 @@ def test_the_paths_are_known_while_the_index_is_being_made(shop, cache):
 
 
 def test_a_full_disk_is_said_and_the_next_look_with_room_completes_the_index(shop, cache, monkeypatch):
-    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
-    pages, connect = [40], store.connect
+    monkeypatch.setattr("laguna_tui.repo.index_update._COMMIT_S", 0.0)
+    pages, connect = [40], index_database.connect
 
     def limited(path):
         connection = connect(path)
         connection.execute(f"pragma max_page_count = {pages[0]}")
         return connection
 
-    monkeypatch.setattr(store, "connect", limited)
+    monkeypatch.setattr(index_database, "connect", limited)
     write(shop, {f"many/m{number}.py": "".join(f"w{number}x{i} = {i}\n" for i in range(300)) for number in range(20)})
     codebase = Codebase(shop, cache)
     codebase.start()
@@ -76,7 +76,7 @@ def test_a_full_disk_is_said_and_the_next_look_with_room_completes_the_index(sho
 
 
 def test_an_index_that_another_program_locks_is_not_told_as_damage_or_a_full_disk(shop, cache, codebase, monkeypatch):
-    monkeypatch.setattr(store, "_BUSY_S", 0.1)
+    monkeypatch.setattr(index_database, "_BUSY_S", 0.1)
     write(shop, {"new.py": "def brand_new(): pass\n"})
     other = sqlite3.connect(index_path(shop, cache), isolation_level=None)
     other.execute("begin immediate")
@@ -219,7 +219,7 @@ def test_closing_in_the_middle_of_indexing_ends_the_thread_and_keeps_what_was_re
         with opened._changed:
             assert opened._changed.wait_for(lambda: opened._closed, LONG_S)
 
-    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
+    monkeypatch.setattr("laguna_tui.repo.index_update._COMMIT_S", 0.0)
     monkeypatch.setattr("laguna_tui.context.codebase._CLOSE_S", LONG_S)
     monkeypatch.setattr(Codebase, "_count", held)
     opened = Codebase(shop, cache)

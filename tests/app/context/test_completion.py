@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.context.complete import LIMIT, completions
+from laguna_tui.context.completion import LIMIT, completions
 from laguna_tui.context.mentions import mentions
 from laguna_tui.context.resolve import Resolved, resolve
 from laguna_tui.repo.workspace import Workspace

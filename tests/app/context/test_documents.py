@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_engine.compress.document import Role
+from laguna_engine.compress.document import SpanRole
 from laguna_tui.context.documents import LINE_CHARS, document
 
 PYTHON = '''\
@@ -54,7 +54,7 @@ def unit(cut, name):
 
 
 def test_heads_and_imports_are_the_outline():
-    assert spans(document("cart.py", PYTHON), Role.OUTLINE) == [
+    assert spans(document("cart.py", PYTHON), SpanRole.OUTLINE) == [
         "import os\nfrom shop.prices import (\n    round_money,\n    Price,\n)\n",
         "TABLE = {\n",
         'class Cart(Base):\n    """Things to buy.\n',
@@ -65,7 +65,7 @@ def test_heads_and_imports_are_the_outline():
 
 
 def test_what_is_outside_of_definitions_is_text():
-    assert spans(document("cart.py", PYTHON), Role.TEXT) == ['"""What it is for."""\n']
+    assert spans(document("cart.py", PYTHON), SpanRole.TEXT) == ['"""What it is for."""\n']
 
 
 def test_a_unit_knows_its_lines_and_names():
@@ -94,7 +94,7 @@ def test_methods_lie_in_their_class():
 
 def test_long_bodies_are_cut_between_statements():
     body = "".join(f"    if flag{n}:\n        first({n})\n        second({n})\n" for n in range(20))
-    pieces = spans(document("a.py", f"def long():\n{body}"), Role.BODY)
+    pieces = spans(document("a.py", f"def long():\n{body}"), SpanRole.BODY)
     assert len(pieces) > 5
     assert all(piece.startswith("    if flag") for piece in pieces)
 
@@ -127,7 +127,7 @@ def test_strings_over_several_lines_are_no_statements():
     ],
 )
 def test_other_languages_have_outlines_too(path, text, outline):
-    assert spans(document(path, text), Role.OUTLINE) == [outline]
+    assert spans(document(path, text), SpanRole.OUTLINE) == [outline]
 
 
 def test_sections_are_named_by_their_headings():

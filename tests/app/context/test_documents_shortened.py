@@ -6,11 +6,12 @@ import pytest
 
 from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
-from laguna_engine.llama import options
-from laguna_tui.context.shorten import open_scorer, scorer_path, shorten
-from laguna_tui.errors import UserError
+from laguna_engine.llama import context_params
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import Settings
+from laguna_tui.context.shortening import open_scorer, shorten
+from laguna_tui.models.model_selection import scorer_path
 from laguna_tui.models.store import Store
-from laguna_tui.settings import Settings
 
 FILES = [("a.py", "".join(f"def f{n}():\n    return g{n}()\n\n\n" for n in range(60)))]
 
@@ -71,7 +72,7 @@ def test_a_file_is_taken_as_it_is(store, tmp_path):
 @pytest.mark.parametrize(("asked", "cores", "threads"), [(None, 8, 7), (None, 1, 1), (3, 8, 3), (0, 8, 0)])
 def test_a_scorer_leaves_a_core_to_others_unless_told_how_many_to_use(monkeypatch, tmp_path, asked, cores, threads):
     opened = []
-    monkeypatch.setattr(options, "physical_cores", lambda: cores)
+    monkeypatch.setattr(context_params, "physical_cores", lambda: cores)
     monkeypatch.setattr(Scorer, "open", lambda path, **how: opened.append(how["threads"]))
     file = tmp_path / "own.gguf"
     file.write_bytes(b"GGUF")

@@ -5,11 +5,10 @@ import os
 
 import pytest
 
-from laguna_tui.context.attachment import Gathered
-from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.blocks import BlockKind, Gathered, Place
 from laguna_tui.context.instructions import CHANGED, LIMIT_BYTES, OUTDATED, UNTRUSTED, agree, instructions
 from laguna_tui.context.trust import FILE, TEXTS, Trust
-from laguna_tui.repo.map import estimated_tokens
+from laguna_tui.repo.repository_map import estimated_tokens
 from tests.app.repo.conftest import git, write
 
 ROOM = 4000

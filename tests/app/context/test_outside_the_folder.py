@@ -6,11 +6,11 @@ import pytest
 
 from laguna_tui.context.attach import Attacher, AttachOptions
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.context.complete import completions
-from laguna_tui.repo.files import walk
+from laguna_tui.context.completion import completions
+from laguna_tui.repo.file_parsing import ParseTask, parse_file
 from laguna_tui.repo.index import Index
-from laguna_tui.repo.map import estimated_tokens
-from laguna_tui.repo.parsing import Task, parse_file
+from laguna_tui.repo.repository_map import estimated_tokens
+from laguna_tui.repo.walk import walk
 from laguna_tui.repo.workspace import Workspace
 from tests.app.repo.conftest import git, write
 
@@ -45,7 +45,7 @@ def test_git_lists_the_file_but_the_walk_does_not(linked):
 
 
 def test_a_file_that_is_parsed_is_not_reached_through_a_linked_folder(linked):
-    assert parse_file(linked, Task("lib/deep/keys.py")) is None
+    assert parse_file(linked, ParseTask("lib/deep/keys.py")) is None
 
 
 def test_paths_symbols_search_and_map_have_nothing_of_it(codebase):

@@ -8,9 +8,9 @@ from laguna_tui.context.attach import NOT_READY, Attacher, AttachOptions
 from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.pack import MIN_TOKENS, best_spans, folder_map
-from laguna_tui.context.sources import Sources
-from laguna_tui.context.tokens import Counter
-from laguna_tui.repo.map import estimated_tokens
+from laguna_tui.context.source_files import SourceFiles
+from laguna_tui.context.token_counter import CachedTokenCounter
+from laguna_tui.repo.repository_map import estimated_tokens
 from laguna_tui.repo.workspace import Workspace
 from tests.app.repo.conftest import write
 
@@ -19,12 +19,12 @@ QUESTION = "how is the price of a cart rounded?"
 
 @pytest.fixture
 def sources(shop):
-    return Sources(Workspace(shop))
+    return SourceFiles(Workspace(shop))
 
 
 @pytest.fixture
 def count():
-    return Counter(estimated_tokens)
+    return CachedTokenCounter(estimated_tokens)
 
 
 def packed(folder, codebase, question=QUESTION, room=4000, **options):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.cli import main
+from laguna_tui.base.errors import UserError
+from laguna_tui.cli.main import main
 from laguna_tui.context.trust import FILE, TEXTS, Trust, project_root
-from laguna_tui.errors import UserError
 from tests.app.repo.conftest import git
 
 

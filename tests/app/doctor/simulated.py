@@ -4,8 +4,8 @@ import fnmatch
 import json
 from pathlib import Path
 
-from laguna_engine.child import MISSING, Output, python_command
-from laguna_tui.doctor.machine import Machine, Room, Terminal
+from laguna_engine.native.child import MISSING, Output, python_command
+from laguna_tui.doctor.host import FolderAccess, Host, TerminalFacts
 
 GIB = 1 << 30
 SITE = "/app/lib/python3.12/site-packages"
@@ -21,7 +21,7 @@ RTX_3090 = "NVIDIA GeForce RTX 3090, 550.54.14, 24576, 23012, 8.6"
 RTX_3060 = "NVIDIA GeForce RTX 3060, 550.54.14, 12288, 11800, 8.6"
 LDCONFIG = {"ldconfig -p": "\tlibvulkan.so.1 (libc6,x86-64) => /usr/lib/libvulkan.so.1"}
 
-LOAD = python_command("laguna_tui.doctor.loading", python="/app/bin/python")
+LOAD = python_command("laguna_tui.doctor.load_probe", python="/app/bin/python")
 
 PCI_NVIDIA = {
     "/sys/bus/pci/devices/0000:01:00.0/class": "0x030000\n",
@@ -58,7 +58,7 @@ def nvidia(*rows, header=HEADER):
     return {"nvidia-smi": header, "nvidia-smi --query-gpu": "\n".join(rows)}
 
 
-class Simulated(Machine):
+class Simulated(Host):
     """A machine. Programs that have no answer are not there; the longest beginning of a command counts.
 
     An answer is text, an Output, or None for one that never comes.
@@ -71,7 +71,7 @@ class Simulated(Machine):
         self.files = {**AVX2, **(CPU_ONLY if files is None else files)}
         self.environment = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
         self.memory, self.cores = memory * GIB, 8
-        self.screen = Terminal(True, 120, 40, "utf-8")
+        self.screen = TerminalFacts(True, 120, 40, "utf-8")
         self.rooms = {}
 
     @property
@@ -103,7 +103,7 @@ class Simulated(Machine):
         return sorted(path for path in self.files if fnmatch.fnmatchcase(path, pattern))
 
     def room(self, folder: Path):
-        return self.rooms.get(str(folder), self.rooms.get("*", Room(str(folder), True, True, 200 * GIB)))
+        return self.rooms.get(str(folder), self.rooms.get("*", FolderAccess(str(folder), True, True, 200 * GIB)))
 
 
 def loads(said):

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from laguna_tui.base.network import Network
 from laguna_tui.models.download import Download
 from laguna_tui.models.entry import ModelEntry
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
-from laguna_tui.network import Network
-from tests.app.hub.sample import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, model
-from tests.app.hub.server import LoopbackHub, Repository
+from tests.app.models.loopback_hub import LoopbackHub, Repository
+from tests.app.models.sample_model import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, model
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laguna_tui.errors import UserError
+from laguna_tui.base.errors import UserError
 from laguna_tui.models.catalogue import load_catalogue, resolve
-from laguna_tui.models.entry import Kind, companions
-from laguna_tui.models.rules import RULES, problems, safe_path
+from laguna_tui.models.catalogue_rules import RULES, problems, safe_path
+from laguna_tui.models.entry import ModelKind, companions
 
 TARGET = {
     "title": "T",
@@ -171,13 +171,13 @@ def test_a_companion_of_what_is_no_target_is_a_mistake(tmp_path, name):
 
 def test_the_shipped_catalogue_says_what_goes_with_a_target():
     catalogue = load_catalogue()
-    drafters = [entry.name for entry in companions(catalogue["xs-2.1"], catalogue, Kind.DRAFTER)]
+    drafters = [entry.name for entry in companions(catalogue["xs-2.1"], catalogue, ModelKind.DRAFTER)]
     assert drafters[0] == "xs-2.1-dflash"
-    assert [entry.name for entry in companions(catalogue["xs.2"], catalogue, Kind.SCORER)] == ["qwen3-0.6b"]
+    assert [entry.name for entry in companions(catalogue["xs.2"], catalogue, ModelKind.SCORER)] == ["qwen3-0.6b"]
 
 
 def test_every_quantization_has_the_licence_of_its_model():
-    licences = {entry.name: entry.license for entry in load_catalogue().values() if entry.kind is Kind.TARGET}
+    licences = {entry.name: entry.license for entry in load_catalogue().values() if entry.kind is ModelKind.TARGET}
     assert {name: licence for name, licence in licences.items() if "2.1" in name} == {
         "xs-2.1": "OpenMDW-1.1",
         "xs-2.1-mix": "OpenMDW-1.1",
@@ -189,7 +189,7 @@ def test_every_quantization_has_the_licence_of_its_model():
 @pytest.mark.parametrize("target", ["xs-2.1", "xs-2.1-mix"])
 def test_a_target_has_the_drafter_made_for_int4_as_its_last_choice(target):
     catalogue = load_catalogue()
-    first, *_, last = companions(catalogue[target], catalogue, Kind.DRAFTER)
+    first, *_, last = companions(catalogue[target], catalogue, ModelKind.DRAFTER)
     assert (first.name, last.name) == ("xs-2.1-dflash", "xs-2.1-dflash-int4")
     assert "OpenMDW-1.1" in last.license
     assert "is not known; compare both" in last.defects[0]

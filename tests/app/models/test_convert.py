@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from laguna_engine.config import Drafting, EngineOptions
+from laguna_engine.draft import dflash_weights
 from laguna_engine.engine import Engine, Request
 from laguna_engine.events import Round, Source, Token
-from laguna_engine.ggml import quantize as quantizing
-from laguna_engine.ggml.rows import HostRows
-from laguna_engine.gguf import drafter, header, token_map
-from laguna_engine.gguf import quantize as quantize_plan
+from laguna_engine.ggml import gguf_writer as quantizing
+from laguna_engine.ggml.weights import HostEmbedding
+from laguna_engine.gguf import drafter_header, header
+from laguna_engine.gguf import quantization as quantize_plan
 from laguna_engine.llama.model import Model
-from laguna_engine.options import EngineOptions
-from laguna_engine.request import Drafting
 from laguna_tui.models.convert import convert, plan
 from laguna_tui.models.convert_metadata import Provenance
 from tests.app.models import published
@@ -72,10 +72,10 @@ def test_it_drafts_what_the_published_weights_draft(make: Callable[[], Published
 @layouts
 def test_every_weight_is_bit_for_bit_what_was_published(make: Callable[[], Published], tmp_path: Path):
     source = make()
-    found = drafter.read(converted(source.write(tmp_path / "folder")))
+    found = drafter_header.read(converted(source.write(tmp_path / "folder")))
     for name, weights in source.weights.items():
         if name == "d2t":
-            table = token_map.read(found, 512)
+            table = dflash_weights.read_token_map(found, 512)
             assert table is not None
             assert table.tolist() == weights.tolist()
         elif name == "enc.aux_norm.weight":
@@ -84,19 +84,19 @@ def test_every_weight_is_bit_for_bit_what_was_published(make: Callable[[], Publi
         elif "norm" in name:
             assert np.array_equal(vector(found, name), weights)
         else:
-            table = HostRows(found.file, name)
+            table = HostEmbedding(found.file, name)
             assert found.tensors[name].format == "bf16"
             assert np.array_equal(table.rows(range(table.count)), weights)
 
 
-def vector(found: drafter.DrafterHeader, name: str) -> np.ndarray:
+def vector(found: drafter_header.DrafterHeader, name: str) -> np.ndarray:
     info = found.tensors[name]
     assert info.format == "f32"
     return np.fromfile(found.path, np.float32, info.shape[0], offset=info.offset)
 
 
 def test_an_xs_2_1_drafter_says_what_its_config_says(tmp_path: Path):
-    found = drafter.read(converted(published.laguna().write(tmp_path / "folder")))
+    found = drafter_header.read(converted(published.laguna().write(tmp_path / "folder")))
     assert (found.taps, found.block, found.mask_id, found.n_vocab) == ((0, 1, 3), 16, tiny.MASK, 512)
     assert (found.window, found.sliding, found.causal) == (48, (True,) * 3, (True,) * 3)
     assert (found.rope_base, found.rope_dims, found.context_norm) == (500000.0, 32, True)
@@ -104,7 +104,7 @@ def test_an_xs_2_1_drafter_says_what_its_config_says(tmp_path: Path):
 
 
 def test_an_xs_2_speculator_says_what_its_config_says(tmp_path: Path):
-    found = drafter.read(converted(published.speculator().write(tmp_path / "folder")))
+    found = drafter_header.read(converted(published.speculator().write(tmp_path / "folder")))
     # Published as 1, 2, 4: they count the embeddings.
     assert (found.taps, found.block, found.mask_id, found.n_vocab) == ((0, 1, 3), 8, tiny.MASK, 512)
     assert (found.window, found.sliding, found.causal) == (0, (False,) * 2, (False,) * 2)
@@ -116,7 +116,7 @@ def test_it_fits_its_target(make: Callable[[], Published], tmp_path: Path):
     target = tiny.laguna().write(tmp_path / "target.gguf")
     path = tmp_path / "out.gguf"
     convert(plan(make().write(tmp_path / "folder")), path, Provenance(), quiet, target)
-    drafter.check_pair(drafter.read(path), header.check(target))
+    drafter_header.check_pair(drafter_header.read(path), header.check(target))
 
 
 def test_sliding_layers_see_later_rows_unless_the_config_says_otherwise(tmp_path: Path):
@@ -127,14 +127,14 @@ def test_sliding_layers_see_later_rows_unless_the_config_says_otherwise(tmp_path
             "layer_types": ["sliding_attention", "full_attention"],
             "sliding_window": 40,
         }
-        found = drafter.read(converted(source.write(tmp_path / f"{said}"), name=f"{said}.gguf"))
+        found = drafter_header.read(converted(source.write(tmp_path / f"{said}"), name=f"{said}.gguf"))
         assert (found.sliding, found.window, found.causal) == ((True, False), 40, causal)
 
 
 def test_causal_is_read_and_not_assumed(tmp_path: Path):
     source = published.laguna()
     source.config["dflash_config"]["causal"] = False
-    assert drafter.read(converted(source.write(tmp_path / "folder"))).causal == (False,) * 3
+    assert drafter_header.read(converted(source.write(tmp_path / "folder"))).causal == (False,) * 3
 
 
 @layouts
@@ -155,7 +155,7 @@ def data_of(path: Path) -> Mapping[str, bytes]:
 def test_quantized_it_is_what_the_quantizer_makes_of_it(make: Callable[[], Published], kind: str, tmp_path: Path):
     folder = make().write(tmp_path / "folder")
     at_once, in_two = converted(folder, kind, "at_once.gguf"), tmp_path / "in_two.gguf"
-    quantizing.write(quantize_plan.plan(converted(folder), kind), in_two, {}, lambda done, total: None)
+    quantizing.write_quantized(quantize_plan.plan(converted(folder), kind), in_two, {}, lambda done, total: None)
     assert data_of(at_once) == data_of(in_two)
     ours, theirs = (header.read(path, lambda _: None).metadata for path in (at_once, in_two))
     assert ours == theirs

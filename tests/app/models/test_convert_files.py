@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.gguf import drafter
-from laguna_tui.errors import UserError
-from laguna_tui.models.convert import convert, plan
-from laguna_tui.models.convert_files import convert_files
+from laguna_engine.gguf import drafter_header
+from laguna_tui.base.errors import UserError
+from laguna_tui.models.convert import convert, convert_files, plan
 from laguna_tui.models.convert_metadata import Provenance
-from laguna_tui.models.download import Converter
+from laguna_tui.models.download_conversion import Converter
 from tests.app.models import published
 
 KNOWN = Provenance("poolside/Laguna-XS-2.1-DFlash", "f" * 40, "openmdw-1.1")
@@ -41,7 +40,7 @@ def test_files_of_several_folders_become_what_one_folder_becomes(tmp_path: Path)
 def test_it_is_what_a_download_asks_for(tmp_path: Path):
     converter: Converter = convert_files
     converter(scattered(tmp_path), tmp_path / "out.gguf", lambda done, total: None)
-    assert drafter.read(tmp_path / "out.gguf").taps == (0, 1, 3)
+    assert drafter_header.read(tmp_path / "out.gguf").taps == (0, 1, 3)
 
 
 def test_what_is_no_drafter_is_a_sentence_that_names_the_repository(tmp_path: Path):

@@ -12,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.gguf import drafter as drafter_file
-from laguna_tui.models.download import Download, DownloadProgress, Outcome, Phase
-from laguna_tui.models.faults import DownloadError
+from laguna_engine.gguf import drafter_header as drafter_file
+from laguna_tui.base.network import Network
+from laguna_tui.models.download import Download, DownloadOutcome
+from laguna_tui.models.download_errors import DownloadError
+from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress
 from laguna_tui.models.hub import Hub
-from laguna_tui.models.part import bytes_on_the_way, part_of
-from laguna_tui.models.store import State, Store
-from laguna_tui.network import Network
-from tests.app.hub.sample import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, Told, model
-from tests.app.hub.server import Cut, Headers, LoopbackHub, Repository, Stall, sha256
+from laguna_tui.models.partial_file import partial_bytes, partial_path
+from laguna_tui.models.store import ModelState, Store
 from tests.app.models import published
+from tests.app.models.loopback_hub import Cut, Headers, LoopbackHub, Repository, Stall, sha256
+from tests.app.models.sample_model import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, Told, model
 
 Get = Callable[..., Download]
 
@@ -50,9 +51,9 @@ def on_a_thread(download: Download) -> tuple[threading.Thread, list[object]]:
 
 
 def test_a_file_arrives_and_is_a_model(get: Get, store: Store):
-    assert get().run() is Outcome.DONE
+    assert get().run() is DownloadOutcome.DONE
     status = store.status(model())
-    assert (status.state, status.bytes_have, status.bytes_total) == (State.COMPLETE, len(DATA), len(DATA))
+    assert (status.state, status.bytes_have, status.bytes_total) == (ModelState.COMPLETE, len(DATA), len(DATA))
     assert status.path.name == FILE
     assert status.path.read_bytes() == DATA
     assert list((status.path.parent / ".partial").glob("*.part")) == []
@@ -63,14 +64,14 @@ def test_a_file_arrives_and_is_a_model(get: Get, store: Store):
 def test_what_is_here_is_not_asked_for_again(get: Get, hub: LoopbackHub):
     get().run()
     hub.requests.clear()
-    assert get().run() is Outcome.DONE
+    assert get().run() is DownloadOutcome.DONE
     assert hub.requests == []
 
 
 def test_a_token_opens_a_private_repository_and_never_reaches_the_storage(get: Get, hub: LoopbackHub, monkeypatch):
     hub.repositories[REPOSITORY].token = "hf_secret"
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    assert get().run() is Outcome.DONE
+    assert get().run() is DownloadOutcome.DONE
     assert [request.headers.get("authorization") for request in hub.asked("file")] == ["Bearer hf_secret"]
     assert ["authorization" in request.headers for request in hub.asked("storage")] == [False]
 
@@ -90,13 +91,13 @@ def test_several_files_are_one_download(get: Get, hub: LoopbackHub, store: Store
     hub.repositories["a/drafter"] = Repository({"d.gguf": DATA[:50_000], "config.json": b"{}"})
     drafter = model("d.gguf", "config.json", repository="a/drafter", name="drafter")
     told = Told()
-    assert get(model(), drafter, progress=told.append).run() is Outcome.DONE
-    moving = [said for said in told if said.phase is Phase.TRANSFER]
+    assert get(model(), drafter, progress=told.append).run() is DownloadOutcome.DONE
+    moving = [said for said in told if said.phase is DownloadPhase.TRANSFER]
     assert {said.bytes_total for said in moving} == {len(DATA) + 50_000 + 2}
     assert [said.bytes_done for said in moving] == sorted(said.bytes_done for said in moving)
     assert {said.file for said in moving} == {FILE, "d.gguf", "config.json"}
     last = told[-1]
-    assert (last.phase, last.bytes_done, last.bytes_total) == (Phase.DONE, 350_002, 350_002)
+    assert (last.phase, last.bytes_done, last.bytes_total) == (DownloadPhase.DONE, 350_002, 350_002)
     assert store.path(drafter).name == "d.gguf"
 
 
@@ -113,13 +114,13 @@ def test_a_pattern_finds_its_file(get: Get, store: Store):
 
 def test_a_small_file_is_checked_by_gits_own_hash(get: Get, store: Store):
     readme = model("README.md")
-    assert get(readme).run() is Outcome.DONE
+    assert get(readme).run() is DownloadOutcome.DONE
     assert store.record(readme.source, "README.md").etag.kind == "git-sha1"
 
 
 def test_a_cut_download_goes_on_where_it_stopped(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Cut(100_000), Cut(100_000)]
-    assert get().run() is Outcome.DONE
+    assert get().run() is DownloadOutcome.DONE
     assert [request.start for request in hub.asked("storage")] == [0, 100_000, 200_000]
     assert store.path(model()).read_bytes() == DATA
 
@@ -128,13 +129,13 @@ def test_a_pause_does_not_wait_for_a_silent_line_and_keeps_what_arrived(get: Get
     hub.faults["storage"] = [Stall(150_000)]
     download = get(patience=None)
     thread, results = on_a_thread(download)
-    until(lambda: bytes_on_the_way(store.base(model().source, FILE)) > 100_000)
+    until(lambda: partial_bytes(store.base(model().source, FILE)) > 100_000)
     download.pause()
     thread.join(60)
-    assert results == [Outcome.PAUSED]
+    assert results == [DownloadOutcome.PAUSED]
     status = store.status(model())
-    assert (status.state, status.path, status.bytes_have) == (State.PARTIAL, None, 150_000)
-    assert download.run() is Outcome.DONE
+    assert (status.state, status.path, status.bytes_have) == (ModelState.PARTIAL, None, 150_000)
+    assert download.run() is DownloadOutcome.DONE
     assert hub.asked("storage")[-1].start == 150_000
     assert store.path(model()).read_bytes() == DATA
 
@@ -146,7 +147,7 @@ def test_a_pause_does_not_wait_for_a_hub_that_is_silent(get: Get, hub: LoopbackH
     until(lambda: hub.asked("api"))
     download.pause()
     thread.join(60)
-    assert results == [Outcome.PAUSED]
+    assert results == [DownloadOutcome.PAUSED]
 
 
 def test_cancelling_removes_what_arrived_and_only_that(get: Get, hub: LoopbackHub, store: Store):
@@ -154,13 +155,13 @@ def test_cancelling_removes_what_arrived_and_only_that(get: Get, hub: LoopbackHu
     hub.faults["storage"] = [Stall(150_000)]
     download = get(small, model(), patience=None)
     thread, results = on_a_thread(download)
-    until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+    until(lambda: partial_bytes(store.base(model().source, FILE)))
     download.cancel()
     thread.join(60)
-    assert results == [Outcome.CANCELLED]
-    assert store.status(model()).state is State.MISSING
-    assert not part_of(store.base(model().source, FILE)).exists()
-    assert store.status(small).state is State.COMPLETE
+    assert results == [DownloadOutcome.CANCELLED]
+    assert store.status(model()).state is ModelState.MISSING
+    assert not partial_path(store.base(model().source, FILE)).exists()
+    assert store.status(small).state is ModelState.COMPLETE
 
 
 def test_a_pause_while_old_bytes_are_checked_loses_none_of_them(get: Get, hub: LoopbackHub, store: Store):
@@ -170,36 +171,36 @@ def test_a_pause_while_old_bytes_are_checked_loses_none_of_them(get: Get, hub: L
     download: list[Download] = []
 
     def told(said: DownloadProgress) -> None:
-        if said.phase is Phase.VERIFY:
+        if said.phase is DownloadPhase.VERIFY:
             download[0].pause()
 
     download.append(get(progress=told))
-    assert download[0].run() is Outcome.PAUSED
-    assert bytes_on_the_way(store.base(model().source, FILE)) == 200_000
-    assert get().run() is Outcome.DONE
+    assert download[0].run() is DownloadOutcome.PAUSED
+    assert partial_bytes(store.base(model().source, FILE)) == 200_000
+    assert get().run() is DownloadOutcome.DONE
     assert hub.asked("storage")[-1].start == 200_000
 
 
 def test_two_downloads_in_one_process_share_one_too(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(180_000)]
     first, results = on_a_thread(get(patience=None))
-    until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+    until(lambda: partial_bytes(store.base(model().source, FILE)))
     second, more = on_a_thread(get())
     hub.go_on.set()
     for thread in (first, second):
         thread.join(20)
-    assert results == more == [Outcome.DONE]
+    assert results == more == [DownloadOutcome.DONE]
     assert len(hub.asked("storage")) == 1
 
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from tests.app.hub.sample import CHECKPOINT, model
+from tests.app.models.sample_model import CHECKPOINT, model
 from laguna_tui.models.download import Download
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
-from laguna_tui.network import Network
+from laguna_tui.base.network import Network
 url, folder = sys.argv[1:]
 hub, store, cache = Hub(url, network=Network()), Store(Path(folder)), Path(folder) / "cache"
 print(Download([model()], store=store, hub=hub, cache=cache, checkpoint=CHECKPOINT).run())
@@ -216,11 +217,11 @@ def another_process(hub: LoopbackHub, store: Store) -> subprocess.Popen[bytes]:
 def test_a_process_killed_on_the_way_leaves_what_the_next_one_goes_on_from(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(180_000)]
     with another_process(hub, store) as process:
-        until(lambda: bytes_on_the_way(store.base(model().source, FILE)) > 180_000 - 2 * 65_536)
+        until(lambda: partial_bytes(store.base(model().source, FILE)) > 180_000 - 2 * 65_536)
         process.send_signal(signal.SIGKILL)
-    kept = bytes_on_the_way(store.base(model().source, FILE))
-    assert store.status(model()).state is State.PARTIAL
-    assert get().run() is Outcome.DONE
+    kept = partial_bytes(store.base(model().source, FILE))
+    assert store.status(model()).state is ModelState.PARTIAL
+    assert get().run() is DownloadOutcome.DONE
     assert hub.asked("storage")[-1].start == kept >= CHECKPOINT
     assert store.path(model()).read_bytes() == DATA
 
@@ -229,16 +230,16 @@ def test_two_processes_share_one_download(get: Get, hub: LoopbackHub, store: Sto
     hub.faults["storage"] = [Stall(180_000)]
     told = Told()
     with another_process(hub, store) as process:
-        until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+        until(lambda: partial_bytes(store.base(model().source, FILE)))
         thread, results = on_a_thread(get(progress=told.append))
-        until(lambda: [said for said in told if said.phase is Phase.WAITING])
-        waiting = next(said for said in told if said.phase is Phase.WAITING)
+        until(lambda: [said for said in told if said.phase is DownloadPhase.WAITING])
+        waiting = next(said for said in told if said.phase is DownloadPhase.WAITING)
         assert waiting.note == f"another laguna-tui (process {process.pid}) is downloading it"
         assert waiting.bytes_done >= CHECKPOINT
         hub.go_on.set()
         assert process.communicate(timeout=20)[0].strip() == b"done"
         thread.join(20)
-    assert results == [Outcome.DONE]
+    assert results == [DownloadOutcome.DONE]
     assert len(hub.asked("storage")) == 1
 
 
@@ -246,12 +247,12 @@ def test_who_waits_goes_on_when_the_other_one_dies(get: Get, hub: LoopbackHub, s
     hub.faults["storage"] = [Stall(180_000)]
     told = Told()
     with another_process(hub, store) as process:
-        until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+        until(lambda: partial_bytes(store.base(model().source, FILE)))
         thread, results = on_a_thread(get(progress=told.append))
-        until(lambda: [said for said in told if said.phase is Phase.WAITING])
+        until(lambda: [said for said in told if said.phase is DownloadPhase.WAITING])
         process.kill()
     thread.join(20)
-    assert results == [Outcome.DONE]
+    assert results == [DownloadOutcome.DONE]
     assert hub.asked("storage")[-1].start >= CHECKPOINT
     assert store.path(model()).read_bytes() == DATA
 
@@ -260,14 +261,14 @@ def test_who_waits_can_be_stopped(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(180_000)]
     told = Told()
     with another_process(hub, store) as process:
-        until(lambda: bytes_on_the_way(store.base(model().source, FILE)))
+        until(lambda: partial_bytes(store.base(model().source, FILE)))
         download = get(progress=told.append)
         thread, results = on_a_thread(download)
-        until(lambda: [said for said in told if said.phase is Phase.WAITING])
+        until(lambda: [said for said in told if said.phase is DownloadPhase.WAITING])
         download.cancel()
         thread.join(60)
-        assert results == [Outcome.CANCELLED]
-        assert bytes_on_the_way(store.base(model().source, FILE)), "it belongs to the other one"
+        assert results == [DownloadOutcome.CANCELLED]
+        assert partial_bytes(store.base(model().source, FILE)), "it belongs to the other one"
         process.kill()
 
 
@@ -295,7 +296,7 @@ def seen(folder: Path) -> list[tuple[str, int, int]]:
 
 def test_a_file_in_the_hubs_own_cache_is_used_where_it_lies(get: Get, hub: LoopbackHub, store: Store, cached: Path):
     before = seen(cached)
-    assert get(cache=cached).run() is Outcome.DONE
+    assert get(cache=cached).run() is DownloadOutcome.DONE
     assert hub.asked("file") == hub.asked("storage") == []
     path = store.path(model())
     assert path.is_relative_to(cached)
@@ -305,13 +306,13 @@ def test_a_file_in_the_hubs_own_cache_is_used_where_it_lies(get: Get, hub: Loopb
 
 def test_wrong_bytes_in_the_hubs_own_cache_are_not_believed(get: Get, hub: LoopbackHub, store: Store, cached: Path):
     next(cached.rglob(FILE)).write_bytes(DATA[::-1])
-    assert get(cache=cached).run() is Outcome.DONE
+    assert get(cache=cached).run() is DownloadOutcome.DONE
     assert store.path(model()).read_bytes() == DATA
     assert len(hub.asked("storage")) == 1
 
 
 def test_offline_the_hubs_own_cache_is_enough(get: Get, hub: LoopbackHub, store: Store, cached: Path):
-    assert get(cache=cached, hub=Hub(hub.url, network=Network(offline=True))).run() is Outcome.DONE
+    assert get(cache=cached, hub=Hub(hub.url, network=Network(offline=True))).run() is DownloadOutcome.DONE
     assert store.path(model()).read_bytes() == DATA
     assert hub.requests == []
 
@@ -319,7 +320,7 @@ def test_offline_the_hubs_own_cache_is_enough(get: Get, hub: LoopbackHub, store:
 def test_a_model_is_gone_when_the_cache_it_lies_in_is_emptied(get: Get, store: Store, cached: Path):
     get(cache=cached).run()
     store.path(model()).resolve().unlink()
-    assert store.status(model()).state is State.MISSING
+    assert store.status(model()).state is ModelState.MISSING
 
 
 def test_a_file_that_the_user_put_in_its_place_is_checked_and_kept(get: Get, hub: LoopbackHub, store: Store):
@@ -327,7 +328,7 @@ def test_a_file_that_the_user_put_in_its_place_is_checked_and_kept(get: Get, hub
     path.parent.mkdir(parents=True)
     path.write_bytes(DATA)
     assert store.path(model()) is None
-    assert get().run() is Outcome.DONE
+    assert get().run() is DownloadOutcome.DONE
     assert store.path(model()) == path
     assert hub.asked("storage") == []
 
@@ -343,9 +344,9 @@ def test_a_drafter_as_safetensors_ends_as_a_gguf(get: Get, hub: LoopbackHub, sto
         step(1, 2)
         target.write_bytes(b"GGUF" + paths[0].read_bytes())
 
-    assert get(drafter, converter=converter, progress=told.append).run() is Outcome.DONE
+    assert get(drafter, converter=converter, progress=told.append).run() is DownloadOutcome.DONE
     assert store.path(drafter).read_bytes() == b"GGUF" + DATA
-    assert Phase.CONVERT in {said.phase for said in told}
+    assert DownloadPhase.CONVERT in {said.phase for said in told}
     assert store.record(drafter.source, "dflash.gguf").made_from == (sha256(DATA),)
     assert not [request for request in hub.requests if "x.bin" in request.path]
 
@@ -361,11 +362,12 @@ def test_a_conversion_that_was_stopped_is_made_again_without_a_download(get: Get
         step(1, 2)
 
     download.append(get(drafter, converter=stopped))
-    assert download[0].run() is Outcome.PAUSED
+    assert download[0].run() is DownloadOutcome.PAUSED
     assert store.path(drafter) is None
     hub.requests.clear()
     assert (
-        get(drafter, converter=lambda paths, target, step, origin: target.write_bytes(b"whole")).run() is Outcome.DONE
+        get(drafter, converter=lambda paths, target, step, origin: target.write_bytes(b"whole")).run()
+        is DownloadOutcome.DONE
     )
     assert store.path(drafter).read_bytes() == b"whole"
     assert hub.asked("storage") == []
@@ -378,7 +380,7 @@ def test_a_published_drafter_becomes_one_that_the_engine_reads(
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     hub.repositories["a/dflash"] = Repository({**files, "README.md": b"---\nlicense: mit\n---\n"})
     drafter = model("*.safetensors", "*.json", repository="a/dflash", name="dflash", convert=True)
-    assert get(drafter).run() is Outcome.DONE
+    assert get(drafter).run() is DownloadOutcome.DONE
     assert drafter_file.read(store.path(drafter)).taps == (0, 1, 3)
 
 

@@ -5,14 +5,21 @@ from dataclasses import replace
 
 import pytest
 
-from laguna_tui.choices import drafter_of
-from laguna_tui.errors import UserError
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import load_catalogue, resolve
-from laguna_tui.models.claim import Claim
-from laguna_tui.models.digest import SHA256, Fingerprint
-from laguna_tui.models.record import Listing, Record, Remote, load_listing, load_record
-from laguna_tui.models.store import State, Store
-from laguna_tui.settings import Settings
+from laguna_tui.models.model_selection import drafter_of
+from laguna_tui.models.partial_file import DownloadLock
+from laguna_tui.models.records import (
+    SHA256,
+    FileRecord,
+    Fingerprint,
+    RemoteFile,
+    RepositoryListing,
+    load_listing,
+    load_record,
+)
+from laguna_tui.models.store import ModelState, Store
 from tests.app.odd_files import odd
 
 DATA = b"GGUF and so on"
@@ -41,25 +48,30 @@ def put(store: Store, entry, *names: str) -> None:
         path = store.final(entry.source, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(DATA)
-        store.remember(entry.source, Record(entry.source.repository, "c0", name, len(DATA), ETAG))
+        store.remember(entry.source, FileRecord(entry.source.repository, "c0", name, len(DATA), ETAG))
 
 
 def test_a_bundled_model_is_where_it_ships(store):
     nano = load_catalogue()["nano"]
     status = store.status(nano)
-    assert (status.state, status.path) == (State.BUNDLED, nano.path)
+    assert (status.state, status.path) == (ModelState.BUNDLED, nano.path)
     assert status.bytes_have == status.bytes_total == nano.path.stat().st_size
 
 
 def test_nothing_is_missing_with_its_known_size(store, entry):
     status = store.status(entry)
-    assert (status.state, status.path, status.bytes_have, status.bytes_total) == (State.MISSING, None, 0, len(DATA))
+    assert (status.state, status.path, status.bytes_have, status.bytes_total) == (
+        ModelState.MISSING,
+        None,
+        0,
+        len(DATA),
+    )
 
 
 def test_a_checked_file_is_a_model(store, entry):
     put(store, entry, entry.source.files[0])
     status = store.status(entry)
-    assert (status.state, status.bytes_have) == (State.COMPLETE, len(DATA))
+    assert (status.state, status.bytes_have) == (ModelState.COMPLETE, len(DATA))
     assert status.path == store.final(entry.source, entry.source.files[0])
 
 
@@ -79,7 +91,7 @@ def test_a_file_nobody_checked_is_no_model(store, entry, fault):
     else:
         record.write_text(record.read_text().replace(name, "other.gguf"))
     assert store.path(entry) is None
-    assert store.status(entry).state is State.MISSING
+    assert store.status(entry).state is ModelState.MISSING
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"commit": 1, "files": []}', '{"files": [1]}', "[" * 100_000])
@@ -93,7 +105,7 @@ def test_a_record_that_is_none_is_as_good_as_none(tmp_path, text):
 def test_a_model_of_several_files_is_whole_with_all_of_them(store, entry):
     entry = replace(entry, source=replace(entry.source, files=("a.gguf", "b.gguf")))
     put(store, entry, "a.gguf")
-    assert store.status(entry).state is State.PARTIAL
+    assert store.status(entry).state is ModelState.PARTIAL
     put(store, entry, "b.gguf")
     assert store.path(entry) == store.final(entry.source, "a.gguf")
 
@@ -102,16 +114,16 @@ def test_files_whose_names_the_catalogue_does_not_know_are_known_once_the_hub_wa
     name = "dflash-Q8_0.gguf"
     put(store, drafter, name)
     assert store.path(drafter) is None
-    store.remember_listing(drafter, Listing("c0", (Remote(name, len(DATA), ETAG),)))
+    store.remember_listing(drafter, RepositoryListing("c0", (RemoteFile(name, len(DATA), ETAG),)))
     assert store.path(drafter) == store.final(drafter.source, name)
 
 
 def test_safetensors_are_no_drafter_until_they_are_converted(store):
     drafter = load_catalogue()["xs-2.1-dflash"]
     files = ("model.safetensors", "config.json")
-    store.remember_listing(drafter, Listing("c0", tuple(Remote(name, len(DATA), ETAG) for name in files)))
+    store.remember_listing(drafter, RepositoryListing("c0", tuple(RemoteFile(name, len(DATA), ETAG) for name in files)))
     put(store, drafter, *files)
-    assert store.status(drafter).state is State.PARTIAL
+    assert store.status(drafter).state is ModelState.PARTIAL
     put(store, drafter, "xs-2.1-dflash.gguf")
     assert store.path(drafter) == store.final(drafter.source, "xs-2.1-dflash.gguf")
 
@@ -122,7 +134,7 @@ def test_a_downloaded_model_is_found_by_its_name_with_its_drafter(store, drafter
     catalogue["xs-2.1"] = replace(target, source=replace(target.source, sha256=None))
     put(store, target, target.source.files[0])
     assert resolve("xs-2.1", catalogue, store).drafter is None
-    store.remember_listing(drafter, Listing("c0", (Remote("d-Q8_0.gguf", len(DATA), ETAG),)))
+    store.remember_listing(drafter, RepositoryListing("c0", (RemoteFile("d-Q8_0.gguf", len(DATA), ETAG),)))
     put(store, drafter, "d-Q8_0.gguf")
     found = resolve("xs-2.1", catalogue, store)
     assert found.path == store.final(target.source, target.source.files[0])
@@ -148,7 +160,7 @@ def test_verify_reads_the_bytes_and_takes_back_what_changed(store, entry):
 def test_remove_takes_everything_and_says_how_much_that_was(store, entry):
     put(store, entry, entry.source.files[0])
     assert store.remove(entry) == len(DATA)
-    assert store.status(entry).state is State.MISSING
+    assert store.status(entry).state is ModelState.MISSING
     assert not store.final(entry.source, entry.source.files[0]).exists()
     assert store.remove(entry) == 0
 
@@ -157,7 +169,7 @@ def test_a_file_in_the_hubs_own_cache_is_only_forgotten(store, entry, tmp_path):
     cached = tmp_path / "cached.gguf"
     cached.write_bytes(DATA)
     name = entry.source.files[0]
-    store.remember(entry.source, Record(entry.source.repository, "c0", name, len(DATA), ETAG, str(cached)))
+    store.remember(entry.source, FileRecord(entry.source.repository, "c0", name, len(DATA), ETAG, str(cached)))
     assert store.path(entry) == cached
     assert store.remove(entry) == 0
     assert cached.read_bytes() == DATA
@@ -167,7 +179,7 @@ def test_a_file_in_the_hubs_own_cache_is_only_forgotten(store, entry, tmp_path):
 def test_what_is_being_downloaded_is_not_removed(store, entry):
     name = entry.source.files[0]
     put(store, entry, name)
-    with Claim(store.base(entry.source, name)) as claim:
+    with DownloadLock(store.base(entry.source, name)) as claim:
         assert claim.take()
         with pytest.raises(UserError, match=r"is being downloaded by another laguna-tui \(process \d+\)"):
             store.remove(entry)
@@ -178,7 +190,7 @@ def test_a_drafter_of_the_catalogue_is_chosen_by_its_name(store, drafter):
     catalogue = load_catalogue()
     target, int4 = catalogue["xs-2.1"], catalogue["xs-2.1-dflash-int4"]
     for each, name in ((drafter, "d-Q8_0.gguf"), (int4, "xs-2.1-dflash-int4.gguf")):
-        store.remember_listing(each, Listing("c0", (Remote(name, len(DATA), ETAG),)))
+        store.remember_listing(each, RepositoryListing("c0", (RemoteFile(name, len(DATA), ETAG),)))
         put(store, each, name)
     by_itself = replace(target, drafter=store.path(drafter))
     assert drafter_of(Settings(), by_itself, store) == store.path(drafter)

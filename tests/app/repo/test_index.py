@@ -9,11 +9,11 @@ import sys
 import pytest
 from filelock import FileLock
 
-from laguna_tui.errors import UserError
-from laguna_tui.repo import grammars, parsing, store, tags
+from laguna_tui.base.errors import UserError
+from laguna_tui.repo import file_parsing, grammars, index_database, tag_queries
 from laguna_tui.repo import index as index_module
 from laguna_tui.repo.index import Index
-from laguna_tui.repo.writer import pack_spans, unpack_spans
+from laguna_tui.repo.index_writer import pack_spans, unpack_spans
 from tests.app.odd_files import odd
 from tests.app.repo.conftest import FILES, write
 
@@ -79,7 +79,7 @@ def test_a_file_that_only_looks_changed_is_not_parsed_again(shop, index):
 
 
 def test_a_stop_keeps_what_was_read_and_the_next_refresh_goes_on(shop, cache, monkeypatch):
-    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
+    monkeypatch.setattr("laguna_tui.repo.index_update._COMMIT_S", 0.0)
     with Index.open(shop, cache) as index:
         seen = []
         done = index.refresh(lambda *_: seen.append(_), should_stop=lambda: len(seen) > 1, workers=0)
@@ -115,7 +115,7 @@ def test_an_index_of_another_version_is_begun_again(shop, cache):
         index.refresh(workers=0)
         index.connection.execute("pragma user_version = 999")
     with Index.open(shop, cache) as again:
-        assert again.notes == [f"the index was begun again: it is of version 999, not {store.VERSION}"]
+        assert again.notes == [f"the index was begun again: it is of version 999, not {index_database.VERSION}"]
         assert again.refresh(workers=0).read == 6
 
 
@@ -168,7 +168,7 @@ def test_links_pipes_binaries_and_hostile_names_are_survived(shop, index):
 
 
 def test_a_file_that_is_too_large_is_known_by_name_only(shop, index):
-    (shop / "huge.py").write_text("def enormous(): pass\n" + "#" * parsing.READ_LIMIT_BYTES)
+    (shop / "huge.py").write_text("def enormous(): pass\n" + "#" * file_parsing.READ_LIMIT_BYTES)
     index.refresh(workers=0)
     assert "enormous" not in symbols(index)
     assert index.refresh(workers=0).read <= 1
@@ -177,9 +177,9 @@ def test_a_file_that_is_too_large_is_known_by_name_only(shop, index):
 @pytest.fixture
 def full(shop, cache, monkeypatch):
     """An index with room for some of twenty files."""
-    monkeypatch.setattr(store, "MAX_BYTES", 60 * 8192)
-    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
-    monkeypatch.setattr("laguna_tui.repo.differences._FULL_SHARE", 0.5)
+    monkeypatch.setattr(index_database, "MAX_BYTES", 60 * 8192)
+    monkeypatch.setattr("laguna_tui.repo.index_update._COMMIT_S", 0.0)
+    monkeypatch.setattr("laguna_tui.repo.index_update._FULL_SHARE", 0.5)
     write(shop, {f"many/m{number}.py": "".join(f"w{number}x{i} = {i}\n" for i in range(300)) for number in range(20)})
     write(shop, {"aaa.md": "# Prose\n"})
     with Index.open(shop, cache) as index:
@@ -212,7 +212,7 @@ def test_a_full_index_does_not_try_again_until_something_leaves_it(full, shop):
 @pytest.fixture
 def on_a_full_disk(shop, cache, monkeypatch):
     """An index whose disk has room for some of twenty files: SQLite says the same of a limit that is set for it."""
-    monkeypatch.setattr("laguna_tui.repo.update._COMMIT_S", 0.0)
+    monkeypatch.setattr("laguna_tui.repo.index_update._COMMIT_S", 0.0)
     write(shop, {f"many/m{number}.py": "".join(f"w{number}x{i} = {i}\n" for i in range(300)) for number in range(20)})
     with Index.open(shop, cache) as index:
         index.connection.execute("pragma max_page_count = 40")
@@ -252,7 +252,7 @@ def test_a_disk_that_is_full_before_the_graph_is_made_is_said_too(shop, index, m
 
 
 def test_a_locked_index_is_not_told_as_a_full_disk(shop, cache, index, monkeypatch):
-    monkeypatch.setattr(store, "_BUSY_S", 0.1)
+    monkeypatch.setattr(index_database, "_BUSY_S", 0.1)
     write(shop, {"new.py": "x = 1\n"})
     with Index.open(shop, cache) as second:
         other = sqlite3.connect(index.path, isolation_level=None)
@@ -276,7 +276,7 @@ def test_an_index_that_may_not_be_written_is_not_told_as_a_full_disk(shop, index
 @odd
 def test_an_index_that_is_no_file_is_not_waited_for(shop, cache, make):
     cache.mkdir()
-    make(store.index_path(shop, cache))
+    make(index_database.index_path(shop, cache))
     with Index.open(shop, cache) as index:
         assert index.refresh(workers=0).read > 0
         assert index.notes
@@ -286,7 +286,7 @@ def test_with_another_grammar_only_its_files_are_parsed_again(shop, index, monke
     age(shop)
     index.refresh(workers=0)
     upgraded = {**grammars.fingerprints(), "typescript": "of a later version"}
-    monkeypatch.setattr("laguna_tui.repo.differences.fingerprints", lambda: upgraded)
+    monkeypatch.setattr("laguna_tui.repo.index_update.fingerprints", lambda: upgraded)
     index.connection.execute("delete from symbols where qualified = 'CartView'")
     assert index.refresh(workers=0).read == 1
     assert "CartView" in symbols(index)
@@ -295,8 +295,8 @@ def test_with_another_grammar_only_its_files_are_parsed_again(shop, index, monke
 
 def test_a_grammar_is_known_by_its_package_and_its_queries(monkeypatch):
     before = grammars.fingerprints()
-    assert before.keys() == tags.TAGS.keys()
-    python, suffixes = tags.TAGS["python"]
+    assert before.keys() == tag_queries.TAGS.keys()
+    python, suffixes = tag_queries.TAGS["python"]
     monkeypatch.setitem(grammars.TAGS, "python", (python._replace(references="(call) @reference"), suffixes))
     grammars.fingerprints.cache_clear()
     changed = {name for name, value in grammars.fingerprints().items() if value != before[name]}
@@ -342,8 +342,8 @@ def test_old_indexes_make_room(tmp_path, monkeypatch):
         path = tmp_path / f"{number}.sqlite"
         path.write_bytes(b"x" * 100)
         os.utime(path, (number, number))
-    monkeypatch.setattr(store, "KEPT_BYTES", 250)
-    store.prune(tmp_path / "0.sqlite")
+    monkeypatch.setattr(index_database, "KEPT_BYTES", 250)
+    index_database.prune(tmp_path / "0.sqlite")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.sqlite", "2.sqlite", "3.sqlite"]
 
 
@@ -352,6 +352,6 @@ def test_spans_travel_as_text():
 
 
 def test_a_connection_in_memory_has_every_table():
-    tables = store.connect(None).execute("select name from sqlite_master where type = 'table'").fetchall()
+    tables = index_database.connect(None).execute("select name from sqlite_master where type = 'table'").fetchall()
     assert {("files",), ("symbols",), ("units",), ("refs",), ("search",)} <= set(tables)
     assert sqlite3.sqlite_version_info >= (3, 35)

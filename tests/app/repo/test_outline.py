@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from laguna_tui.repo.languages import LANGUAGES, Kind
+from laguna_tui.repo.language_patterns import LANGUAGES, Kind
 from laguna_tui.repo.outline import outline
 
 PYTHON = dedent('''\

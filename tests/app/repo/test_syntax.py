@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from laguna_tui.repo.grammars import grammar
 from laguna_tui.repo.syntax import PARSE_LIMIT_CHARS, analyse
-from laguna_tui.repo.tags import TAGS
+from laguna_tui.repo.tag_queries import TAGS
 
 PYTHON = '''\
 # é: more bytes than characters

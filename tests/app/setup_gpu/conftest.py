@@ -4,18 +4,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from laguna_tui.network import Network
-from laguna_tui.setup_gpu.environment import Environment
-from laguna_tui.setup_gpu.exchange import Exchange, Offer
-from laguna_tui.setup_gpu.kept import Kept
-from laguna_tui.setup_gpu.pip import Pip
-from laguna_tui.setup_gpu.tags import TAGS
-from tests.app.setup_gpu import builds
+from laguna_tui.base.network import Network
+from laguna_tui.setup_gpu.builds import TAGS
+from laguna_tui.setup_gpu.installer import BuildOffer, Installer
+from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
+from laguna_tui.setup_gpu.rollback import Rollback
+from tests.app.setup_gpu import fake_builds
 
 
 @pytest.fixture
 def index():
-    server = builds.Index()
+    server = fake_builds.Index()
     yield server
     server.close()
 
@@ -30,20 +29,22 @@ def surroundings(monkeypatch):
 @pytest.fixture
 def place(tmp_path):
     """An environment that holds a CPU build: `python`, its `site`, and `exchange(attempt)` to change it."""
-    python = builds.environment(tmp_path, builds.wheel(tmp_path / "old", builds.CPU))
+    python = fake_builds.environment(tmp_path, fake_builds.wheel(tmp_path / "old", fake_builds.CPU))
     said = []
 
-    def exchange(attempt=builds.try_build):
-        environment = Environment.of(python)
-        kept = Kept(tmp_path / "state", environment.prefix)
-        return Exchange(
-            environment, kept, Pip(environment, kept.work, Network()), attempt, said.append, lambda text: None
+    def exchange(attempt=fake_builds.try_build):
+        environment = PythonEnvironment.of(python)
+        rollback = Rollback(tmp_path / "state", environment.prefix)
+        return Installer(
+            environment, rollback, Pip(environment, rollback.work, Network()), attempt, said.append, lambda text: None
         )
 
-    return SimpleNamespace(python=python, site=builds.site_of(tmp_path), exchange=exchange, said=said, folder=tmp_path)
+    return SimpleNamespace(
+        python=python, site=fake_builds.site_of(tmp_path), exchange=exchange, said=said, folder=tmp_path
+    )
 
 
 @pytest.fixture
 def offers():
     """Offers for tags by name, with nothing needed besides."""
-    return lambda *names: [Offer(TAGS[name], ()) for name in names]
+    return lambda *names: [BuildOffer(TAGS[name], ()) for name in names]

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_engine.chat.escape import escape
+from laguna_engine.chat.encoding import SafeEncoder, escape
 from laguna_engine.chat.messages import AssistantMessage, ToolCall, ToolSpec
+from laguna_engine.chat.parser import CallFinished, StreamParser
 from laguna_engine.chat.template import Family, Renderer
-from laguna_engine.chat.toolcalls import CallFinished, StreamParser
-from laguna_engine.chat.vocabulary import SafeEncoder
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.vocab import Vocab
 from tests.engine import tiny

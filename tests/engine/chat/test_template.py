@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.messages import AssistantMessage, ToolCall, ToolSpec
 from laguna_engine.chat.template import Family, Renderer, family_for
-from laguna_engine.chat.vocabulary import SafeEncoder
 from laguna_engine.errors import ModelFileError
 from tests.engine.chat.conversations import CONVERSATIONS
 from tests.engine.chat.fake_vocabulary import LAGUNA_SPECIALS, FakeVocabulary

@@ -2,7 +2,7 @@
 
 import re
 
-from laguna_engine.compress.document import Document, Role, Span, Unit
+from laguna_engine.compress.document import Document, Span, SpanRole, Unit
 
 _DEFINES = re.compile(r"(?:def|class) (\w+)|(\w+) = ")
 
@@ -19,9 +19,12 @@ def cut(path, text, *, protected=False):
         units.append(Unit(next(iter(names), ""), names, refers, first, last))
         head = text.find("\n", start, stop) + 1 or stop
         if match.group().startswith(("def", "class")) and head < stop:
-            spans += [Span(start, head, Role.OUTLINE, len(units) - 1), Span(head, stop, Role.BODY, len(units) - 1)]
+            spans += [
+                Span(start, head, SpanRole.OUTLINE, len(units) - 1),
+                Span(head, stop, SpanRole.BODY, len(units) - 1),
+            ]
         else:
-            spans.append(Span(start, stop, Role.BODY if names else Role.TEXT, len(units) - 1))
+            spans.append(Span(start, stop, SpanRole.BODY if names else SpanRole.TEXT, len(units) - 1))
     return Document(path, text, tuple(spans), tuple(units), protected)
 
 

@@ -7,7 +7,7 @@ import pytest
 from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
 from laguna_tui.models.catalogue import load_catalogue
-from laguna_tui.models.entry import Kind, companions
+from laguna_tui.models.entry import ModelKind, companions
 
 TEXTS = (
     "class Session:\n    def __init__(self, folder):\n        self.folder = folder\n        self.opened = []\n",
@@ -23,7 +23,7 @@ TEXTS = (
 def scorer() -> Iterator[Scorer]:
     """The bundled file, as the app finds it."""
     catalogue = load_catalogue()
-    (entry,) = companions(catalogue["nano"], catalogue, Kind.SCORER)
+    (entry,) = companions(catalogue["nano"], catalogue, ModelKind.SCORER)
     assert entry.path is not None
     with Scorer.open(entry.path, threads=1) as opened:
         yield opened

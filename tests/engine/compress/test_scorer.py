@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
-from laguna_engine.compress.scorer_body import Body
-from laguna_engine.compress.scorer_model import ScorerModel
+from laguna_engine.compress.scorer_graph import BodyGraph, ScorerModel
 from laguna_engine.compress.scorer_windows import Window
 from laguna_engine.errors import EngineClosed, RequestError, Stopped
 from tests.engine import scorers
@@ -150,10 +149,10 @@ def heeded() -> Iterator[None]:
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals that are sent to one thread")
 def test_ctrl_c_ends_the_computation_that_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not only the next window: one in which 4,000 tokens see one another takes a minute with a larger model."""
-    main, run = threading.get_ident(), Body.run
+    main, run = threading.get_ident(), BodyGraph.run
     ended: list[Stopped] = []
 
-    def interrupting(body: Body, window: Window) -> object:
+    def interrupting(body: BodyGraph, window: Window) -> object:
         interrupt(main)
         try:
             # Long enough that the signal is heard before it ends by itself.
@@ -162,7 +161,7 @@ def test_ctrl_c_ends_the_computation_that_runs(path: Path, monkeypatch: pytest.M
             ended.append(error)
             raise
 
-    monkeypatch.setattr(Body, "run", interrupting)
+    monkeypatch.setattr(BodyGraph, "run", interrupting)
     with Scorer.open(path, threads=1) as scorer:
         with pytest.raises(KeyboardInterrupt):
             scorer.score(TEXTS, ASKED)

@@ -9,7 +9,7 @@ import pytest
 
 from laguna_engine.compress.scorer import QUERY, Scorer
 from laguna_engine.compress.scorer_windows import TAIL
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Type
 from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from tests.engine import drafters, scorers

@@ -10,7 +10,7 @@ from laguna_engine.errors import GraphError, ModelFileError, RequestError
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor
 from laguna_engine.gguf import adapter as gguf_adapter
-from laguna_engine.gguf import drafter as gguf_drafter
+from laguna_engine.gguf import drafter_header as gguf_drafter
 from tests.engine import drafters, tiny
 from tests.engine.drafters import Variant
 from tests.engine.drafting import drafter, nmse

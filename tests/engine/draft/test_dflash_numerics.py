@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.ggml.rows import HostRows
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Type
+from laguna_engine.ggml.weights import HostEmbedding
 from laguna_engine.gguf import header
 from tests.engine import drafters, tiny
 from tests.engine.drafters import LAGUNA, Expected, Variant
@@ -118,7 +118,8 @@ def test_a_shared_head_may_be_quantized_and_repacked(tmp_path: Path) -> None:
         fed.feed(0, 100)
         file = header.check(target)
         weights = drafters.weights_of(drafters.make(LAGUNA)) | {
-            name: HostRows(file, name).rows(range(512)).astype(float) for name in ("output.weight", "token_embd.weight")
+            name: HostEmbedding(file, name).rows(range(512)).astype(float)
+            for name in ("output.weight", "token_embd.weight")
         }
         right = drafters.reference(LAGUNA, weights, fed.features.astype(float), LAST, 16)
         assert nmse(fed.logits(LAST, 100, 15), right.logits) < EIGHT_BIT

@@ -7,16 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from laguna_engine.config import DRAFT_CONTEXT
 from laguna_engine.draft import dflash_weights
-from laguna_engine.draft.dflash import DEFAULT_CONTEXT, DFlash
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.errors import GraphError, ModelFileError
 from laguna_engine.ggml.device import Backend
-from laguna_engine.ggml.rows import HostRows
-from laguna_engine.ggml.store import Store
-from laguna_engine.ggml.types import Type
-from laguna_engine.gguf import drafter as drafter_files
+from laguna_engine.ggml.device_tensors import DeviceTensors
+from laguna_engine.ggml.tensor import Type
+from laguna_engine.ggml.weights import HostEmbedding
+from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
-from laguna_engine.gguf.drafter import TargetFacts
+from laguna_engine.gguf.drafter_header import TargetFacts
 from tests.engine import drafters, tiny
 from tests.engine.drafters import LAGUNA, Variant
 from tests.engine.drafting import drafter, nmse
@@ -44,7 +45,7 @@ def test_a_bad_file_never_reaches_native_code(
     change(file)
     path = file.write(tmp_path / "drafter.gguf")
     backend = Backend.cpu(1)
-    store = Store(backend, {"features": (Type.F32, (192, 8))})
+    store = DeviceTensors(backend, {"features": (Type.F32, (192, 8))})
     loaded: list[object] = []
     monkeypatch.setattr(dflash_weights, "Weights", lambda *arguments, **_: loaded.append(arguments))
     with pytest.raises(ModelFileError):
@@ -67,7 +68,7 @@ def test_a_drafter_without_a_head_needs_its_targets(tiny_model_path: Path, tmp_p
     with drafter(LAGUNA, tmp_path / "drafter.gguf", 1, file=file) as fed:
         assert fed.dflash.drafter.own_head == "token_embd.weight"
     backend = Backend.cpu(1)
-    store = Store(backend, {"features": (Type.F32, (192, 8)), "head": (Type.F32, (64, 100))})
+    store = DeviceTensors(backend, {"features": (Type.F32, (192, 8)), "head": (Type.F32, (64, 100))})
     path = drafters.make(LAGUNA).write(tmp_path / "drafter.gguf")
     embedding = _rows(tiny_model_path)
     for head, found in ((None, "none is at hand"), (store["head"], r"that is \[64, 100\]")):
@@ -77,13 +78,13 @@ def test_a_drafter_without_a_head_needs_its_targets(tiny_model_path: Path, tmp_p
     backend.close()
 
 
-def _rows(path: Path) -> HostRows:
-    return HostRows(header.check(path), "token_embd.weight")
+def _rows(path: Path) -> HostEmbedding:
+    return HostEmbedding(header.check(path), "token_embd.weight")
 
 
 def test_features_of_another_width(tmp_path: Path) -> None:
     backend = Backend.cpu(1)
-    store = Store(backend, {"features": (Type.F32, (128, 8))})
+    store = DeviceTensors(backend, {"features": (Type.F32, (128, 8))})
     path = drafters.make(Variant()).write(tmp_path / "drafter.gguf")
     with pytest.raises(GraphError, match="does not hold 3 hidden states of 64"):
         DFlash.open(drafter_files.read(path), TARGET, store["features"], None, None, backend)
@@ -95,7 +96,7 @@ def test_the_memory_is_that_of_its_rings(tmp_path: Path) -> None:
     variant = Variant(n_layer=3, window=512, sliding=(True, True, False))
     sizes = []
     for kv in (Type.F32, Type.F16):
-        with drafter(variant, tmp_path / "drafter.gguf", 1, context=DEFAULT_CONTEXT, kv=kv) as fed:
+        with drafter(variant, tmp_path / "drafter.gguf", 1, context=DRAFT_CONTEXT, kv=kv) as fed:
             sizes.append(fed.dflash.nbytes)
     slots = 2 * 768 + 4352
     assert sizes[0] - sizes[1] == pytest.approx(2 * slots * 64 * 2, rel=0.01)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Type
 from tests.engine import drafters
 from tests.engine.drafters import Variant
 from tests.engine.drafting import drafter, nmse, quantized, unpacked

@@ -13,7 +13,7 @@ import pytest
 
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Round
-from laguna_engine.gguf import drafter as drafters
+from laguna_engine.gguf import drafter_header as drafters
 from tests.engine import tiny
 from tests.engine.draft.test_nano_drafter import ASSETS, DRAFTED, OPENING, PRICED, tokens_of
 from tests.engine.runs import Run, gather

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from laguna_engine.draft.drafter import Offer
+from laguna_engine.draft.base import Offer
 from laguna_engine.draft.suffix import SHORTEST, SuffixDrafter, kind
 from laguna_engine.events import Source
 from tests.engine.draft.votes import path

@@ -3,10 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_engine.draft.drafter import Offer
-from laguna_engine.draft.suffix import SHORTEST
+from laguna_engine.draft.base import Offer
+from laguna_engine.draft.suffix import SHORTEST, FileDrafter
 from laguna_engine.draft.suffix_automaton import SEPARATOR, SuffixAutomaton
-from laguna_engine.draft.suffix_files import FileDrafter
 from laguna_engine.events import Source
 from tests.engine.draft.votes import path
 

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from laguna_engine.draft.suffix import READ_WITH_OFFER, SuffixDrafter
+from laguna_engine.draft.suffix import READ_WITH_OFFER, FileDrafter, SuffixDrafter, SuffixReader
 from laguna_engine.draft.suffix_automaton import SuffixAutomaton
-from laguna_engine.draft.suffix_files import FileDrafter
-from laguna_engine.draft.suffix_reader import SuffixReader
 
 STEP = 5
 TOKENS = st.lists(st.integers(0, 2), max_size=60)

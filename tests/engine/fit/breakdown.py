@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.config import KvType
 from laguna_engine.gguf import header
 from laguna_engine.llama.model import may_repack
-from laguna_engine.llama.options import KvType
 from laguna_engine.native import library
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import ContextHandle, ModelHandle

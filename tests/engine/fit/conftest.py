@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.fit.shape import ModelShape
+from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.gguf import header
 from tests.engine import tiny
 from tests.engine.fit import outlines

@@ -3,11 +3,11 @@
 from functools import cache
 from pathlib import Path
 
-from laguna_engine.fit.candidates import budgets
-from laguna_engine.fit.imagined import XS_DRAFTER, imagined
+from laguna_engine.fit.devices import simulated_machine
+from laguna_engine.fit.known_models import XS_DRAFTER, known_model
+from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
-from laguna_engine.fit.shape import ModelShape
-from laguna_engine.fit.simulated import simulated
+from laguna_engine.fit.search import budgets
 
 REVIEWED = Path(__file__).with_name("plans.txt")
 
@@ -34,7 +34,7 @@ MACHINES = {
 def laguna_xs() -> ModelShape:
     """XS-2.1 as it is published."""
     facts = {"block_count": 40, "embedding_length": 2048, "expert_count": 256}
-    shape = imagined("Laguna XS 2.1", facts, 262_144, 20_274_300_032)
+    shape = known_model("Laguna XS 2.1", facts, 262_144, 20_274_300_032)
     assert shape is not None
     return shape
 
@@ -42,7 +42,7 @@ def laguna_xs() -> ModelShape:
 @cache
 def plan_for(machine: str) -> Plan:
     """Laguna XS 2.1 with its drafter on a machine; DoesNotFit."""
-    return choose_plan(laguna_xs(), XS_DRAFTER, simulated(machine))
+    return choose_plan(laguna_xs(), XS_DRAFTER, simulated_machine(machine))
 
 
 def told(plan: Plan) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import psutil
 
+from laguna_engine.config import EngineOptions
 from laguna_engine.engine import Engine
-from laguna_engine.fit.ladder import Notes, climb
+from laguna_engine.fit.constraints import Constraints, First
+from laguna_engine.fit.devices import simulated_machine
+from laguna_engine.fit.fallback import FailedPlans, open_with_fallback
 from laguna_engine.fit.plan import Plan, choose_plan
-from laguna_engine.fit.simulated import simulated
-from laguna_engine.fit.wishes import First, Wishes
 from laguna_engine.gguf import header
-from laguna_engine.options import EngineOptions
 
 
 def opened(plan: Plan, path: Path) -> int:
@@ -24,11 +24,13 @@ def opened(plan: Plan, path: Path) -> int:
 
 
 def main(path: Path, notes: Path, more: int) -> None:
-    plan = choose_plan(header.check(path), None, simulated("cpu-64GB"), Wishes(first=First.QUALITY))
+    plan = choose_plan(header.check(path), None, simulated_machine("cpu-64GB"), Constraints(first=First.QUALITY))
     limit = psutil.Process().memory_info().vms + more
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     told: list[str] = []
-    found, n_ctx = climb(plan, Notes(notes, "tiny", plan.machine, "test"), lambda rung: opened(rung, path), told.append)
+    found, n_ctx = open_with_fallback(
+        plan, FailedPlans(notes, "tiny", plan.machine, "test"), lambda rung: opened(rung, path), told.append
+    )
     print(json.dumps({"first": plan.key, "found": found.key, "asked": found.load.n_ctx, "got": n_ctx, "told": told}))
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from laguna_engine.fit.devices import GIB, DeviceFacts, Machine, devices, read_machine
-from laguna_engine.fit.simulated import simulated
+from laguna_engine.fit.devices import GIB, DeviceFacts, Machine, devices, read_machine, simulated_machine
 
 
 def test_this_machine_has_a_cpu_with_memory():
@@ -30,28 +29,28 @@ def replace_name(device: DeviceFacts) -> DeviceFacts:
 
 
 def test_the_memory_of_apple_s_gpus_is_the_machine_s_own():
-    machine = simulated("apple-32GB")
+    machine = simulated_machine("apple-32GB")
     assert machine.gpus[0].shares_ram and machine.ram_total == 32 * GIB
-    assert not simulated("24GB").gpus[0].shares_ram
+    assert not simulated_machine("24GB").gpus[0].shares_ram
 
 
 def test_a_desktop_takes_its_share_of_the_first_card_only():
-    plain, desktop = simulated("2x12GB"), simulated("2x12GB desktop")
+    plain, desktop = simulated_machine("2x12GB"), simulated_machine("2x12GB desktop")
     assert desktop.gpus[0].free < plain.gpus[0].free
     assert desktop.gpus[1] == plain.gpus[1]
 
 
 def test_ram_and_cores_can_be_given():
-    machine = simulated("8GB, ram-16GB, 4cores")
+    machine = simulated_machine("8GB, ram-16GB, 4cores")
     assert (machine.ram_total, machine.cores, len(machine.gpus)) == (16 * GIB, 4, 1)
 
 
 def test_without_a_card_there_is_only_the_cpu():
-    assert simulated("cpu-16GB").gpus == () == simulated("cpu").gpus
-    assert simulated("cpu-16GB").ram_total == 16 * GIB
+    assert simulated_machine("cpu-16GB").gpus == () == simulated_machine("cpu").gpus
+    assert simulated_machine("cpu-16GB").ram_total == 16 * GIB
 
 
 @pytest.mark.parametrize("specification", ["", "24", "24GB apple-32GB", "big", "0cores", "24GB toaster"])
 def test_what_is_no_machine_is_refused_with_an_example(specification: str):
     with pytest.raises(ValueError, match="24GB, 2x12GB, apple-32GB or cpu-16GB"):
-        simulated(specification)
+        simulated_machine(specification)

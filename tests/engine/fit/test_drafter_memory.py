@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from laguna_engine.draft import dflash_cache
-from laguna_engine.fit.drafter import DrafterShape, features_size, graphs_size, ring_size
-from laguna_engine.ggml.types import Type
-from laguna_engine.gguf import drafter as drafter_files
+from laguna_engine.draft import dflash_graph
+from laguna_engine.fit.memory import DrafterShape, features_size, graphs_size, ring_size
+from laguna_engine.ggml.tensor import Type
+from laguna_engine.gguf import drafter_header as drafter_files
 from tests.engine import drafters
 from tests.engine.drafting import drafter
 
@@ -64,8 +64,8 @@ def test_a_long_answer_builds_every_graph_once(
     variant: drafters.Variant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     built: list[object] = []
-    for kind in (dflash_cache.Block, dflash_cache.Injection):
-        monkeypatch.setattr(dflash_cache, kind.__name__, counting(kind, built))
+    for kind in (dflash_graph.BlockGraph, dflash_graph.InjectionGraph):
+        monkeypatch.setattr(dflash_graph, kind.__name__, counting(kind, built))
     with drafter(variant, tmp_path / "drafter.gguf", 1000, context=CONTEXT, rows=ROWS, kv=Type.F16) as fed:
         fed.feed(0, 512)
         position = 512
@@ -82,7 +82,7 @@ def counting(kind: type, built: list[object]) -> type:
 
     class Counted(kind):
         def __init__(self, what: object, *arguments: Any) -> None:
-            built.append((what, arguments[-2] if kind is dflash_cache.Injection else None))
+            built.append((what, arguments[-2] if kind is dflash_graph.InjectionGraph else None))
             super().__init__(what, *arguments)
 
     return Counted

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.config import KvType
 from laguna_engine.fit.devices import DeviceFacts
 from laguna_engine.fit.memory import DeviceMemory, Load, kv_per_token, memory_of
-from laguna_engine.fit.shape import ModelShape
+from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.ggml import extra_buffers
 from laguna_engine.ggml.device import Backend
 from laguna_engine.gguf import header
-from laguna_engine.llama.options import KvType
 from tests.engine import tiny
 from tests.engine.fit import outlines
 from tests.engine.fit.breakdown import breakdown, described, linux_only

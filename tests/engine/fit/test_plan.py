@@ -8,18 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laguna_engine.fit.candidates import lacking
-from laguna_engine.fit.devices import GIB, Machine
-from laguna_engine.fit.imagined import XS_DRAFTER
+from laguna_engine.config import KvType
+from laguna_engine.fit.constraints import GOOD, KV_TYPES, Constraints, First
+from laguna_engine.fit.devices import GIB, Machine, simulated_machine
+from laguna_engine.fit.known_models import XS_DRAFTER
 from laguna_engine.fit.memory import ALL
-from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
-from laguna_engine.fit.shape import ModelShape
-from laguna_engine.fit.simulated import simulated
-from laguna_engine.fit.survey import survey
-from laguna_engine.fit.wishes import GOOD, KV_TYPES, First, Wishes
-from laguna_engine.gguf import drafter as drafter_files
+from laguna_engine.fit.model_shape import ModelShape
+from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan, fit_table
+from laguna_engine.fit.search import lacking
+from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
-from laguna_engine.llama.options import KvType
 from tests.engine import tiny
 from tests.engine.fit import outlines, plans
 
@@ -30,7 +28,7 @@ XS = plans.laguna_xs()
 def plan(machine: str, **wishes: object) -> Plan:
     if not wishes:
         return plans.plan_for(machine)
-    return choose_plan(XS, XS_DRAFTER, simulated(machine), Wishes(**wishes))  # type: ignore[arg-type]
+    return choose_plan(XS, XS_DRAFTER, simulated_machine(machine), Constraints(**wishes))  # type: ignore[arg-type]
 
 
 def test_the_plans_for_a_table_of_machines_are_as_reviewed():
@@ -64,7 +62,7 @@ def test_a_machine_that_is_far_too_small_is_told_what_it_would_take():
 def test_nano_runs_anywhere_with_its_drafter_and_leaves_a_core_free():
     target = header.check(ASSETS / "laguna-nano.gguf")
     drafter = drafter_files.read(ASSETS / "laguna-nano-dflash.gguf")
-    found = choose_plan(target, drafter, simulated("cpu-4GB 2cores"))
+    found = choose_plan(target, drafter, simulated_machine("cpu-4GB 2cores"))
     assert found.drafter and found.load.n_ctx == 4096 and found.load.kv is KvType.F16
     assert found.threads == 1
 
@@ -115,7 +113,7 @@ def test_a_context_beyond_the_model_is_refused():
 
 def test_a_drafter_that_is_not_there_is_no_wish_to_be_had():
     with pytest.raises(DoesNotFit, match="has no drafter here"):
-        choose_plan(XS, None, simulated("24GB"), Wishes(drafter=True))
+        choose_plan(XS, None, simulated_machine("24GB"), Constraints(drafter=True))
 
 
 def test_quality_first_keeps_the_exact_cache_and_speed_first_the_gpu():
@@ -146,7 +144,7 @@ def test_a_dense_model_leaves_whole_layers_to_the_cpu():
             for layer in XS.layers
         ),
     )
-    found = choose_plan(dense, None, simulated("16GB"))
+    found = choose_plan(dense, None, simulated_machine("16GB"))
     assert 0 < found.load.gpu_layers < len(dense.layers) and not found.load.home_experts
 
 
@@ -157,9 +155,9 @@ def test_a_dense_model_leaves_whole_layers_to_the_cpu():
 )  # fmt: skip
 def test_no_plan_takes_more_than_there_is(card, ram, cores, first, cards, desktop):
     words = [f"{cards}x{card:.1f}GB"] * (cards > 0) + [f"ram-{ram}GB", f"{cores}cores"] + ["desktop"] * desktop
-    machine = simulated(" ".join(words))
+    machine = simulated_machine(" ".join(words))
     try:
-        found = choose_plan(XS, XS_DRAFTER, machine, Wishes(first=first))
+        found = choose_plan(XS, XS_DRAFTER, machine, Constraints(first=first))
     except DoesNotFit:
         return
     assert set(lacking(found.memory, machine)) <= ({"CPU"} if found.paged else set())
@@ -168,7 +166,7 @@ def test_no_plan_takes_more_than_there_is(card, ram, cores, first, cards, deskto
 
 def test_the_survey_says_for_every_context_and_cache_how_it_would_run():
     question = plan("24GB desktop").question
-    rows = survey(question)
+    rows = fit_table(question)
     assert [row[0].context for row in rows] == [8192, 16_384, 32_768, 65_536, 131_072, 262_144]
     assert all([cell.kv for cell in row] == list(KV_TYPES) for row in rows)
     whole = [[cell.found is not None and cell.found.merits.home == 0 for cell in row] for row in rows]
@@ -176,19 +174,19 @@ def test_the_survey_says_for_every_context_and_cache_how_it_would_run():
 
 
 def test_what_lacks_memory_is_told_in_the_survey():
-    machine = Machine(simulated("cpu").devices, 8 * GIB, 3 * GIB, 4)
+    machine = Machine(simulated_machine("cpu").devices, 8 * GIB, 3 * GIB, 4)
     question = replace(plan("24GB").question, machine=machine)
-    assert all(cell.found is None and cell.left < 0 for row in survey(question) for cell in row)
+    assert all(cell.found is None and cell.left < 0 for row in fit_table(question) for cell in row)
 
 
 def test_a_published_model_that_is_not_here_has_the_size_of_its_file():
     assert pytest.approx(20_274_300_032, rel=1e-6) == XS.size
-    unscaled = plans.imagined("xs", {"block_count": 40, "embedding_length": 2048, "expert_count": 256}, 262_144)
+    unscaled = plans.known_model("xs", {"block_count": 40, "embedding_length": 2048, "expert_count": 256}, 262_144)
     assert unscaled is not None and unscaled.size == pytest.approx(20_274_300_032, rel=5e-4)
 
 
 def test_a_model_that_is_not_here_is_shaped_like_its_file(xs: ModelShape):
-    imagined = plans.imagined("xs", {"block_count": 40, "embedding_length": 2048, "expert_count": 256}, 262_144)
+    imagined = plans.known_model("xs", {"block_count": 40, "embedding_length": 2048, "expert_count": 256}, 262_144)
     assert imagined is not None
     assert replace(imagined, name=xs.name, layers=()) == replace(xs, layers=())
     unsized = {"experts_size": 0, "size": 0}
@@ -196,7 +194,7 @@ def test_a_model_that_is_not_here_is_shaped_like_its_file(xs: ModelShape):
 
 
 def test_a_model_that_nobody_knows_is_not_imagined():
-    assert plans.imagined("what", {"block_count": 41}, 4096) is None
+    assert plans.known_model("what", {"block_count": 41}, 4096) is None
 
 
 def test_full_length_sliding_caches_leave_less_context():

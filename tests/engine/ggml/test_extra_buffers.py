@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine import child
 from laguna_engine.compress.scorer import Scorer
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.ggml import extra_buffers
 from laguna_engine.ggml.device import Backend
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.gguf_writer import quantized
+from laguna_engine.ggml.tensor import Type
 from laguna_engine.ggml.weights import Weights
-from laguna_engine.ggml.writing import quantized
 from laguna_engine.gguf import header
 from laguna_engine.llama import model as model_module
 from laguna_engine.llama.model import Model
+from laguna_engine.native import child
 from laguna_engine.native.verdicts import Verdicts
 from tests.engine import drafters, scorers, tiny
 from tests.engine.runs import gather
@@ -200,7 +200,7 @@ def test_the_trial_is_a_program_that_ends_well_or_dies(kinds: list[str]) -> None
 
 @pytest.mark.skipif(sys.platform != "linux", reason="core files are looked for as Linux leaves them")
 def test_a_child_that_dies_leaves_no_core_file(tmp_path: Path) -> None:
-    program = f"from laguna_engine.native.confine import confine; confine(1 << 30, 30); {SEGFAULT}"
+    program = f"from laguna_engine.native.child import confine; confine(1 << 30, 30); {SEGFAULT}"
     environment = {**os.environ, "PYTHONPATH": str(Path(child.FOLDER).parent)}
     command = ["bash", "-c", f"ulimit -c unlimited; exec {sys.executable} -c '{program}'"]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True)

@@ -7,9 +7,9 @@ import pytest
 
 from laguna_engine.errors import GraphError, GraphOutOfMemory
 from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.graph import Graph
-from laguna_engine.ggml.store import Store
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Type
 
 RANDOM = np.random.default_rng(5)
 
@@ -27,7 +27,7 @@ def normal(*shape: int) -> np.ndarray:
 
 def test_a_graph_is_built_once_and_run_with_many_inputs(backend: Backend) -> None:
     weights = normal(48, 64)
-    store = Store(backend, {"w": (Type.F32, (64, 48))})
+    store = DeviceTensors(backend, {"w": (Type.F32, (64, 48))})
     store.write("w", weights)
     graph = Graph(backend, 8)
     x = graph.input("x", Type.F32, 64, 5)
@@ -57,7 +57,7 @@ def test_inputs_survive_a_run(backend: Backend) -> None:
 
 
 def test_rows_are_written_and_read_by_number(backend: Backend) -> None:
-    store = Store(backend, {"ring": (Type.F32, (4, 6))})
+    store = DeviceTensors(backend, {"ring": (Type.F32, (4, 6))})
     graph = Graph(backend, 8)
     rows, ids = graph.input("rows", Type.F32, 4, 2), graph.input("ids", Type.I64, 2)
     graph.keep(graph.set_rows(store["ring"], rows, ids))
@@ -198,7 +198,7 @@ def test_values_of_another_format_or_size_are_refused(backend: Backend) -> None:
 
 
 def test_a_tensor_whose_memory_was_freed_is_refused(backend: Backend) -> None:
-    store = Store(backend, {"w": (Type.F32, (4, 4))})
+    store = DeviceTensors(backend, {"w": (Type.F32, (4, 4))})
     tensor = store["w"]
     store.close()
     graph = Graph(backend, 4)
@@ -221,4 +221,4 @@ def test_an_operation_the_device_cannot_run_is_named(backend: Backend) -> None:
 
 def test_a_tensor_that_finds_no_room_is_want_of_memory(backend: Backend) -> None:
     with pytest.raises(GraphOutOfMemory, match="not enough free memory"):
-        Store(backend, {"huge": (Type.F32, (1 << 30, 1 << 20))})
+        DeviceTensors(backend, {"huge": (Type.F32, (1 << 30, 1 << 20))})

@@ -8,11 +8,10 @@ import pytest
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.gguf_writer import quantized
 from laguna_engine.ggml.graph import Graph
-from laguna_engine.ggml.rows import HostRows
-from laguna_engine.ggml.types import Type
-from laguna_engine.ggml.weights import Weights
-from laguna_engine.ggml.writing import quantized
+from laguna_engine.ggml.tensor import Type
+from laguna_engine.ggml.weights import HostEmbedding, Weights
 from laguna_engine.gguf import header
 from laguna_engine.native.abort import run_guarded
 from tests.engine import tiny
@@ -69,14 +68,14 @@ def test_a_tensor_that_is_not_there_is_named(tiny_model_path: Path, backend: Bac
 
 def test_embedding_rows_are_those_of_the_file(tiny_model_path: Path) -> None:
     table = tiny.laguna().tensors["token_embd.weight"].astype(np.float32)
-    rows = HostRows(header.check(tiny_model_path), "token_embd.weight")
+    rows = HostEmbedding(header.check(tiny_model_path), "token_embd.weight")
     ids = [3, 511, 3, 0]
     for _ in range(2):
         np.testing.assert_array_equal(rows.rows(ids), table[ids])
 
 
 def test_a_row_outside_the_table_is_an_error(tiny_model_path: Path) -> None:
-    rows = HostRows(header.check(tiny_model_path), "token_embd.weight")
+    rows = HostEmbedding(header.check(tiny_model_path), "token_embd.weight")
     with pytest.raises(IndexError):
         rows.rows([512])
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from laguna_engine.errors import ModelFileError
-from laguna_engine.fit.shape import ModelShape
+from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.gguf import header
 from laguna_engine.gguf.generic import LAYOUTS
 from laguna_engine.llama.model import Model

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.gguf import header
-from laguna_engine.gguf.context_length import header_warnings, safe_context
-from laguna_engine.gguf.header import Header
+from laguna_engine.gguf.header import Header, header_warnings, safe_context
 from tests.engine import tiny
 
 

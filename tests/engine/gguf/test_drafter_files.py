@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laguna_engine.draft import dflash_weights
 from laguna_engine.errors import ModelFileError
-from laguna_engine.gguf import drafter, header, token_map
-from laguna_engine.gguf.drafter import TargetFacts
+from laguna_engine.gguf import drafter_header, header
+from laguna_engine.gguf.drafter_header import TargetFacts
 from tests.engine import drafters, tiny
 from tests.engine.drafters import LAGUNA, Variant
 
@@ -21,25 +22,25 @@ COMPLETE = replace(LAGUNA, own_embedding=True, own_head=True, reduced=300, rank=
 
 
 def test_a_file_is_described_by_what_it_says(tmp_path: Path) -> None:
-    found = drafter.read(drafters.make(COMPLETE).write(tmp_path / "drafter.gguf"))
+    found = drafter_header.read(drafters.make(COMPLETE).write(tmp_path / "drafter.gguf"))
     assert (found.n_embd, found.n_layer, found.heads, found.kv_heads) == (64, 3, (4,) * 3, (2,) * 3)
     assert (found.taps, found.block, found.mask_id, found.n_vocab) == ((0, 1, 3), 16, tiny.MASK, 512)
     assert (found.window, found.sliding, found.causal) == (48, (True,) * 3, (True,) * 3)
     assert (found.from_anchor, found.context_norm, found.longest) == (True, True, 16)
     assert (found.rope_base, found.rope_dims, found.own_head) == (500000.0, 32, "output.weight")
-    drafter.check_pair(found, TARGET)
+    drafter_header.check_pair(found, TARGET)
 
 
 def test_the_targets_header_is_enough_to_check_a_pair(tiny_model_path: Path, tmp_path: Path) -> None:
-    found = drafter.read(drafters.make(LAGUNA).write(tmp_path / "drafter.gguf"))
+    found = drafter_header.read(drafters.make(LAGUNA).write(tmp_path / "drafter.gguf"))
     target = header.check(tiny_model_path)
     assert TargetFacts.of(target) == TARGET
-    drafter.check_pair(found, target)
+    drafter_header.check_pair(found, target)
     assert found.own_head is None
 
 
 def test_plain_dflash_is_open_inside_the_block_and_its_anchor_proposes_nothing(tmp_path: Path) -> None:
-    found = drafter.read(drafters.make(Variant()).write(tmp_path / "drafter.gguf"))
+    found = drafter_header.read(drafters.make(Variant()).write(tmp_path / "drafter.gguf"))
     assert (found.causal, found.sliding, found.window) == ((False, False), (False, False), 0)
     assert (found.from_anchor, found.context_norm, found.longest) == (False, False, 7)
 
@@ -47,14 +48,14 @@ def test_plain_dflash_is_open_inside_the_block_and_its_anchor_proposes_nothing(t
 def test_poolsides_files_are_known_by_their_decoder(tmp_path: Path) -> None:
     file = drafters.make(replace(LAGUNA, window=0, causal=False, context_norm=False))
     file.set("dflash.decoder_arch", "laguna").set("dflash.rope.scaling.type", "none")
-    found = drafter.read(file.write(tmp_path / "drafter.gguf"))
+    found = drafter_header.read(file.write(tmp_path / "drafter.gguf"))
     assert (found.window, found.sliding, found.causal) == (512, (True,) * 3, (True,) * 3)
     assert found.context_norm
 
 
 def test_causal_can_be_said_layer_by_layer(tmp_path: Path) -> None:
     file = drafters.make(Variant(n_layer=3)).set("dflash.attention.causal", [True, False])
-    assert drafter.read(file.write(tmp_path / "drafter.gguf")).causal == (True, False, False)
+    assert drafter_header.read(file.write(tmp_path / "drafter.gguf")).causal == (True, False, False)
 
 
 LUCEBOX = {
@@ -66,8 +67,8 @@ LUCEBOX = {
 
 @pytest.mark.parametrize("variant", LUCEBOX.values(), ids=LUCEBOX.keys())
 def test_luceboxs_spelling_says_the_same(variant: Variant, tmp_path: Path) -> None:
-    ours = drafter.read(drafters.make(variant).write(tmp_path / "ours.gguf"))
-    theirs = drafter.read(drafters.lucebox(variant).write(tmp_path / "theirs.gguf"))
+    ours = drafter_header.read(drafters.make(variant).write(tmp_path / "ours.gguf"))
+    theirs = drafter_header.read(drafters.lucebox(variant).write(tmp_path / "theirs.gguf"))
     # In Lucebox's engine sliding layers are causal inside the block.
     causal = tuple(slides or variant.causal for slides in variant.slides)
     assert replace(theirs, file=ours.file, causal=causal) == replace(ours, causal=causal)
@@ -78,7 +79,7 @@ def test_luceboxs_spelling_says_the_same(variant: Variant, tmp_path: Path) -> No
         assert theirs.tensors[name].shape == info.shape
 
 
-def _bytes(found: drafter.DrafterHeader, name: str) -> bytes:
+def _bytes(found: drafter_header.DrafterHeader, name: str) -> bytes:
     info = found.tensors[name]
     return found.path.read_bytes()[info.offset : info.offset + info.size]
 
@@ -87,8 +88,8 @@ def test_a_fused_matrix_is_three(tmp_path: Path) -> None:
     plain, fused = drafters.make(Variant()), drafters.make(Variant())
     parts = [fused.tensors.pop(f"blk.1.attn_{name}.weight") for name in "qkv"]
     fused.tensors["blk.1.attn_qkv.weight"] = np.concatenate(parts)
-    apart = drafter.read(plain.write(tmp_path / "plain.gguf"))
-    together = drafter.read(fused.write(tmp_path / "fused.gguf"))
+    apart = drafter_header.read(plain.write(tmp_path / "plain.gguf"))
+    together = drafter_header.read(fused.write(tmp_path / "fused.gguf"))
     for name in "qkv":
         assert _bytes(together, f"blk.1.attn_{name}.weight") == _bytes(apart, f"blk.1.attn_{name}.weight")
 
@@ -99,7 +100,7 @@ def test_a_reduced_vocabulary_may_be_targets_or_offsets(kind: type, offsets: boo
     file = drafters.make(Variant(reduced=300))
     targets = file.tensors["d2t"]
     file.tensors["d2t"] = (targets - np.arange(300) * offsets).astype(kind)
-    found = token_map.read(drafter.read(file.write(tmp_path / "drafter.gguf")), 512)
+    found = dflash_weights.read_token_map(drafter_header.read(file.write(tmp_path / "drafter.gguf")), 512)
     assert found is not None
     assert found.tolist() == targets.tolist()
 
@@ -108,9 +109,9 @@ def test_a_reduced_vocabulary_may_be_targets_or_offsets(kind: type, offsets: boo
 def test_a_reduced_vocabulary_outside_the_model(wrong: int, tmp_path: Path) -> None:
     file = drafters.make(Variant(reduced=300))
     file.tensors["d2t"][17] = wrong
-    found = drafter.read(file.write(tmp_path / "drafter.gguf"))
+    found = drafter_header.read(file.write(tmp_path / "drafter.gguf"))
     with pytest.raises(ModelFileError, match="table d2t names tokens twice or outside the model's 512"):
-        token_map.read(found, 512)
+        dflash_weights.read_token_map(found, 512)
 
 
 PAIRS: list[tuple[Variant, TargetFacts, str]] = [
@@ -125,7 +126,7 @@ PAIRS: list[tuple[Variant, TargetFacts, str]] = [
 def test_a_wrong_pair(variant: Variant, target: TargetFacts, complaint: str, tmp_path: Path) -> None:
     path = drafters.make(variant).write(tmp_path / "drafter.gguf")
     with pytest.raises(ModelFileError) as caught:
-        drafter.check_pair(drafter.read(path), target)
+        drafter_header.check_pair(drafter_header.read(path), target)
     assert str(caught.value) == f"{path}: {complaint}; choose the drafter that was made for this model"
 
 
@@ -181,7 +182,7 @@ def test_a_bad_file(change: Change, complaint: str, tmp_path: Path) -> None:
     change(file)
     path = file.write(tmp_path / "drafter.gguf")
     with pytest.raises(ModelFileError) as caught:
-        drafter.read(path)
+        drafter_header.read(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert complaint in str(caught.value)
     assert any(what in str(caught.value) for what in ("choose", "download it again"))
@@ -191,12 +192,12 @@ def test_truncated_data(tmp_path: Path) -> None:
     path = drafters.make(COMPLETE).write(tmp_path / "drafter.gguf")
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ModelFileError, match="the file is damaged: download it again"):
-        drafter.read(path)
+        drafter_header.read(path)
 
 
 def test_a_target_is_no_drafter(tiny_model_path: Path) -> None:
     with pytest.raises(ModelFileError, match="is a model of the kind 'laguna', not a DFlash drafter"):
-        drafter.read(tiny_model_path)
+        drafter_header.read(tiny_model_path)
 
 
 @pytest.mark.parametrize("make", [drafters.make, drafters.lucebox])
@@ -221,9 +222,9 @@ def test_random_damage_is_described_or_refused(
     path = tmp_path_factory.getbasetemp() / "damaged-drafter.gguf"
     path.write_bytes(data)
     try:
-        found = drafter.read(path)
+        found = drafter_header.read(path)
     except ModelFileError as error:
         assert str(error).startswith(f"{path}: ")
     else:
-        assert 0 < found.longest <= drafter.MAX_BLOCK
+        assert 0 < found.longest <= drafter_header.MAX_BLOCK
         assert all(info.offset + info.size <= len(data) for info in found.file.tensors)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.config import MAX_SEED
 from laguna_engine.errors import RequestError
 from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import (
-    MAX_SEED,
     Distribution,
     Greedy,
     MinP,

@@ -10,11 +10,19 @@ import pytest
 from laguna_engine.errors import RequestError
 from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.context import Context, ContextOptions, Outputs
-from laguna_engine.llama.features import TargetShape
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.readout import BEST, LOGITS, Readout, Wanted
-from laguna_engine.llama.sampler import Distribution, Greedy, SamplerChain, Temperature, TopK
-from laguna_engine.llama.taps import Taps
+from laguna_engine.llama.sampler import (
+    BEST,
+    LOGITS,
+    Distribution,
+    Greedy,
+    Readout,
+    ReadoutKind,
+    SamplerChain,
+    Temperature,
+    TopK,
+)
+from laguna_engine.llama.taps import Taps, TargetShape
 from laguna_engine.native.library import lib
 
 LAYERS = (0, 2, 3)
@@ -98,7 +106,7 @@ def test_candidates_and_logits_pick_the_same_token_with_the_same_seed(
 ) -> None:
     context, _ = hooked
     stages = [TopK(20), Temperature(1.5), Distribution(7)]
-    for readout in (Readout(Wanted.CANDIDATES, 20), LOGITS):
+    for readout in (Readout(ReadoutKind.CANDIDATES, 20), LOGITS):
         context.read_out(readout)
         context.clear()
         plain.clear()
@@ -115,7 +123,7 @@ def test_the_readout_can_be_changed_again_and_again(hooked: tuple[Context, Taps]
     plain.decode(PROMPT[:8], 0)
     with closing(SamplerChain([Greedy()], 512)) as chain:
         expected = plain.sample(chain)
-        for readout in (LOGITS, BEST, LOGITS, BEST, Readout(Wanted.CANDIDATES, 5), BEST):
+        for readout in (LOGITS, BEST, LOGITS, BEST, Readout(ReadoutKind.CANDIDATES, 5), BEST):
             context.read_out(readout)
             context.clear()
             context.decode(PROMPT[:8], 0)

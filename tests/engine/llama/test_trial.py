@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine import child
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.errors import ModelFileError
 from laguna_engine.llama import trial
 from laguna_engine.llama.model import Model
+from laguna_engine.native import child
 from laguna_engine.native.verdicts import Verdicts
 from tests.engine import generic
 
@@ -79,8 +79,8 @@ def test_a_real_crash_is_found(tmp_path: Path, verdicts: Verdicts, monkeypatch: 
     file = generic.model("phi3").remove("blk.0.attn_qkv.weight")
     path = file.write(tmp_path / "file.gguf")
     program = (
-        "import sys; from laguna_engine.gguf import generic; from laguna_engine.llama import trial; from pathlib import"
-        " Path; generic.check = lambda *_: None; sys.exit(trial.main(Path(sys.argv[1])))"
+        "import sys; from laguna_engine.gguf import generic; from laguna_engine.llama import trial_child;"
+        " from pathlib import Path; generic.check = lambda *_: None; sys.exit(trial_child.main(Path(sys.argv[1])))"
     )
     folder = Path(child.FOLDER).parent
     command = (sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r}); {program}", str(path))
@@ -102,7 +102,7 @@ def test_one_that_takes_too_long_is_opened_with_a_warning_and_not_waited_for_aga
     path: Path, trials: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = trials(SLOW)
-    monkeypatch.setattr(trial, "_LIMIT_S", 0.5)
+    monkeypatch.setattr(trial, "LIMIT_S", 0.5)
     model = Model.open(path)
     assert "file.gguf was not tried to its end" in model.warnings[0]
     model.close()
@@ -172,7 +172,7 @@ def test_a_refused_file_leaves_nothing_behind(path: Path, trials: Callable[[str]
 
 
 def test_the_childs_memory_is_limited(path: Path) -> None:
-    program = "from laguna_engine.native.confine import confine; confine(256 << 20, 30); bytearray(1 << 30)"
+    program = "from laguna_engine.native.child import confine; confine(256 << 20, 30); bytearray(1 << 30)"
     command = (sys.executable, "-c", f"import sys; sys.path.insert(0, {str(Path(child.FOLDER).parent)!r}); {program}")
     ended = child.run(command)
     assert ended.code == 1
@@ -180,6 +180,6 @@ def test_the_childs_memory_is_limited(path: Path) -> None:
 
 
 def test_a_child_ends_by_itself_when_its_time_is_over() -> None:
-    program = "from laguna_engine.native.confine import confine; confine(1 << 30, 1); import time; time.sleep(60)"
+    program = "from laguna_engine.native.child import confine; confine(1 << 30, 1); import time; time.sleep(60)"
     command = (sys.executable, "-c", f"import sys; sys.path.insert(0, {str(Path(child.FOLDER).parent)!r}); {program}")
     assert child.run(command, 30).signal == "SIGALRM"

@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib.metadata
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,9 @@ import pytest
 from laguna_engine.errors import LibraryError
 from laguna_engine.llama.model import Model
 from laguna_engine.native import library, selftest
-from laguna_engine.native.log import LEVEL_CONTINUE, LEVEL_ERROR, LEVEL_INFO, RING_LINES, LogRing
+from laguna_engine.native.abort import AbortFlag
+from laguna_engine.native.library import LEVEL_CONTINUE, LEVEL_ERROR, LEVEL_INFO, RING_LINES, LogRing
 from laguna_engine.native.prototypes import PROTOTYPES
-from laguna_engine.native.stop import StopFlag
 
 
 class Altered:
@@ -87,6 +88,12 @@ def test_there_is_a_device() -> None:
     assert library.device_descriptions()
 
 
+def test_the_library_says_what_it_was_built_with() -> None:
+    assert "CPU" in library.backend_names()
+    assert "CPU : " in library.system_info()
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", library.ggml_version())
+
+
 QUIET = """
 import sys
 from pathlib import Path
@@ -140,7 +147,7 @@ def test_the_log_is_bounded_and_filtered() -> None:
 
 
 def test_the_stop_flag_answers_like_an_abort_callback() -> None:
-    flag = StopFlag()
+    flag = AbortFlag()
     ask = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(flag.callback)
     answers = [ask(flag.data)]
     flag.set()

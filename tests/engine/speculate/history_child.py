@@ -15,13 +15,11 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from laguna_engine.config import PLAIN, KvType, Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Prefill, Token
 from laguna_engine.llama.context import Outputs
-from laguna_engine.llama.options import KvType
-from laguna_engine.llama.readout import LOGITS
-from laguna_engine.options import Speculation
-from laguna_engine.request import PLAIN
+from laguna_engine.llama.sampler import LOGITS
 from tests.engine.runs import gather
 
 CONTEXT, ANSWER = 1024, 12
@@ -93,7 +91,7 @@ def run(engine: Engine, step: Ask, prompt: list[int]) -> list[int]:
 
 def logits(engine: Engine, prompt: list[int]) -> bytes:
     """Behind a prompt, computed onto whatever is cached."""
-    target = engine._target
+    target = engine._sequence
 
     def computed() -> np.ndarray:
         target.context.read_out(LOGITS)

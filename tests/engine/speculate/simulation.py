@@ -1,16 +1,17 @@
 """A machine that decodes by the book: costs and acceptance are functions, time is a number.
 
-It plays what `Arbiter` sees of the real one, so that whole sessions take milliseconds and their best outcome is known.
+It plays what `DraftPolicy` sees of the real one, so that whole sessions take milliseconds and their best outcome is
+known.
 """
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from laguna_engine.draft.drafter import Offer
+from laguna_engine.draft.base import Offer
 from laguna_engine.events import Source
-from laguna_engine.speculate.arbiter import Arbiter, Choice
-from laguna_engine.speculate.economics import constant_acceptance_tokens
+from laguna_engine.speculate.cost_model import constant_acceptance_tokens
+from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy
 
 PLAIN_S = 0.02
 """Seconds of a plain round."""
@@ -47,7 +48,7 @@ class Simulated:
 class Session:
     """What happened: choices in order, tokens and seconds."""
 
-    choices: list[Choice] = field(default_factory=list)
+    choices: list[DraftChoice] = field(default_factory=list)
     tokens: int = 0
     seconds: float = 0.0
 
@@ -64,7 +65,7 @@ class Session:
 
 
 def play(
-    arbiter: Arbiter,
+    policy: DraftPolicy,
     drafters: list[Simulated],
     rounds: int,
     verify: list[float] = MEMORY_BOUND,
@@ -77,7 +78,7 @@ def play(
     chance, session, previous = random.Random(seed), Session(), 0
     for index in range(rounds):
         by_kind = {drafter.kind: drafter for drafter in drafters if drafter.offered(index)}
-        choice = arbiter.choose([drafter.offer() for drafter in by_kind.values()], context, fixed)
+        choice = policy.choose([drafter.offer() for drafter in by_kind.values()], context, fixed)
         drafter = by_kind[choice.offer.kind] if choice.offer else Simulated(cost=0.0)
         accepted = 0
         while accepted < choice.length and chance.random() < drafter.acceptance(index):
@@ -86,7 +87,7 @@ def play(
         draft_s = drafter.cost * unit if choice.length else 0.0
         rebuild_s = REBUILD_S / speed if choice.length != previous else 0.0
         verify_s = verify[choice.length] * unit * chance.uniform(1 - NOISE, 1 + NOISE) + rebuild_s
-        arbiter.record(choice, context, choice.length, accepted, draft_s, verify_s)
+        policy.record(choice, context, choice.length, accepted, draft_s, verify_s)
         previous = choice.length
         session.choices.append(choice)
         session.tokens += accepted + 1

@@ -10,12 +10,9 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+from laguna_engine.config import GREEDY, PLAIN, KvType, Sampling, Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Finished, Source, Token
-from laguna_engine.llama.options import KvType
-from laguna_engine.options import Speculation
-from laguna_engine.request import PLAIN
-from laguna_engine.sampling import GREEDY, Sampling
 from tests.engine.scripted_drafters import Oracle, use
 
 COUNT = 40
@@ -39,8 +36,8 @@ def cut_anywhere(engine: Engine) -> None:
     """Have drafts cut at random, as by a drafter whose doubts depend on what it drew."""
     chance = random.Random(3)
     assert engine._speculator is not None
-    arbiter = engine._speculator.arbiter
-    arbiter.cut = lambda choice, draft: chance.randint(0, len(draft.tokens))  # type: ignore[method-assign]
+    policy = engine._speculator.policy
+    policy.cut = lambda choice, draft: chance.randint(0, len(draft.tokens))  # type: ignore[method-assign]
 
 
 def differences(model: Path, drafter: Path | None, prompt: list[int], kv: KvType) -> Iterator[str]:

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.cache.prefix import PrefixCache, Reuse
+from laguna_engine.config import PLAIN, Sampling
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError, RequestError
 from laguna_engine.events import Round, Source
-from laguna_engine.gguf import drafter as drafter_files
-from laguna_engine.gguf.drafter import DrafterHeader
-from laguna_engine.request import PLAIN
-from laguna_engine.sampling import Sampling
+from laguna_engine.gguf import drafter_header as drafter_files
+from laguna_engine.gguf.drafter_header import DrafterHeader
+from laguna_engine.sequence import PrefixCache, Reuse
 from tests.engine import drafters, tiny
 from tests.engine.runs import gather
 

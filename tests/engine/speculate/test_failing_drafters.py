@@ -6,19 +6,17 @@ from typing import Any
 
 import pytest
 
+from laguna_engine import checkpoints, loader
+from laguna_engine.config import PLAIN, Speculation
 from laguna_engine.draft.dflash import DFlash
-from laguna_engine.draft.suffix import SuffixDrafter
-from laguna_engine.draft.suffix_files import FileDrafter
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import GraphError
 from laguna_engine.events import DrafterFailed, Round, Source
-from laguna_engine.generation import places
 from laguna_engine.ggml.weights import Weights
 from laguna_engine.llama.model import Model
-from laguna_engine.native import kernels
-from laguna_engine.options import Speculation
-from laguna_engine.request import PLAIN
-from laguna_engine.speculate import assembly, rest
+from laguna_engine.native import cpu_determinism
+from laguna_engine.speculate import speculator
 from tests.engine import drafters, tiny
 from tests.engine.runs import Run, assert_same_answer, gather
 
@@ -58,13 +56,13 @@ def engine(
     request: pytest.FixtureRequest, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Engine]:
     # As if nothing had been computed in this process yet: strict mode decodes in pairs, whatever the kernels.
-    monkeypatch.setattr(kernels, "_chosen", None)
+    monkeypatch.setattr(cpu_determinism, "_chosen", None)
     # Checkpoints are made although models this small are read faster than copied.
-    monkeypatch.setattr(places, "_SHARE", float("inf"))
-    monkeypatch.setattr(places, "_LEAST", 1)
-    monkeypatch.setattr(places, "STEP", 64)
+    monkeypatch.setattr(checkpoints, "_SHARE", float("inf"))
+    monkeypatch.setattr(checkpoints, "_LEAST", 1)
+    monkeypatch.setattr(checkpoints, "STEP", 64)
     # Every round asks the drafters, however little a round of a model this small takes.
-    monkeypatch.setattr(rest, "_MOST", 0)
+    monkeypatch.setattr(speculator, "_LONGEST_BACKOFF", 0)
     target, drafter = files
     options = EngineOptions(
         target, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter, checkpoints=9, speculation=request.param
@@ -158,9 +156,9 @@ def test_a_copy_of_the_targets_head_is_freed_when_the_drafter_cannot_be_used(
 
     target = tiny.laguna().write(tmp_path / "target.gguf")
     drafter = drafters.make(drafters.Variant(own_embedding=False, own_head=False)).write(tmp_path / "drafter.gguf")
-    monkeypatch.setattr(assembly, "Weights", Recorded)
+    monkeypatch.setattr(loader, "Weights", Recorded)
     # Without the hook there is no head to share, so a copy of it is made.
-    monkeypatch.setattr(assembly, "hook_is_right", lambda *_: False)
+    monkeypatch.setattr(loader, "hook_is_right", lambda *_: False)
     if failing == "opening":
         monkeypatch.setattr(DFlash, "__init__", refuse)
     else:

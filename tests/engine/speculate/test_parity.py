@@ -9,18 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine import opening
+from laguna_engine import loader
+from laguna_engine.config import GREEDY, PLAIN, Sampling, Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ContextError
 from laguna_engine.events import Cause, Event, Round, Source, Token
 from laguna_engine.ggml.device import Device
-from laguna_engine.ggml.types import Type
+from laguna_engine.ggml.tensor import Type
 from laguna_engine.llama.model import Model
-from laguna_engine.native.kernels import fixed_rows
-from laguna_engine.options import Speculation
-from laguna_engine.replay import replay
-from laguna_engine.request import PLAIN
-from laguna_engine.sampling import GREEDY, Sampling
+from laguna_engine.native.cpu_determinism import fixed_rows
+from laguna_engine.parity import replay
 from tests.engine import drafters, tiny
 from tests.engine.drafting import quantized
 from tests.engine.runs import answer, assert_same_answer, gather
@@ -79,12 +77,12 @@ def strictly(script: str, *arguments: str) -> str:
 @pytest.fixture
 def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if nothing had been computed in this process yet."""
-    monkeypatch.setattr(opening, "use_fixed_kernels", lambda: True)
+    monkeypatch.setattr(loader, "use_fixed_kernels", lambda: True)
 
 
 def test_a_strict_prompt_is_read_in_pieces_too_small_for_tiled_attention(strict: None, tiny_model_path: Path) -> None:
     with Engine.open(EngineOptions(tiny_model_path, 512, threads=1, speculation=Speculation.STRICT)) as engine:
-        assert engine._target.context.n_ubatch == fixed_rows(device.kind for device in Device.all()) < 64
+        assert engine._sequence.context.n_ubatch == fixed_rows(device.kind for device in Device.all()) < 64
         assert not engine.info.warnings
 
 
@@ -98,10 +96,10 @@ def test_strict_on_a_gpu_says_what_it_cannot_promise(
     monkeypatch.setattr(Device, "gpus", lambda: [Device.cpu()])
     options = EngineOptions(tiny_model_path, 512, threads=1, gpu_layers=-1, speculation=Speculation.STRICT)
     with Engine.open(options) as engine:
-        assert engine._target.context.n_ubatch == 512
+        assert engine._sequence.context.n_ubatch == 512
         assert "only on the CPU" in engine.info.warnings[0]
     with Engine.open(replace(options, gpu_layers=0)) as engine:
-        assert engine._target.context.n_ubatch < 64
+        assert engine._sequence.context.n_ubatch < 64
         assert not engine.info.warnings
 
 

@@ -10,17 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine.cache.prefix import Reuse
+from laguna_engine import checkpoints, loader
+from laguna_engine.config import PLAIN, Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError
 from laguna_engine.events import Finished, FinishReason, Prefill, Source, Token
-from laguna_engine.generation import places
-from laguna_engine.ggml import transfer
-from laguna_engine.llama.features import Features
-from laguna_engine.native import kernels
-from laguna_engine.options import Speculation
-from laguna_engine.request import PLAIN
-from laguna_engine.speculate import assembly
+from laguna_engine.ggml import device_tensors
+from laguna_engine.llama.taps import HiddenStates
+from laguna_engine.native import cpu_determinism
+from laguna_engine.sequence import Reuse
 from tests.engine import drafters, tiny
 from tests.engine.runs import gather
 
@@ -56,7 +54,7 @@ def options(request: pytest.FixtureRequest, files: tuple[Path, Path]) -> Iterato
     model, drafter = files
     with pytest.MonkeyPatch.context() as patch:
         # As if nothing had been computed in this process yet: strict mode decodes in pairs, whatever the kernels.
-        patch.setattr(kernels, "_chosen", None)
+        patch.setattr(cpu_determinism, "_chosen", None)
         # A reach that is short for the drafter without a window, so that its ring forgets too.
         yield EngineOptions(
             model, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter, draft_context=256, checkpoints=99,
@@ -71,9 +69,9 @@ only_fast = pytest.mark.parametrize("options", [Speculation.FAST], indirect=True
 @pytest.fixture(autouse=True)
 def at_any_price(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models this small are read faster than copied; how fast the machine is shall not decide what is tested."""
-    monkeypatch.setattr(places, "_SHARE", float("inf"))
-    monkeypatch.setattr(places, "_LEAST", 1)
-    monkeypatch.setattr(places, "STEP", 64)
+    monkeypatch.setattr(checkpoints, "_SHARE", float("inf"))
+    monkeypatch.setattr(checkpoints, "_LEAST", 1)
+    monkeypatch.setattr(checkpoints, "STEP", 64)
 
 
 @pytest.fixture
@@ -94,7 +92,10 @@ def known(engine: Engine) -> np.ndarray:
         ring = reader._rings[sliding]
         positions = np.arange(max(0, len(PROMPT) - ring.reach), len(PROMPT))
         slots = ring.header + positions % ring.capacity
-        parts += [transfer.read(reader._memory.keys(layer))[slots], transfer.read(reader._memory.values(layer))[slots]]
+        parts += [
+            device_tensors.read(reader._memory.keys(layer))[slots],
+            device_tensors.read(reader._memory.values(layer))[slots],
+        ]
     return np.concatenate([part.astype(np.float64) for part in parts], axis=1)
 
 
@@ -217,7 +218,7 @@ def test_back_at_a_checkpoint_the_drafter_knows_what_a_fresh_one_would_after(
     engine: Engine, fresh: np.ndarray, place: int, history: Callable[[Engine], object]
 ) -> None:
     history(engine)
-    assert engine._target.cache.plan(PROMPT).checkpoint == place
+    assert engine._sequence.cache.plan(PROMPT).checkpoint == place
     alike(engine, fresh)
 
 
@@ -245,13 +246,13 @@ def test_reading_that_was_stopped_goes_on_where_it_was_stopped(engine: Engine) -
 def test_where_the_cache_can_go_back_by_itself_the_drafter_is_helped_by_the_nearest_checkpoint(
     options: EngineOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "STEP", 10_000)
+    monkeypatch.setattr(checkpoints, "STEP", 10_000)
     with Engine.open(replace(options, n_ubatch=512, draft_context=64)) as engine:
         generate(engine, PROMPT, 0)
         # Less than the window's cells can go back, more than the drafter's ring.
         generate(engine, [*PROMPT, *FAR[:300]], 0)
         edited = [*PROMPT, *FAR[:20], 77]
-        assert engine._target.cache.plan(edited) == Reuse(len(PROMPT) + 20, len(PROMPT) + 20, reprefill=False)
+        assert engine._sequence.cache.plan(edited) == Reuse(len(PROMPT) + 20, len(PROMPT) + 20, reprefill=False)
         run = gather(engine.generate(Request(edited, max_tokens=3, drafting=DRAFTED)))
         assert run.stats.cached_tokens >= len(PROMPT)
 
@@ -259,7 +260,7 @@ def test_where_the_cache_can_go_back_by_itself_the_drafter_is_helped_by_the_near
 def test_the_callback_serves_where_the_hook_is_refused(
     options: EngineOptions, fresh: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "hook_is_right", lambda *_: False)
+    monkeypatch.setattr(loader, "hook_is_right", lambda *_: False)
     with Engine.open(options) as engine:
         assert any("graph hook" in warning for warning in engine.info.warnings)
         generate(engine, OTHER, 10)
@@ -275,6 +276,6 @@ def test_a_drafter_of_another_model_is_refused_with_a_sentence(options: EngineOp
 def test_the_comparison_notices_features_of_the_wrong_position(
     engine: Engine, fresh: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows_of = Features.rows_of
-    monkeypatch.setattr(Features, "rows_of", lambda self, start, count: rows_of(self, start + 1, count))
+    rows_of = HiddenStates.rows_of
+    monkeypatch.setattr(HiddenStates, "rows_of", lambda self, start, count: rows_of(self, start + 1, count))
     assert errors(known(engine), fresh).min() > OTHER_EXPERT

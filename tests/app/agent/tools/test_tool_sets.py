@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.template import Family, Renderer
-from laguna_engine.chat.vocabulary import SafeEncoder
 from laguna_engine.llama.model import Model
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools import Toolbox, tool_specs
+from laguna_tui.agent.tools.registry import Toolbox, tool_specs
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue
-from laguna_tui.models.entry import Kind, ToolSet
+from laguna_tui.models.entry import ModelKind, ToolSet
 from laguna_tui.repo.workspace import Workspace
 
 GOLDEN = Path(__file__).with_name("nano_system.txt")
@@ -33,7 +33,7 @@ def test_the_bundled_model_sees_the_very_bytes_it_was_trained_on(nano):
 
 
 def test_every_other_model_has_the_full_set():
-    targets = [entry for entry in load_catalogue().values() if entry.kind is Kind.TARGET]
+    targets = [entry for entry in load_catalogue().values() if entry.kind is ModelKind.TARGET]
     assert {entry.name: entry.tools for entry in targets if entry.tools is ToolSet.BASIC} == {"nano": ToolSet.BASIC}
     assert len(targets) > 1
 

@@ -1,1 +1,0 @@
-"""What the KV cache holds, and what a change of the prompt would cost."""

@@ -1,0 +1,373 @@
+"""The model's turn, token by token, as typed events: reasoning, answer, tool calls.
+
+Text is reported as early as is safe: nothing is held back but a broken character, the possible beginning of a tag or an
+escaped marker, and blanks that a tag may follow. What the model writes is unescaped (see `encoding`). Line breaks
+behind a tag and blanks before one belong to the layout and are left out, as the templates leave them out.
+
+A tag that is a token of the vocabulary is known by its id alone, so an answer that only quotes `<tool_call>` contains
+no tag. A tag the vocabulary has no token for is found in the text, however the pieces split it. The end of the turn is
+found in both forms, because Laguna sometimes spells it out after a call; `Tag.spelled` tells them apart.
+
+A call is a name, then `<arg_key>KEY</arg_key>` and `<arg_value>VALUE</arg_value>` for each argument. Blanks between
+tags do not matter; a value is taken unchanged. Values are not escaped by the model, so `</arg_value>` ends one only
+where the call goes on as a call does: behind it comes another key or the end.
+
+Faults that were seen in Laguna's turns and are understood here: reasoning inside a call, a call inside reasoning that
+was never closed, a second `</think>`, a turn that ends straight after reasoning, `</assistant>` spelled out after a
+call.
+"""
+
+import codecs
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from laguna_engine.chat.arguments import BadArguments, quoted, typed
+from laguna_engine.chat.encoding import END_OF_TURN, EOS_TEXT, StreamUnescaper
+from laguna_engine.chat.messages import (
+    CallArgument,
+    CallFinished,
+    CallStarted,
+    Malformed,
+    ParserEvent,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolSpec,
+)
+
+TAGS = frozenset(
+    {
+        *("<think>", "</think>", "<tool_call>", "</tool_call>", END_OF_TURN, EOS_TEXT),
+        *("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """One tag; `spelled` when it came as text although the vocabulary has a token for it."""
+
+    text: str
+    spelled: bool = False
+
+
+class TagScanner:
+    """Pieces in, tags and text out. Holds back only a broken character and what may yet become a tag.
+
+    Args:
+        markers: the vocabulary's tokens that are markers, id to text (`SafeEncoder.markers`).
+    """
+
+    def __init__(self, markers: Mapping[int, str]) -> None:
+        self._tags = {token: text for token, text in markers.items() if text in TAGS}
+        self._with_token = frozenset(self._tags.values())
+        self._in_text = sorted((TAGS - self._with_token) | {END_OF_TURN})
+        self._split = re.compile("(" + "|".join(map(re.escape, self._in_text)) + ")")
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._held = ""
+
+    def feed(self, token: int, piece: bytes) -> list[Tag | str]:
+        """What this token decides. `piece` is ignored for a token that is a tag."""
+        if (text := self._tags.get(token)) is not None:
+            return [*self.finish(), Tag(text)]
+        return self._cut(self._decoder.decode(piece), last=False)
+
+    def finish(self) -> list[Tag | str]:
+        """What was held back, now that no text follows."""
+        return self._cut(self._decoder.decode(b"", final=True), last=True)
+
+    def _cut(self, text: str, last: bool) -> list[Tag | str]:
+        text = self._held + text
+        end = len(text) if last else self._decided(text)
+        self._held = text[end:]
+        return [self._item(part) for part in self._split.split(text[:end]) if part]
+
+    def _item(self, part: str) -> Tag | str:
+        return Tag(part, spelled=part in self._with_token) if part in self._in_text else part
+
+    def _decided(self, text: str) -> int:
+        """Where a tag may have begun that later pieces could complete."""
+        for tag in self._in_text:
+            start = text.rfind(tag[0])
+            if start >= 0 and len(text) - start < len(tag) and tag.startswith(text[start:]):
+                return start
+        return len(text)
+
+
+_SHAPE = "write the tool's name, a line break, then an arg_key and an arg_value element for each argument"
+
+
+class ToolCallParser:
+    """A call in the making; `take` what is written, then `close` it."""
+
+    def __init__(self, index: int, tools: Mapping[str, ToolSpec]) -> None:
+        self._index = index
+        self._tools = tools
+        self._raw = ["<tool_call>"]
+        self._name = ""
+        self._key = ""
+        self._value: list[str] = []
+        self._after = ""  # `</arg_value>` and blanks behind it, until it is clear that the value ended there
+        self._unescaper = StreamUnescaper()
+        self._given: list[tuple[str, str]] = []
+        self._problem = ""
+        self._state = self._in_name
+
+    @property
+    def in_value(self) -> bool:
+        """Whether a value is open, in which any tag may be part of what is written."""
+        return self._state == self._in_value
+
+    def take(self, item: Tag | str) -> list[ParserEvent]:
+        """The next tag or text of the call."""
+        self._raw.append(item.text if isinstance(item, Tag) else item)
+        return self._state(item)
+
+    def interrupt(self) -> list[ParserEvent]:
+        """Something that is no part of the call stands here (reasoning): what is pending counts as written."""
+        return self._end_value() if self._after else []
+
+    def close(self, complete: bool) -> list[ParserEvent]:
+        """The call is over: finished if it can be run, else malformed."""
+        events = [*self.interrupt(), *(self._begin() if self._state == self._in_name else [])]
+        self._raw += ["</tool_call>"] if complete else []
+        return [*events, self._outcome(complete)]
+
+    def _outcome(self, complete: bool) -> CallFinished | Malformed:
+        problem = self._problem_of_form(complete)
+        if not problem:
+            try:
+                return CallFinished(ToolCall(self._name, typed(self._tools[self._name], self._given)))
+            except BadArguments as bad:
+                problem = str(bad)
+        return Malformed("".join(self._raw), f"{problem}.")
+
+    def _problem_of_form(self, complete: bool) -> str:
+        if not complete:
+            return "The tool call was not finished and did not run; make the whole call again"
+        if self._name not in self._tools:
+            tools = ", ".join(f"`{name}`" for name in self._tools) or "none"
+            return f"There is no tool {quoted(self._name)}; the tools are {tools}; {_SHAPE}"
+        if self._state == self._in_value:
+            return f"The value of the argument `{self._key}` was not closed; end it with an arg_value closing tag"
+        if self._state in (self._in_key, self._before_value):
+            return f"The argument `{self._key.strip()}` has no value; {_SHAPE}"
+        return self._problem
+
+    def _in_name(self, item: Tag | str) -> list[ParserEvent]:
+        if isinstance(item, Tag):
+            return [*self._begin(), *self._state(item)]
+        self._name = (self._name + item).lstrip()
+        name, line_break, rest = self._name.partition("\n")
+        if not line_break:
+            return []
+        self._name = name
+        return [*self._begin(), *self._between(rest)]
+
+    def _begin(self) -> list[ParserEvent]:
+        self._name = self._name.strip()
+        self._state = self._between
+        return [CallStarted(self._index, self._name)] if self._name in self._tools else []
+
+    def _between(self, item: Tag | str) -> list[ParserEvent]:
+        if isinstance(item, Tag) and item.text == "<arg_key>":
+            self._key, self._state = "", self._in_key
+        else:
+            self._stray(item)
+        return []
+
+    def _in_key(self, item: Tag | str) -> list[ParserEvent]:
+        match item:
+            case Tag("</arg_key>"):
+                self._state = self._before_value
+            case Tag("<arg_value>"):
+                self._open_value()
+            case _:
+                self._key += item.text if isinstance(item, Tag) else item
+        return []
+
+    def _before_value(self, item: Tag | str) -> list[ParserEvent]:
+        if isinstance(item, Tag) and item.text == "<arg_value>":
+            self._open_value()
+        else:
+            self._stray(item)
+        return []
+
+    def _open_value(self) -> None:
+        self._key, self._value, self._state = self._key.strip(), [], self._in_value
+        self._unescaper = StreamUnescaper()
+
+    def _in_value(self, item: Tag | str) -> list[ParserEvent]:
+        if isinstance(item, str):
+            return self._grow(self._unescaper.feed(item))
+        if item.text == "</arg_value>":
+            self._after, self._state = item.text, self._after_value
+            return []
+        return self._grow(self._unescaper.feed(item.text))
+
+    def _after_value(self, item: Tag | str) -> list[ParserEvent]:
+        if isinstance(item, str) and not item.strip():
+            self._after += item
+            return []
+        if isinstance(item, Tag) and item.text == "<arg_key>":
+            return [*self._end_value(), *self._between(item)]
+        written, self._after, self._state = self._after, "", self._in_value
+        return [*self._grow(self._unescaper.feed(written)), *self._in_value(item)]
+
+    def _end_value(self) -> list[ParserEvent]:
+        events = self._grow(self._unescaper.finish())
+        self._given.append((self._key, "".join(self._value)))
+        self._after, self._state = "", self._between
+        return events
+
+    def _grow(self, text: str) -> list[ParserEvent]:
+        self._value.append(text)
+        return [CallArgument(self._index, self._key, text)] if text and self._name in self._tools else []
+
+    def _stray(self, item: Tag | str) -> None:
+        """Text where only tags belong; the first of it is told."""
+        text = item.text if isinstance(item, Tag) else item.strip()
+        if text and not self._problem:
+            self._problem = f"The call contains text outside of its arguments; {_SHAPE}"
+
+
+__all__ = [
+    "CallArgument",
+    "CallFinished",
+    "CallStarted",
+    "Malformed",
+    "ParserEvent",
+    "Reasoning",
+    "StreamParser",
+    "Text",
+    "ToolCall",
+    "ToolSpec",
+]
+
+
+class StreamParser:
+    """Parses one assistant turn.
+
+    Args:
+        tools: the tools offered, whose schemas give the arguments their types.
+        in_reasoning: whether the generation prompt ended in `<think>`.
+        markers: the vocabulary's markers that are tokens, id to text (`SafeEncoder.markers`); others are found by text.
+    """
+
+    def __init__(
+        self, tools: Sequence[ToolSpec], *, in_reasoning: bool = False, markers: Mapping[int, str] | None = None
+    ) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._scanner = TagScanner(markers or {})
+        self._reasoning = in_reasoning
+        self._call: ToolCallParser | None = None
+        self._call_in_reasoning = False
+        self._calls = 0
+        self._only_blanks_since_call = False
+        self._prose = _Prose()
+        self.ended = False
+        """Whether the turn is over; what comes later is ignored. The engine need not have noticed."""
+
+    def feed(self, token_id: int, piece: bytes) -> list[ParserEvent]:
+        """What this token adds to the turn; most often one delta or nothing."""
+        return self._take_all(self._scanner.feed(token_id, piece))
+
+    def finish(self) -> list[ParserEvent]:
+        """The generation is over: whatever was held back, and a call left open as malformed. Safe to repeat."""
+        events = self._take_all(self._scanner.finish())
+        return events + self._end()
+
+    def _take_all(self, items: Sequence[Tag | str]) -> list[ParserEvent]:
+        return [event for item in items for event in self._take(item)]
+
+    def _take(self, item: Tag | str) -> list[ParserEvent]:
+        if self.ended:
+            return []
+        if not isinstance(item, Tag):
+            return self._inside(item)
+        if item.text in (END_OF_TURN, EOS_TEXT):
+            return self._end() if not item.spelled or self._only_blanks_since_call else self._inside(item)
+        if item.text == "</tool_call>":
+            return self._close_call(complete=True)
+        if self._call and not self._reasoning and self._call.in_value:
+            return self._call.take(item)
+        match item.text:
+            case "<tool_call>":
+                return self._open_call()
+            case "<think>" | "</think>":
+                return self._switch(item.text == "<think>")
+            case _:
+                return self._inside(item)
+
+    def _inside(self, item: Tag | str) -> list[ParserEvent]:
+        """Text, or a tag that means nothing here, goes to whatever is open."""
+        if self._call and not self._reasoning:
+            return self._call.take(item)
+        return self._say(self._prose.feed(item.text if isinstance(item, Tag) else item))
+
+    def _say(self, text: str) -> list[ParserEvent]:
+        if not text:
+            return []
+        self._only_blanks_since_call = False
+        return [Reasoning(text) if self._reasoning else Text(text)]
+
+    def _switch(self, reasoning: bool) -> list[ParserEvent]:
+        """Into reasoning or out of it; whatever was being said is complete. Where one is already, nothing happens."""
+        if reasoning == self._reasoning:
+            return []
+        events = [*self._end_prose(), *(self._call.interrupt() if self._call else [])]
+        self._reasoning = reasoning
+        return events
+
+    def _open_call(self) -> list[ParserEvent]:
+        events = self._close_call(complete=False) if self._call else self._end_prose()
+        self._call_in_reasoning, self._reasoning = self._reasoning, False
+        self._call = ToolCallParser(self._calls, self._tools)
+        self._calls += 1
+        self._only_blanks_since_call = False
+        return events
+
+    def _close_call(self, complete: bool) -> list[ParserEvent]:
+        if self._call is None:
+            return []
+        events = [*self._end_prose(), *self._call.close(complete)]
+        self._call, self._reasoning = None, self._call_in_reasoning
+        self._only_blanks_since_call = True
+        return events
+
+    def _end_prose(self) -> list[ParserEvent]:
+        events = self._say(self._prose.finish())
+        self._prose = _Prose()
+        return events
+
+    def _end(self) -> list[ParserEvent]:
+        if self.ended:
+            return []
+        events = self._close_call(complete=False) if self._call else self._end_prose()
+        self.ended = True
+        return events
+
+
+class _Prose:
+    """One stretch of reasoning or answer: unescaped, without line breaks in front and blanks behind."""
+
+    def __init__(self) -> None:
+        self._unescaper = StreamUnescaper()
+        self._begun = False
+        self._blanks = ""
+
+    def feed(self, text: str) -> str:
+        return self._release(self._unescaper.feed(text))
+
+    def finish(self) -> str:
+        return self._release(self._unescaper.finish())
+
+    def _release(self, text: str) -> str:
+        text = self._blanks + text
+        if not self._begun:
+            text = text.lstrip("\r\n")
+        kept = text.rstrip()
+        self._blanks = text[len(kept) :]
+        self._begun = self._begun or bool(kept)
+        return kept

@@ -1,0 +1,358 @@
+"""A scorer's weights and graphs on one device: windows in, a few floats out. One thread only.
+
+One graph takes a window through the model's layers: hidden states stay on the device, and how the query looks at the
+texts comes back. The other is the output matrix on the query's tokens: their log-probabilities, reduced on the
+device to one number a token.
+"""
+
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine.compress import scorer_file
+from laguna_engine.compress.scorer_file import EMBEDDINGS, HEAD, LAST_NORM, ScorerFile
+from laguna_engine.compress.scorer_windows import NOT_ITS_OWN, TAIL, Window, capacity, sizes, slots
+from laguna_engine.errors import ModelFileError, RequestError
+from laguna_engine.ggml.device import Backend, Device
+from laguna_engine.ggml.device_tensors import DeviceTensors
+from laguna_engine.ggml.graph import Graph
+from laguna_engine.ggml.tensor import Tensor, Type
+from laguna_engine.ggml.weights import HostEmbedding, Weights
+from laguna_engine.gguf import header
+from laguna_engine.llama.context_params import physical_cores
+from laguna_engine.llama.model import Model
+from laguna_engine.native.abort import AbortFlag
+
+_BODY_NODES, _NODES_A_LAYER = 32, 64
+
+
+class BodyGraph:
+    """The graph for windows of `rows` rows through the first `layers` layers, with at most `asked` rows asked for."""
+
+    def __init__(
+        self,
+        rows: int,
+        asked: int,
+        layers: int,
+        model: ScorerFile,
+        weights: Weights,
+        embedding: HostEmbedding,
+        hidden: Tensor | None,
+        backend: Backend,
+    ) -> None:
+        """hidden: F32 [n_embd, asked or more], where the normed output of rows asked for goes; None leaves it out."""
+        self._model, self._weights, self._embedding = model, weights, embedding
+        self._rows, self._asked, self._layers, self._slots = rows, asked, layers, slots(rows)
+        self._whole = hidden is not None
+        self._graph = Graph(backend, _BODY_NODES + _NODES_A_LAYER * layers)
+        try:
+            self._build(hidden)
+            self._graph.finish()
+        except BaseException:
+            self.close()
+            raise
+        count = self._slots * model.heads
+        self._looks = [self._graph.port(_name(layer), np.zeros(count, np.float32)) for layer in range(layers)]
+
+    def run(self, window: Window) -> NDArray[np.float32]:
+        """The largest score q·k / sqrt(head) of each block's tail over its text, [layers, heads, blocks].
+
+        Leaves the hidden states of `window.asked`, flat, in the first rows of `hidden`.
+        """
+        graph = self._graph
+        graph.write("embeddings", self._embedding.rows(window.tokens.tolist()))
+        graph.write("positions", window.positions)
+        graph.write("mask", window.mask)
+        graph.write("tails", window.tails)
+        graph.write("own", window.own)
+        if self._whole:
+            graph.write("asked", window.asked.ravel())
+        graph.compute()
+        for look in self._looks:
+            look.pull()
+        found = np.stack([look.values.reshape(self._model.heads, self._slots) for look in self._looks])
+        found = found[:, :, : window.blocks]
+        if (found >= -NOT_ITS_OWN).any():
+            raise ModelFileError(f"{self._model.file.path}: its weights give no numbers; download it again")
+        return (found / sqrt(self._model.head_size)).astype(np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of inputs and intermediate results."""
+        return self._graph.nbytes
+
+    def close(self) -> None:
+        """Free the graph; harmless when repeated."""
+        self._graph.close()
+
+    def _build(self, hidden: Tensor | None) -> None:
+        graph, rows = self._graph, self._rows
+        x = graph.input("embeddings", Type.F32, self._model.n_embd, rows)
+        positions = graph.input("positions", Type.I32, rows)
+        mask = graph.input("mask", Type.F16, rows, rows)
+        tails = graph.input("tails", Type.I32, self._slots * TAIL)
+        own = graph.input("own", Type.F32, rows, self._slots * TAIL)
+        for layer in range(self._layers):
+            last = layer == self._layers - 1
+            normed = self._norm(x, f"blk.{layer}.attn_norm.weight")
+            queries = self._heads(layer, "q", normed, positions, self._model.heads)
+            keys = self._by_head(self._heads(layer, "k", normed, positions, self._model.kv_heads))
+            graph.output(_name(layer), self._look(queries, keys, tails, own))
+            if last and hidden is None:
+                # Whoever wants no hidden states needs nothing that comes after the last scores.
+                return
+            x = graph.add(x, self._attended(layer, normed, queries, keys, mask))
+            if last:
+                x = graph.get_rows(x, graph.input("asked", Type.I32, self._asked))
+            x = graph.add(x, self._fed_forward(layer, x))
+        assert hidden is not None, "without it the last layer ends the graph"
+        kept = graph.view(hidden, (self._model.n_embd, self._asked))
+        graph.keep(graph.copy(self._norm(x, LAST_NORM), kept))
+
+    def _norm(self, x: Tensor, name: str) -> Tensor:
+        return self._graph.mul(self._graph.rms_norm(x, self._model.epsilon), self._weights[name])
+
+    def _product(self, layer: int, name: str, x: Tensor) -> Tensor:
+        return self._graph.mul_mat(self._weights[f"blk.{layer}.{name}.weight"], x)
+
+    def _heads(self, layer: int, kind: str, x: Tensor, positions: Tensor, count: int) -> Tensor:
+        """Queries or keys of x: projected, each head normed and rotated -> [head, count, rows]."""
+        head = self._model.head_size
+        split = self._graph.reshape(self._product(layer, f"attn_{kind}", x), head, count, self._rows)
+        normed = self._norm(split, f"blk.{layer}.attn_{kind}_norm.weight")
+        return self._graph.rope(normed, positions, head, self._model.rope_base)
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """[head, kv heads, rows] -> half precision [head, rows, kv heads], as llama.cpp's cache holds them."""
+        return self._graph.permute(self._graph.cast(x, Type.F16), 0, 2, 1, 3)
+
+    def _attended(self, layer: int, normed: Tensor, queries: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        graph, model = self._graph, self._model
+        values = self._product(layer, "attn_v", normed)
+        values = self._by_head(graph.reshape(values, model.head_size, model.kv_heads, self._rows))
+        queries = graph.permute(queries, 0, 2, 1, 3)
+        found = graph.flash_attention(queries, keys, values, mask, 1 / sqrt(model.head_size))
+        return self._product(layer, "attn_output", graph.reshape(found, model.head_size * model.heads, self._rows))
+
+    def _fed_forward(self, layer: int, x: Tensor) -> Tensor:
+        x = self._norm(x, f"blk.{layer}.ffn_norm.weight")
+        gated = self._graph.swiglu(self._product(layer, "ffn_gate", x), self._product(layer, "ffn_up", x))
+        return self._product(layer, "ffn_down", gated)
+
+    def _look(self, queries: Tensor, keys: Tensor, tails: Tensor, own: Tensor) -> Tensor:
+        """The largest q·k of each slot's tail over its own text, for each head -> [slots * heads], slots first."""
+        graph, model = self._graph, self._model
+        flat = graph.reshape(queries, model.head_size * model.heads, self._rows)
+        picked = graph.reshape(graph.get_rows(flat, tails), model.head_size, model.heads, self._slots * TAIL)
+        picked = graph.cont(graph.permute(picked, 0, 2, 1, 3))
+        scores = graph.add(graph.mul_mat(keys, picked), own)
+        bounded = graph.clamp(scores, float(NOT_ITS_OWN), -float(NOT_ITS_OWN))
+        over_keys = graph.largest(graph.reshape(bounded, self._rows, self._slots * TAIL * model.heads))
+        return graph.largest(graph.reshape(over_keys, TAIL, self._slots * model.heads))
+
+
+def _name(layer: int) -> str:
+    return f"looks of layer {layer}"
+
+
+_HEAD_NODES = 32
+
+_SIZES = (64, 16)
+"""Rows at once, most first: the logits of 64 over 152,000 tokens take 39 MB."""
+
+_BOUND = np.float32(1e30)
+"""No logit is as large. NaN becomes this, because a device may find no largest number among NaNs."""
+
+
+class HeadGraph:
+    """From hidden states to log-probabilities."""
+
+    def __init__(self, matrix: Tensor, hidden: Tensor, backend: Backend, path: Path) -> None:
+        """matrix: [n_embd, tokens]. hidden: F32 [n_embd, rows], normed. path: of the model, for messages."""
+        self._path = path
+        self._parts: list[_Part] = []
+        try:
+            for rows in _SIZES:
+                self._parts.append(_Part(rows, matrix, hidden, backend))
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, targets: NDArray[np.int32]) -> NDArray[np.float32]:
+        """log p of the targets, of any shape: the first hidden row gives the first one's, and so on."""
+        found, start = np.empty(targets.size, np.float32), 0
+        large, small = self._parts
+        while start < targets.size:
+            part = large if targets.size - start > large.rows // 2 else small
+            stop = min(start + part.rows, targets.size)
+            found[start:stop] = part.run(start, targets.ravel()[start:stop])
+            start = stop
+        if not np.isfinite(found).all():
+            raise ModelFileError(f"{self._path}: its weights give no numbers; download it again")
+        return found.reshape(targets.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of inputs and intermediate results."""
+        return sum(part.nbytes for part in self._parts)
+
+    def close(self) -> None:
+        """Free the graphs; harmless when repeated."""
+        for part in self._parts:
+            part.close()
+
+
+class _Part:
+    """The graph for `rows` hidden rows in a row."""
+
+    def __init__(self, rows: int, matrix: Tensor, hidden: Tensor, backend: Backend) -> None:
+        self.rows = rows
+        self._graph = graph = Graph(backend, _HEAD_NODES)
+        try:
+            self._build(matrix, hidden)
+            graph.finish()
+        except BaseException:
+            self.close()
+            raise
+        self._wanted = graph.port("wanted", np.zeros(rows, np.int32))
+        self._targets = graph.port("targets", np.zeros(rows, np.int32))
+        self._largest = graph.port("largest", np.zeros(rows, np.float32))
+        self._found = graph.port("found", np.zeros(rows, np.float32))
+
+    @property
+    def nbytes(self) -> int:
+        return self._graph.nbytes
+
+    def run(self, start: int, targets: NDArray[np.int32]) -> NDArray[np.float32]:
+        """log p of at most `rows` targets, from hidden row `start` on; NaN where there is none."""
+        count = len(targets)
+        self._wanted.values[:count], self._targets.values[:count] = np.arange(start, start + count), targets
+        self._wanted.push()
+        self._targets.push()
+        self._graph.compute()
+        self._largest.pull()
+        self._found.pull()
+        sound = abs(self._largest.values[:count]) < _BOUND
+        return np.where(sound, self._found.values[:count], np.float32(np.nan))
+
+    def close(self) -> None:
+        """Free the graph; harmless when repeated."""
+        self._graph.close()
+
+    def _build(self, matrix: Tensor, hidden: Tensor) -> None:
+        """log softmax(logits) at the targets: behind the largest logit, whose own share never becomes 0."""
+        graph, rows = self._graph, self.rows
+        wanted, targets = graph.input("wanted", Type.I32, rows), graph.input("targets", Type.I32, rows)
+        logits = graph.mul_mat(matrix, graph.get_rows(hidden, wanted))
+        logits = graph.clamp(logits, -float(_BOUND), float(_BOUND))
+        best = graph.argmax(logits)
+        largest = graph.output("largest", graph.pick(logits, best))
+        share = graph.log(graph.pick(graph.soft_max(logits, None, 1.0), best))
+        graph.output("found", graph.add(graph.sub(graph.pick(logits, targets), largest), share))
+
+
+Looks = NDArray[np.float32]
+"""[layers, heads, blocks]."""
+
+
+class ScorerModel:
+    """An open scorer. vocab: of its file. newline: its token for one. layers: how many are run. window: the most rows
+    at once.
+
+    stop: set from any thread, it ends a computation on the CPU at once; `run` raises `Stopped` then.
+    """
+
+    def __init__(self, vocabulary: Model, file: ScorerFile, layers: int, window: int, backend: Backend) -> None:
+        """`vocabulary` and `backend` belong to it from now on, whatever happens."""
+        self.vocab, self.file, self.layers, self.window = vocabulary.vocab, file, layers, window
+        self._vocabulary, self._backend = vocabulary, backend
+        self.stop = AbortFlag()
+        self._weights: Weights | None = None
+        self._hidden: DeviceTensors | None = None
+        self._head: HeadGraph | None = None
+        self._bodies: dict[tuple[int, int], BodyGraph] = {}
+        try:
+            self.newline = self._newline()
+            backend.heed(self.stop)
+            self._load()
+            # What the device cannot do shall show now, not when somebody waits for scores.
+            self._body(sizes(window)[0], 0)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def open(cls, path: Path, device: Device | None, threads: int, window: int, layers: int) -> "ScorerModel":
+        """Check the file and load it. device: None is the CPU. threads: 0 for the physical cores. layers: 0 for all.
+
+        ModelFileError for a file that is no scorer, RequestError for impossible sizes, GraphError if the device cannot.
+        """
+        file = scorer_file.describe(header.check(path))
+        vocabulary = Model.open(path, vocab_only=True)
+        try:
+            if not 0 <= layers <= file.n_layer:
+                raise RequestError(f"{layers} layers cannot be run of {file.n_layer}; choose 1 to {file.n_layer}")
+            backend = Backend(device or Device.cpu(), threads or physical_cores())
+        except BaseException:
+            vocabulary.close()
+            raise
+        return cls(vocabulary, file, layers or file.n_layer, min(window, file.n_ctx), backend)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all layers are run, so that there are log-probabilities."""
+        return self.layers == self.file.n_layer
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of weights, hidden states and graphs on the device. Any thread may ask."""
+        # One step for the interpreter: a graph may be added meanwhile.
+        held = [*tuple(self._bodies.values()), self._weights, self._hidden, self._head]
+        return sum(part.nbytes for part in held if part is not None)
+
+    def run(self, window: Window) -> tuple[Looks, NDArray[np.float32] | None]:
+        """How the query looks at each text, and log p of its tokens after each, [blocks, query]."""
+        looks = self._body(window.rows, window.asked.size if self.whole else 0).run(window)
+        return looks, None if self._head is None else self._head.run(window.targets)
+
+    def close(self) -> None:
+        """Free everything; harmless when repeated."""
+        for body in self._bodies.values():
+            body.close()
+        for part in (self._head, self._hidden, self._weights, self._backend, self._vocabulary):
+            if part is not None:
+                part.close()
+
+    def _newline(self) -> int:
+        tokens = self.vocab.tokenize("\n", special=False)
+        if not tokens:
+            raise ModelFileError(f"{self.file.file.path}: it has no token for a newline; choose another scorer")
+        return tokens[-1]
+
+    def _load(self) -> None:
+        file, own = self.file, [EMBEDDINGS, HEAD, LAST_NORM]
+        self._embedding = HostEmbedding(file.file, EMBEDDINGS)
+        names = [info.name for info in file.file.tensors if info.name not in own and self._runs(info.name)]
+        if self.whole:
+            names += [LAST_NORM, file.head]
+        self._weights = Weights(file.file, names, self._backend)
+        if self.whole:
+            self._hidden = DeviceTensors(self._backend, {"hidden": (Type.F32, (file.n_embd, self.window))})
+            self._head = HeadGraph(self._weights[file.head], self._hidden["hidden"], self._backend, file.file.path)
+
+    def _runs(self, name: str) -> bool:
+        """Whether a tensor belongs to one of the layers that are run."""
+        return int(name.split(".")[1]) < self.layers
+
+    def _body(self, rows: int, asked: int) -> BodyGraph:
+        key = rows, capacity(rows, asked)
+        found = self._bodies.get(key)
+        if found is None:
+            assert self._weights is not None, "they are loaded first"
+            hidden = None if self._hidden is None else self._hidden["hidden"]
+            found = self._bodies[key] = BodyGraph(
+                *key, self.layers, self.file, self._weights, self._embedding, hidden, self._backend
+            )
+        return found

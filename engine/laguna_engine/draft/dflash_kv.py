@@ -1,0 +1,359 @@
+"""A drafter's K/V memory: which committed positions it holds, in which slots, and which it still has to take in.
+
+A layer's memory is a few slots for the block that is being drafted, then a ring: position p lies in slot `header + p %
+capacity`. Drafting needs no rollback, because every draft overwrites the block's slots.
+
+The target's graph leaves the hidden states of each position in a ring of rows; the drafter takes them in when it is
+about to draft or when their rows would be overwritten, so that rounds without a draft cost it nothing. Only positions
+that were committed are ever taken in.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine.checkpoints import DrafterSnapshot
+from laguna_engine.ggml import device_tensors
+from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device_tensors import DeviceTensors
+from laguna_engine.ggml.tensor import Tensor, Type
+from laguna_engine.gguf.drafter_header import DrafterHeader
+
+GRAIN = 256
+"""CUDA's attention kernels want whole steps of keys."""
+
+_UNDO = 64
+"""Positions a ring holds beyond those that matter: so many can be taken back before older features are asked for."""
+
+_HIDDEN = np.uint16(0xFC00)
+"""Minus infinity in half precision: added to the score of what may not be seen."""
+
+_NOTHING = -1
+
+
+def header_slots(block: int) -> int:
+    """Slots before the ring: one a block row and one for rows that only fill a graph up, in whole cache lines."""
+    return -(-(block + 1) // 64) * 64
+
+
+class Ring:
+    """The memory of all layers that look equally far back.
+
+    reach: how many positions before the block matter. capacity: how many it holds. slots: its whole length.
+    """
+
+    def __init__(self, reach: int, header: int) -> None:
+        self.reach = reach
+        self.header = header
+        self.slots = -(-(header + reach + _UNDO) // GRAIN) * GRAIN
+        self.capacity = self.slots - header
+        # Half the width of what numpy counts with: a mask is made of these before every draft.
+        self._held = np.full(self.capacity, _NOTHING, np.int32)
+        self._ages = np.empty(self.capacity, np.int32)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._held.fill(_NOTHING)
+
+    def truncate(self, length: int) -> None:
+        """Forget positions from `length` on; what they had overwritten does not come back."""
+        self._held[self._held >= length] = _NOTHING
+
+    def place(self, positions: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Note that `positions`, at most `capacity` in a row, are held from now on; returns their slots."""
+        places = positions % self.capacity
+        self._held[places] = positions
+        return places + self.header
+
+    def covers(self, length: int) -> bool:
+        """Whether it holds everything that matters to a block at `length`."""
+        start = max(0, length - self.reach)
+        wanted = np.arange(start, length)
+        first = start % self.capacity
+        whole = self._held[first : first + len(wanted)]
+        rest = self._held[: len(wanted) - len(whole)]
+        return bool((whole == wanted[: len(whole)]).all() and (rest == wanted[len(whole) :]).all())
+
+    def spans(self, start: int, stop: int) -> list[range]:
+        """The slots of positions [start, stop), at most `capacity`, in their order: one run or two."""
+        first, count = self.header + start % self.capacity, stop - start
+        straight = min(count, self.slots - first)
+        runs = (range(first, first + straight), range(self.header, self.header + count - straight))
+        return [run for run in runs if run]
+
+    def keys(self, length: int) -> int:
+        """How many slots a block at `length` has to look at: doubled from step to step, so that few graphs do."""
+        keys = GRAIN
+        while keys < self.header + length and keys < self.slots:
+            keys *= 2
+        return min(keys, self.slots)
+
+    def hide(self, length: int, into: NDArray[np.uint16]) -> None:
+        """For each of the first ring slots: 0 if a block at `length` may see it, else minus infinity."""
+        count = len(into)
+        start = max(0, length - self.reach)
+        # One comparison instead of two: what lies before `start` becomes a large unsigned number.
+        ages = np.subtract(self._held[:count], np.int32(start), out=self._ages[:count])
+        unseen = ages.view(np.uint32) >= np.uint32(length - start)
+        np.multiply(unseen, _HIDDEN, out=into)
+
+
+class Mask:
+    """What each row of a block may see, for layers of one kind. values: to add to scores, [rows, keys]."""
+
+    def __init__(self, ring: Ring, rows: int, keys: int, *, window: int, causal: bool) -> None:
+        """window: positions a row sees, itself included, 0 for all. causal: rows see no later rows of the block."""
+        self._ring, self._rows, self._window = ring, rows, window
+        self._bits = np.full((rows, keys), _HIDDEN, np.uint16)
+        self._row = np.empty(keys - ring.header, np.uint16)
+        self._positions = self._bits[:, ring.header :]
+        self.values: NDArray[np.float16] = self._bits.view(np.float16)
+        ahead = np.arange(rows)[None, :] - np.arange(rows)[:, None]
+        hidden = (ahead > 0) & causal | (-ahead >= window) & (window > 0)
+        self._bits[:, :rows] = np.where(hidden, _HIDDEN, 0)
+
+    def look(self, length: int) -> None:
+        """Make `values` those of a block that begins at position `length`."""
+        self._ring.hide(length, self._row)
+        self._positions[:] = self._row
+        if self._window:
+            # Each later row loses one more of the oldest positions.
+            for row in range(1, min(self._rows, self._window)):
+                lost = length - self._window + row
+                if lost >= 0:
+                    self._positions[row:, lost % self._ring.capacity] = _HIDDEN
+
+
+class KvMemory:
+    """Keys and values of every layer. rings: by whether the layers slide."""
+
+    def __init__(self, drafter: DrafterHeader, rings: Mapping[bool, Ring], backend: Backend, kind: Type) -> None:
+        shapes: dict[str, tuple[Type, tuple[int, ...]]] = {}
+        for layer, kv_heads in enumerate(drafter.kv_heads):
+            shape = (kv_heads * drafter.head_size, rings[drafter.sliding[layer]].slots)
+            shapes |= {f"k{layer}": (kind, shape), f"v{layer}": (kind, shape)}
+        self.rings = rings
+        self._store = DeviceTensors(backend, shapes)
+
+    def keys(self, layer: int) -> Tensor:
+        """[kv heads * head, slots]."""
+        return self._store[f"k{layer}"]
+
+    def values(self, layer: int) -> Tensor:
+        """[kv heads * head, slots]."""
+        return self._store[f"v{layer}"]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return self._store.nbytes
+
+    def clear(self) -> None:
+        """Forget every position, and what lay there: what is not a number would show through any mask."""
+        for ring in self.rings.values():
+            ring.clear()
+        self._store.clear()
+
+    def close(self) -> None:
+        """Free it; harmless when repeated."""
+        self._store.close()
+
+
+def take_snapshot(
+    memory: KvMemory, sliding: Sequence[bool], length: int, adapter: str | None
+) -> DrafterSnapshot | None:
+    """Keys and values of what matters behind `length` positions; None unless all of it is held. Waits for the device.
+
+    sliding: of each layer, whether it is. adapter: what they were made with, where that makes a difference.
+    """
+    if not all(ring.covers(length) for ring in memory.rings.values()):
+        return None
+    counts = {kind: length - _first(ring, length) for kind, ring in memory.rings.items()}
+    pieces = tuple(
+        _read(tensor, memory.rings[kind], length - counts[kind], length) for kind, tensor in _tensors(memory, sliding)
+    )
+    return DrafterSnapshot(length, adapter, pieces)
+
+
+def restore_snapshot(memory: KvMemory, sliding: Sequence[bool], state: DrafterSnapshot) -> None:
+    """Hold what is in `state`, which the same drafter gave out, and nothing else."""
+    for ring in memory.rings.values():
+        ring.clear()
+    for (kind, tensor), piece in zip(_tensors(memory, sliding), state.pieces, strict=True):
+        ring, start = memory.rings[kind], state.length - len(piece)
+        for span, rows in _runs(ring, start, state.length):
+            device_tensors.write(tensor, piece[rows], offset=span.start * tensor.type.row_bytes(tensor.shape[0]))
+        ring.place(np.arange(start, state.length, dtype=np.int32))
+
+
+def _first(ring: Ring, length: int) -> int:
+    """From where on to remember: a checkpoint also serves one position less, so one more if there is one."""
+    return max(0, length - ring.reach - ring.covers(length - 1))
+
+
+def _tensors(memory: KvMemory, sliding: Sequence[bool]) -> Iterator[tuple[bool, Tensor]]:
+    """All keys and values, with the kind of ring they belong to."""
+    for layer, kind in enumerate(sliding):
+        yield kind, memory.keys(layer)
+        yield kind, memory.values(layer)
+
+
+def _read(tensor: Tensor, ring: Ring, start: int, stop: int) -> NDArray[Any]:
+    piece = np.empty((stop - start, tensor.shape[0]), tensor.type.numpy)
+    for span, rows in _runs(ring, start, stop):
+        device_tensors.read_rows(tensor, span.start, piece[rows])
+    return piece
+
+
+def _runs(ring: Ring, start: int, stop: int) -> Iterator[tuple[range, slice]]:
+    """The slots of positions [start, stop) in runs, each with the rows of a piece that lie there."""
+    row = 0
+    for span in ring.spans(start, stop):
+        yield span, slice(row, row + len(span))
+        row += len(span)
+
+
+class FeatureReader(Protocol):
+    """The part of a drafter that lives on features; `DFlash` is one."""
+
+    def inject(self, start: int, stop: int) -> None:
+        """Take in the features of the positions from `start` to `stop`."""
+        ...
+
+    def truncate(self, length: int) -> None:
+        """Forget the positions from `length` on."""
+        ...
+
+    def covered(self, length: int) -> bool:
+        """Whether it holds all that matters for drafting behind `length` positions."""
+        ...
+
+    def wanted_from(self, length: int) -> int:
+        """The first position that matters for drafting behind `length` positions."""
+        ...
+
+    def remember(self, length: int) -> DrafterSnapshot | None:
+        """What matters for drafting behind `length` positions; None unless it holds all of that."""
+        ...
+
+    def recall(self, state: DrafterSnapshot) -> bool:
+        """Hold what it remembered once; False, and nothing changes, if that is of no use to it now."""
+        ...
+
+
+class FeatureBuffer:
+    """Keeps one reader up to date. Engine thread only."""
+
+    def __init__(
+        self, reader: FeatureReader, wait: Callable[[], None], rows: int, last_layer_outputs: int | None
+    ) -> None:
+        """wait: until the target's device is done. rows: of the ring that the features lie in.
+
+        last_layer_outputs: if the target's last layer is tapped, how many rows with outputs one decode may have:
+        llama.cpp computes that layer for nothing else.
+        """
+        self._reader = reader
+        self._wait = wait
+        self._rows = rows
+        self._outputs = last_layer_outputs
+        self._taken = 0
+        self._computed = 0
+        self._from = 0
+        # Rows are overwritten by later positions, and what was cut off or not told here leaves others behind.
+        self._rows_from = 0
+
+    def begin(self, keep: int, length: int, remembered: DrafterSnapshot | None = None) -> int:
+        """A prompt of `length` tokens comes, of which `keep` are in the KV cache: how many should be kept.
+
+        remembered: what the reader knew at the last checkpoint up to there. Less than `keep` when features that matter
+        are gone: those positions are to be computed once more.
+        """
+        wanted = self._wanted_from(length)
+        known = self._go_back(keep, remembered)
+        if known < keep:
+            keep = max(known, min(keep, wanted))
+            self.committed(keep)
+        self._from = wanted
+        return keep
+
+    def pause(self, keep: int, remembered: DrafterSnapshot | None = None) -> None:
+        """The KV cache keeps `keep` positions, and what is computed next is not told here; otherwise as `begin`."""
+        self._go_back(keep, remembered)
+        self._rows_from = self._computed
+
+    def remember(self, length: int) -> DrafterSnapshot | None:
+        """What matters for drafting behind `length` positions, if the reader knows or can be told all of it."""
+        if self._computed != length:
+            return None
+        self._take_in()
+        return self._reader.remember(length)
+
+    def part(self, position: int, size: int) -> tuple[int, bool]:
+        """Of a prompt, how many tokens from `position` on to compute at once, at most `size`, and whether all of them
+        need outputs."""
+        if self._outputs is None:
+            return size, False
+        if position < self._from:
+            return min(size, self._from - position), False
+        return min(size, self._outputs), True
+
+    def before(self, written: int) -> None:
+        """So many rows are written next: what they would overwrite is taken in first."""
+        if self._computed + written - self._taken > self._rows:
+            self.flush()
+
+    def computed(self, start: int, count: int, written: int) -> None:
+        """The features of `count` positions from `start` on lie in their rows.
+
+        written: rows that were written from there on; those beyond `count` hold nothing of use.
+        """
+        if start > self._computed:
+            # There is a gap that nobody asked for; what is before it does not help what comes.
+            self._taken = self._rows_from = start
+        self._computed = start + count
+        self._rows_from = max(self._rows_from, start + written - self._rows)
+
+    def committed(self, length: int) -> None:
+        """What was computed beyond `length` positions does not stand."""
+        self._computed = min(self._computed, length)
+        self._rows_from = min(self._rows_from, length)
+        if self._taken > length:
+            self._reader.truncate(length)
+            self._taken = length
+
+    def flush(self) -> None:
+        """Have the reader take in all there is."""
+        start = max(self._taken, self._from)
+        if start < self._computed:
+            self._wait()
+            self._reader.inject(start, self._computed)
+        self._taken = self._computed
+
+    def _wanted_from(self, length: int) -> int:
+        """The first position that matters behind `length` positions or one less: a prompt that comes again as it was is
+        cut back by its last token."""
+        return self._reader.wanted_from(max(0, length - 1))
+
+    def _go_back(self, keep: int, remembered: DrafterSnapshot | None) -> int:
+        """Cut back to `keep` positions: behind how many of them the reader has all that matters, 0 if it has not."""
+        self.committed(keep)
+        self._take_in()
+        if self._computed == keep and self._reader.covered(keep):
+            return keep
+        if remembered is None or not self._reader.recall(remembered):
+            return 0
+        # What was recalled has no rows.
+        self._taken = self._computed = self._rows_from = remembered.length
+        self.committed(keep)
+        return self._computed if self._reader.covered(self._computed) else 0
+
+    def _take_in(self) -> None:
+        """Have the reader take in all there is, and what its rows still hold of what it was spared so far: the end of
+        the prompt that was read would not have looked back at it."""
+        self.flush()
+        start = max(self._rows_from, self._wanted_from(self._computed))
+        if self._outputs is None and start < self._computed and not self._reader.covered(self._computed):
+            self._wait()
+            self._reader.inject(start, self._computed)

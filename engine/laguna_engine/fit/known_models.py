@@ -1,0 +1,96 @@
+"""Laguna models whose files are not here: shapes from what is published about them, so that a fit can be told before
+a download. Source: the models' configurations; the mix of formats is llama.cpp's Q4_K_M (`llama-quant.cpp`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from laguna_engine.fit.memory import DrafterShape
+from laguna_engine.fit.model_shape import LayerShape, ModelShape
+from laguna_engine.gguf.formats import TENSOR_FORMATS
+
+_Q4_K, _Q6_K, _F32 = 12, 14, 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Laguna:
+    """One size of the family; the first layer is dense."""
+
+    layers: int
+    n_embd: int
+    head: int
+    full_heads: int
+    sliding_heads: int
+    kv_heads: int
+    ff: int
+    experts: int
+    experts_used: int
+    expert_ff: int
+    shared_ff: int
+    window: int
+    n_vocab: int
+
+
+_XS = _Laguna(40, 2048, 128, 48, 64, 8, 8192, 256, 8, 512, 512, 512, 100_352)
+_KNOWN = (_XS,)
+
+XS_DRAFTER = DrafterShape(
+    n_embd=2048, taps=5, tap_norms=True, block=16, window=512, sliding_width=5 * 2 * 1024, full_width=0,
+    vocabulary=100_352, weights=900_000_000,
+)  # fmt: skip
+"""XS-2.1's drafter, in sixteen bits; it shares its model's embeddings and output matrix."""
+
+
+def known_model(name: str, facts: Mapping[str, int | str], context: int, size: int | None = None) -> ModelShape | None:
+    """A model of the catalogue by its facts (GGUF keys without the architecture), None if too little is known of it.
+
+    size: bytes of its file, if that is known; weights are scaled to it.
+    """
+    wanted = (facts.get("block_count"), facts.get("embedding_length"), facts.get("expert_count"))
+    known = next((one for one in _KNOWN if (one.layers, one.n_embd, one.experts) == wanted), None)
+    if known is None or facts.get("general.architecture", "laguna") != "laguna":
+        return None
+    layers = tuple(_layer(known, layer) for layer in range(known.layers))
+    matrix = known.n_vocab * known.n_embd
+    shape = ModelShape(
+        name=name, n_embd=known.n_embd, n_vocab=known.n_vocab, n_ctx=context, head=known.head, window=known.window,
+        layers=layers, embedding_size=_size(matrix, _Q4_K), output_size=_size(matrix, _Q6_K) + _F32 * known.n_embd,
+        tied=False,
+    )  # fmt: skip
+    return shape if size is None else _scaled(shape, size)
+
+
+def _layer(known: _Laguna, layer: int) -> LayerShape:
+    sliding = layer % 4 > 0
+    heads = known.sliding_heads if sliding else known.full_heads
+    queries, keys, embd = heads * known.head, known.kv_heads * known.head, known.n_embd
+    fine = _Q6_K if _more_bits(layer, known.layers) else _Q4_K
+    attention = _size(embd * (2 * queries + keys + heads), _Q4_K) + _size(embd * keys, fine)
+    ff, shared = (known.ff, 0) if layer == 0 else (0, known.shared_ff)
+    inner = ff or shared
+    dense = _size(2 * embd * inner, _Q4_K) + _size(embd * inner, fine)
+    router = 0 if ff else _F32 * known.experts * (embd + 1)
+    experts = 0 if ff else known.experts * embd * known.expert_ff
+    return LayerShape(
+        sliding=sliding, queries=queries, keys=keys, values=keys, heads=heads, gate=heads, ff=ff,
+        experts=0 if ff else known.experts, experts_used=0 if ff else known.experts_used,
+        expert_ff=0 if ff else known.expert_ff, shared_ff=shared,
+        experts_size=_size(2 * experts, _Q4_K) + _size(experts, fine),
+        size=attention + dense + router + _F32 * (2 * embd + 2 * known.head),
+    )  # fmt: skip
+
+
+def _more_bits(layer: int, layers: int) -> bool:
+    """llama.cpp's `use_more_bits`."""
+    return layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
+
+
+def _size(elements: int, kind: int) -> int:
+    return elements // TENSOR_FORMATS[kind].block * TENSOR_FORMATS[kind].size
+
+
+def _scaled(shape: ModelShape, size: int) -> ModelShape:
+    """The same with its experts, which are nearly everything, as large as the file makes them."""
+    factor = 1 + (size - shape.size) / shape.experts_size
+    layers = tuple(replace(layer, experts_size=round(layer.experts_size * factor)) for layer in shape.layers)
+    return replace(shape, layers=layers)

@@ -1,0 +1,326 @@
+"""One request, from its prompt to its last token: prefill, then rounds of decoding; every event is reported at once.
+
+A round decodes what is committed but not yet in the KV cache, and commits what the target picks there. Plain decoding
+commits one token a round; with a `Speculator` a round has a draft too, and commits the accepted part of it.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+from laguna_engine.checkpoints import CheckpointPolicy
+from laguna_engine.config import Request
+from laguna_engine.detokenizer import Detokenizer, StopTextFilter
+from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats, Token
+from laguna_engine.llama.context import Context, DecodeStatus, Outputs
+from laguna_engine.llama.sampler import Readout, SamplerChain, stages_of
+from laguna_engine.llama.vocab import Vocab
+from laguna_engine.sequence import TokenSequence
+from laguna_engine.speculate.speculator import Committed, Speculator
+from laguna_engine.stream import Channel, EventBatcher
+
+_CHANNEL_CAPACITY = 4096
+"""Unread events before the engine waits: seconds of the fastest stream, under 1 MB."""
+
+_INTERRUPTED = {DecodeStatus.FULL: FinishReason.CONTEXT_FULL, DecodeStatus.ABORTED: FinishReason.CANCELLED}
+
+
+class Generation:
+    """Runs one request on the engine thread. `channel` carries its events; `cancelled` may be read from any thread."""
+
+    def __init__(
+        self,
+        sequence: TokenSequence,
+        speculator: Speculator | None,
+        request: Request,
+        prompt: list[int],
+        leave: "Leave",
+    ) -> None:
+        """`prompt` is the request's, checked. `leave` is told just before the last event can be read.
+
+        `speculator` is asked to stand aside when the request wants to be decoded plainly.
+        """
+        self.channel: Channel[Event] = Channel(_CHANNEL_CAPACITY)
+        self._sequence = sequence
+        self._speculator = speculator if request.drafting.enabled else None
+        self._aside = None if request.drafting.enabled else speculator
+        self._drafting = request.drafting
+        self._sampling = request.sampling.seeded()
+        self._limit = request.max_tokens
+        self._prompt = prompt
+        self._leave = leave
+        self._cancellation = Cancellation(sequence.context)
+        self._batcher = EventBatcher(self.channel)
+        asked = speculator.remember if speculator is not None else _nothing
+        self._checkpoint_policy = CheckpointPolicy(
+            sequence.cache.checkpoints, sequence.rate.seconds_for, lambda: sequence.timed_checkpoint(asked)
+        )
+        self._emitter = Emitter(sequence.model.vocab, request, self._batcher.put)
+        self._cached = self._read = 0
+        self._rounds = self._drafted = self._accepted = 0
+        self._began = time.perf_counter()
+        self._prompt_read: float | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked it to stop; it may still be winding up."""
+        return self._cancellation.requested
+
+    def cancel(self) -> None:
+        """Stop within one micro-batch, from any thread; harmless after the end."""
+        self._cancellation.request()
+        self.channel.hurry()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End the channel after what was told, with an error or without; harmless when repeated."""
+        self._leave(self)
+        self.channel.end(self._batcher.batch, error)
+
+    def run(self) -> None:
+        """Generate. Never raises: errors go to the reader."""
+        try:
+            with self._cancellation.armed():
+                reason = self._generate()
+            self._sequence.settle()
+            self._emitter.finish()
+            self._batcher.put(Finished(reason, self._stats()))
+        except BaseException as error:
+            self.end(error)
+        else:
+            self.end()
+
+    def _generate(self) -> FinishReason:
+        # Room for one token more, because a prompt is only read to be continued.
+        needed, capacity = len(self._prompt) + 1, self._sequence.capacity
+        if needed > capacity:
+            self._batcher.put(ContextOverflow(needed, capacity))
+            return FinishReason.CONTEXT_FULL
+        if self.cancelled:
+            return FinishReason.CANCELLED
+        self._began = time.perf_counter()
+        if self._limit == 0:
+            return self._read_ahead()
+        self._sequence.context.read_out(Readout.of(self._sampling))
+        size, position = self._sequence.model.vocab.size, len(self._prompt)
+        with closing(SamplerChain(stages_of(self._sampling), size, position)) as chain:
+            return self._prefill(chain) or self._decode(chain)
+
+    def _read_ahead(self) -> FinishReason:
+        """Compute the prompt and pick nothing. A cache that begins with it is left alone: more of it may be wanted."""
+        if self._sequence.cache.begins_with(self._prompt):
+            self._read = self._cached = len(self._prompt)
+            self._tell_prefill()
+            return FinishReason.MAX_TOKENS
+        interrupted = self._prefill()
+        if interrupted is not None:
+            return interrupted
+        # Devices compute in the background, and nobody picks a token here, which would wait for them.
+        self._sequence.context.synchronize()
+        self._note_prompt_read()
+        return FinishReason.MAX_TOKENS
+
+    def _prefill(self, chain: SamplerChain | None = None) -> FinishReason | None:
+        """Compute what of the prompt is not cached, one micro-batch at a time so that it can be stopped."""
+        self._read = self._cached = self._rewind(chain)
+        self._tell_prefill()
+        while self._read < len(self._prompt):
+            if self.cancelled:
+                return FinishReason.CANCELLED
+            status = self._read_part()
+            if status is not DecodeStatus.OK:
+                return _INTERRUPTED[status]
+            self._tell_prefill()
+        return None
+
+    def _rewind(self, chain: SamplerChain | None) -> int:
+        """Cut the cache back to what of the prompt it keeps; how many tokens that is."""
+        self._sequence.settle()
+        plan = self._sequence.cache.plan(self._prompt)
+        keep, checkpoints = plan.keep, self._sequence.cache.checkpoints
+        remembered = checkpoints.drafter_at(plan.checkpoint or checkpoints.before(keep))
+        if self._speculator is not None:
+            keep = self._speculator.begin(self._prompt, keep, self._drafting, chain, remembered)
+        reuse = plan if keep == plan.keep else self._sequence.cache.plan(self._prompt, keep)
+        kept = self._sequence.rewind_to(reuse).keep
+        if self._speculator is not None:
+            self._speculator.rewound(kept)
+        elif self._aside is not None:
+            self._aside.stand_aside(kept, remembered)
+        self._checkpoint_policy.begin(plan.boundary, kept, len(self._prompt))
+        return kept
+
+    def _read_part(self) -> DecodeStatus:
+        """Compute the next part of the prompt."""
+        size, every_row = self._sequence.context.n_ubatch, False
+        if self._speculator is not None:
+            size, every_row = self._speculator.part(self._read, size)
+        size = self._checkpoint_policy.part(self._read, size)
+        part = self._prompt[self._read : self._read + size]
+        is_picked_from = self._read + len(part) == len(self._prompt) and self._limit != 0
+        outputs = Outputs.ALL if every_row else Outputs.LAST if is_picked_from else Outputs.NONE
+        status = (self._speculator or self._sequence).decode(part, outputs)
+        if status is DecodeStatus.OK:
+            self._read += len(part)
+            self._checkpoint_policy.read(self._read)
+        return status
+
+    def _decode(self, chain: SamplerChain) -> FinishReason:
+        for token in self._prompt[max(0, len(self._prompt) - self._sampling.remembered) :]:
+            chain.accept(token)
+        committed = [self._sequence.sample(chain)]
+        source = Source.TARGET
+        if self._speculator is not None:
+            self._speculator.committed(committed)
+        # Only now: devices compute in the background, and picking a token waits for them.
+        self._note_prompt_read()
+        while True:
+            for place, token in enumerate(committed, 1 - len(committed)):
+                reason = self._emitter.commit(token, source if place else Source.TARGET)
+                if reason is not None:
+                    return reason
+            if self._batcher.due():
+                # The sliding window moves on, and `preview` should know before the reader asks.
+                self._sequence.settle()
+                self._batcher.publish()
+            outcome = self._round(committed[-1], chain)
+            if isinstance(outcome, FinishReason):
+                return outcome
+            committed, source = outcome
+
+    def _round(self, last: int, chain: SamplerChain) -> tuple[list[int], Source] | FinishReason:
+        """Decode `last`: the tokens that are committed after it and who drafted all but one, or why there are none."""
+        if self.cancelled:
+            return FinishReason.CANCELLED
+        if self._sequence.full:
+            return FinishReason.CONTEXT_FULL
+        if self._speculator is not None:
+            return self._drafted_round(self._speculator, last, chain)
+        status = self._sequence.decode((last,))
+        if status is not DecodeStatus.OK:
+            return _INTERRUPTED[status]
+        return [self._sequence.sample(chain)], Source.TARGET
+
+    def _drafted_round(
+        self, speculator: Speculator, last: int, chain: SamplerChain
+    ) -> tuple[list[int], Source] | FinishReason:
+        room = None if self._limit is None else self._limit - self._emitter.count
+        outcome = speculator.round(last, chain, room)
+        self._tell_failures()
+        if not isinstance(outcome, Committed):
+            return _INTERRUPTED[outcome]
+        self._rounds += 1
+        self._drafted += outcome.told.drafted
+        self._accepted += outcome.told.accepted
+        self._batcher.put(outcome.told)
+        return outcome.tokens, outcome.source
+
+    def _tell_prefill(self) -> None:
+        self._tell_failures()
+        self._sequence.settle()
+        elapsed = time.perf_counter() - self._began
+        self._batcher.tell(Prefill(self._read, len(self._prompt), self._cached, elapsed))
+
+    def _tell_failures(self) -> None:
+        """Say which drafters failed, to a reader who shows it: what is read ahead or replayed is not shown."""
+        if self._speculator is not None and self._limit != 0 and self._drafting.script is None:
+            for failure in self._speculator.failures():
+                self._batcher.put(failure)
+
+    def _note_prompt_read(self) -> None:
+        self._prompt_read = time.perf_counter()
+        self._sequence.rate.record(len(self._prompt) - self._cached, self._prompt_read - self._began)
+
+    def _stats(self) -> Stats:
+        now = time.perf_counter()
+        first = self._prompt_read or now
+        return Stats(
+            prompt_tokens=self._read,
+            cached_tokens=self._cached,
+            prefill_s=first - self._began,
+            generated_tokens=self._emitter.count,
+            decode_s=now - first,
+            rounds=self._rounds,
+            drafted=self._drafted,
+            accepted=self._accepted,
+            seed=self._sampling.seed,
+        )
+
+
+def _nothing() -> None:
+    """What the drafter knows where there is none."""
+
+
+Leave = Callable[[Generation], None]
+
+
+class Emitter:
+    """Tells the tokens of one generation, and knows what ends it. `count` tokens were committed so far."""
+
+    def __init__(self, vocab: Vocab, request: Request, put: Callable[[Event], None]) -> None:
+        """Events go to `put`."""
+        self.count = 0
+        self._put = put
+        self._limit = request.max_tokens
+        self._stops = vocab.eog | request.stop_tokens
+        self._text = Detokenizer(vocab.piece, self._stops)
+        self._filter = StopTextFilter(request.stop_texts) if request.stop_texts else None
+
+    def commit(self, token: int, source: Source) -> FinishReason | None:
+        """Tell `token`; why the generation ends with it, or None."""
+        event = Token(token, self._text.feed(token), source, self.count)
+        self.count += 1
+        if self._filter is None:
+            self._put(event)
+        elif self._show(event, self._filter):
+            return FinishReason.STOP_TEXT
+        if token in self._stops:
+            return FinishReason.STOP_TOKEN
+        return FinishReason.MAX_TOKENS if self.count == self._limit else None
+
+    def finish(self) -> None:
+        """Tell what was held back as the possible beginning of a stop text that never came."""
+        if self._filter is not None:
+            self._put_all(self._filter.flush())
+
+    def _show(self, event: Token, watch: StopTextFilter) -> bool:
+        """Tell `event` unless it must wait; whether a stop text is complete."""
+        released, stopped = watch.push(event)
+        self._put_all(released)
+        return stopped
+
+    def _put_all(self, events: list[Token]) -> None:
+        for event in events:
+            self._put(event)
+
+
+class Cancellation:
+    """Whether one generation is still wanted."""
+
+    def __init__(self, context: Context) -> None:
+        self.requested = False
+        self._context = context
+        self._armed = False
+        # Reentrant, because the garbage collector may abandon a stream at any point of the engine thread.
+        self._lock = threading.RLock()
+
+    def request(self) -> None:
+        """Stop as soon as possible; harmless before, after and when repeated."""
+        with self._lock:
+            self.requested = True
+            if self._armed:
+                self._context.request_abort()
+
+    @contextmanager
+    def armed(self) -> Iterator[None]:
+        """While inside, a request also stops the computation that is running. Engine thread only."""
+        with self._lock:
+            self._armed = True
+            if self.requested:
+                self._context.request_abort()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._armed = False
+                self._context.clear_abort()

@@ -1,0 +1,121 @@
+"""A model's hyperparameters, read by name and checked as llama.cpp's `load_hparams` will.
+
+Values are per model or per layer; per-layer ones come as a scalar for all layers or as an array of one per layer.
+"""
+
+from collections.abc import Mapping
+
+from laguna_engine.gguf.reader import Damaged, Value
+
+MAX_LAYERS, MAX_EXPERTS = 512, 1024
+"""`LLAMA_MAX_LAYERS` and `LLAMA_MAX_EXPERTS`."""
+
+MAX_SIZE = 1 << 24
+"""No width, length or count in a header is larger; products of two stay far inside int64."""
+
+_LONGEST = 2**31 - 1
+"""Tokens: positions are 32-bit signed in llama.cpp."""
+
+MAX_GATING = 4
+"""The last of `llama_expert_gating_func_type`; 0 leaves the choice to the architecture."""
+
+ROPE_SCALINGS = ("none", "linear", "yarn", "longrope")
+
+
+class HParams:
+    """Typed access to the keys of one architecture; Damaged for a missing or impossible one."""
+
+    def __init__(self, architecture: str, metadata: Mapping[str, Value]) -> None:
+        self._prefix = architecture
+        self._metadata = metadata
+        self.n_layer = self.size("block_count", 1, MAX_LAYERS)
+        self.n_embd = self.size("embedding_length", 1)
+        self.n_ctx = self.size("context_length", 1, _LONGEST)
+        self.heads = self.per_layer("attention.head_count", 1)
+        self.kv_heads = self.per_layer("attention.head_count_kv", 1, self.heads)
+        self.head_size = self.optional("attention.key_length", self.n_embd // self.heads[0], 1)
+        self.value_size = self.optional("attention.value_length", self.n_embd // self.heads[0], 1)
+        self.experts = self.optional("expert_count", 0)
+        self.experts_used = self.per_layer("expert_used_count", 0, (0,) * self.n_layer)
+
+    def _value(self, key: str) -> Value | None:
+        return self._metadata.get(f"{self._prefix}.{key}")
+
+    def _checked(self, key: str, value: object, low: int, high: int) -> int:
+        if type(value) is not int or not low <= value <= high:
+            raise Damaged(f"{self._prefix}.{key} is {value!r}, expected a whole number from {low} to {high}")
+        return value
+
+    def size(self, key: str, low: int = 0, high: int = MAX_SIZE) -> int:
+        """A required whole number."""
+        return self._checked(key, self._value(key), low, high)
+
+    def optional(self, key: str, default: int, low: int = 0, high: int = MAX_SIZE) -> int:
+        """A whole number that may be left out."""
+        value = self._value(key)
+        return default if value is None else self._checked(key, value, low, high)
+
+    def per_layer(self, key: str, low: int, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """One whole number a layer."""
+        value = self._value(key)
+        if value is None and default is not None:
+            return default
+        values = value if isinstance(value, tuple) else (value,) * self.n_layer
+        if len(values) != self.n_layer:
+            raise Damaged(f"{self._prefix}.{key} has {len(values)} entries for {self.n_layer} layers")
+        return tuple(self._checked(key, entry, low, MAX_SIZE) for entry in values)
+
+    def flags(self, key: str) -> tuple[bool, ...] | None:
+        """A list of yes and no for the first layers (the others are no), or None if the value is not a list."""
+        value = self._value(key)
+        return tuple(map(bool, value[: self.n_layer])) if isinstance(value, tuple) else None
+
+    def number(self, key: str) -> float | None:
+        """A number that may be left out; it must be finite and not negative."""
+        value = self._value(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise Damaged(f"{self._prefix}.{key} is {value!r}, expected a number from 0")
+        return float(value)
+
+    def check(self) -> None:
+        """The rules every architecture shares."""
+        for layer, (heads, kv_heads) in enumerate(zip(self.heads, self.kv_heads, strict=True)):
+            if heads % kv_heads:
+                raise Damaged(f"layer {layer} has {heads} heads for {kv_heads} key-value heads")
+        self._check_experts()
+        self._check_rope()
+        self._check_window()
+        if self._value("attention.causal") not in (None, True) or self.optional("pooling_type", 0):
+            raise Damaged("it is set up to embed texts, not to write them")
+        if self.optional("nextn_predict_layers", 0) >= self.n_layer:
+            raise Damaged("it has no layer besides its prediction layers")
+
+    def _check_experts(self) -> None:
+        most = max(self.experts_used)
+        if self.experts > MAX_EXPERTS or most > self.experts or (self.experts > 0 and most == 0):
+            raise Damaged(f"it uses {most} of {self.experts} experts")
+        groups, used = self.optional("expert_group_count", 0), self.optional("expert_group_used_count", 0)
+        if groups >= max(self.experts, 1) or (groups > 1 and (self.experts % groups or not 0 < used < groups)):
+            raise Damaged(f"it uses {used} of {groups} groups of {self.experts} experts")
+
+        self.optional("expert_gating_func", 0, 0, MAX_GATING)
+
+    def _check_window(self) -> None:
+        self.optional("attention.sliding_window", 0)
+        if self.flags("attention.sliding_window_pattern") is None:
+            self.optional("attention.sliding_window_pattern", 0)
+
+    def _check_rope(self) -> None:
+        scaling = self._value("rope.scaling.type")
+        if scaling is not None and scaling not in ROPE_SCALINGS:
+            raise Damaged(f"its rope scaling is {scaling!r}, expected one of {', '.join(ROPE_SCALINGS)}")
+        for key in ("rope.freq_base", "rope.freq_base_swa", "rope.scaling.factor", "attention.layer_norm_rms_epsilon"):
+            self.number(key)
+        self.optional("rope.scaling.original_context_length", 0, 0, _LONGEST)
+        for key in ("rope.dimension_count", "rope.dimension_count_swa"):
+            # With nothing to rotate ggml's rope never ends.
+            rotated = self.optional(key, self.head_size, 2)
+            if rotated > self.head_size or rotated % 2:
+                raise Damaged(f"{self._prefix}.{key} is {rotated} for heads of {self.head_size}")

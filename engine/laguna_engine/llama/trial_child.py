@@ -1,0 +1,69 @@
+"""The child process of a trial: opens a model file and uses it as the app would.
+
+Run as a program, with the path of a file. It opens the file on the CPU, mapped, makes and reads all of its tokens and
+computes a few of them; it has little memory and time.
+"""
+
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from laguna_engine.errors import EngineError
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions, Outputs, physical_cores
+from laguna_engine.llama.model import Model
+from laguna_engine.llama.trial import LIMIT_S, REFUSED
+from laguna_engine.llama.vocab import Vocab
+from laguna_engine.native.child import confine
+
+_MEMORY = 2 << 30
+"""Bytes that the child may allocate: its cache holds 256 tokens, and weights stay mapped."""
+
+_TOKENS, _CONTEXT, _THREADS = 8, 256, 8
+
+_EVERY_BYTE = (*range(1, 0x800), *range(0x1000, 0xD800, 0x800), *range(0xE000, 0x110000, 0x4000))
+"""Characters whose UTF-8 together has each byte that occurs in UTF-8."""
+
+_TEXT = "def add(a, b):\n    return a + b\n\n# 12 345,6 \u00e9\u4e2d\U0001f600 <s>\t</s>" + "".join(
+    map(chr, _EVERY_BYTE)
+)
+
+
+def main(path: Path) -> int:
+    """Open the file and use it as the app would; the exit code says how it went, the output why it was refused."""
+    confine(_MEMORY, LIMIT_S + 5)
+    try:
+        _use(path)
+    except EngineError as error:
+        sys.stdout.buffer.write(str(error).encode("utf-8", "backslashreplace"))
+        return REFUSED
+    return 0
+
+
+def _use(path: Path) -> None:
+    with closing(Model.open(path, extra_bufts=False, tried=True)) as model:
+        _read_vocabulary(model.vocab)
+        options = ContextOptions(_CONTEXT, _TOKENS, _TOKENS, threads=min(physical_cores(), _THREADS))
+        with closing(Context(model, options)) as context:
+            size = model.vocab.size
+            spread = [size * (2 * place + 1) // (2 * _TOKENS) for place in range(_TOKENS)]
+            context.decode(spread, 0, Outputs.ALL)
+            # One token alone takes other kernels.
+            context.decode(spread[:1], _TOKENS)
+            context.synchronize()
+
+
+def _read_vocabulary(vocab: Vocab) -> frozenset[int]:
+    """All tokens to bytes, texts with every byte that UTF-8 has to tokens, and the tokens that end an answer."""
+    vocab.detokenize(range(vocab.size))
+    vocab.id_of("")
+    for token in range(vocab.size):
+        vocab.is_control(token)
+    for text in (_TEXT, *map(chr, _EVERY_BYTE)):
+        vocab.tokenize(text, special=True)
+        vocab.tokenize(text, special=False)
+    return vocab.eog
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

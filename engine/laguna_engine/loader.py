@@ -1,0 +1,321 @@
+"""From options to an open model: weights, context with its taps, drafters; what was left out, and why.
+
+Runs on the engine thread. What speculation cannot have is left out with a sentence for the user: the answer is the same
+without it. Only a drafter that does not belong to the model is an error, because the user named it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from laguna_engine.checkpoints import Checkpoints
+from laguna_engine.config import EngineInfo, EngineOptions, Speculation
+from laguna_engine.draft.base import MAX_DRAFT, Drafter
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.dflash_graph import LAST_LAYER_OUTPUTS, SPARE_ROWS
+from laguna_engine.draft.dflash_kv import FeatureBuffer
+from laguna_engine.draft.registry import Drafters, Listener
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
+from laguna_engine.errors import ContextError, GraphError, ModelFileError, OutOfMemory
+from laguna_engine.events import LoadProgress, Source
+from laguna_engine.fit.memory import window_size
+from laguna_engine.fit.model_shape import ModelShape
+from laguna_engine.ggml.device import Device
+from laguna_engine.ggml.tensor import Tensor
+from laguna_engine.ggml.weights import HostEmbedding, Weights
+from laguna_engine.gguf import drafter_header as drafter_files
+from laguna_engine.gguf.drafter_header import DrafterHeader, TargetFacts
+from laguna_engine.gguf.header import Header, header_warnings, safe_context
+from laguna_engine.llama.callback_taps import CallbackTaps
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions, physical_cores
+from laguna_engine.llama.model import Model
+from laguna_engine.llama.taps import Taps, TargetShape
+from laguna_engine.llama.taps_check import gives_numbers, hook_is_right
+from laguna_engine.native.cpu_determinism import fixed_rows, use_fixed_kernels
+from laguna_engine.native.library import device_descriptions, recent_log
+from laguna_engine.sequence import TokenSequence
+from laguna_engine.speculate.draft_policy import DraftPolicy
+from laguna_engine.speculate.speculator import Speculator
+
+STRICT_ON_GPU = (
+    "strict speculation can promise the plain answer byte for byte only on the CPU: a GPU's kernels round by how many "
+    "tokens they compute at once, so an answer can differ from the plain one where two tokens are equally likely up to "
+    "rounding; for byte for byte start again with --gpu-layers 0"
+)
+
+
+class Loader:
+    """One attempt to open a target. `give_up` may be called from any thread."""
+
+    def __init__(self, options: EngineOptions, progress: Callable[[LoadProgress], None] | None) -> None:
+        """`progress` is called on the engine thread; what it raises ends the attempt."""
+        self._options = options
+        self._progress = progress
+        self._wanted = True
+        self._model: Model | None = None
+        self._context: Context | None = None
+        self._assembly: SpeculatorFactory | None = None
+
+    def give_up(self) -> None:
+        """Make `run` stop loading weights soon."""
+        self._wanted = False
+
+    def run(self) -> "LoadedModel":
+        """Open everything, or raise an EngineError that says why not; then `undo`."""
+        strict = self._options.speculation is Speculation.STRICT
+        if strict and not use_fixed_kernels():
+            raise ContextError(
+                "strict mode has to be chosen before anything is computed; start again with --speculation strict"
+            )
+        model = self._model = Model.open(
+            self._options.model,
+            gpu_layers=self._options.gpu_layers,
+            check_tensors=self._options.check_tensors,
+            extra_bufts=self._options.repack and not strict,
+            kept=self._options.kept_experts,
+            split=self._options.split,
+            progress=lambda fraction: self._tell("weights", fraction),
+        )
+        assembly = self._assembly = SpeculatorFactory(model, self._options)
+        assembly.check()
+        capacity, warnings = _usable_context(model.header, self._options.n_ctx)
+        warnings = [*model.warnings, *warnings]
+        self._tell("context", 0.0)
+        on_cpu = self._options.gpu_layers == 0 or not Device.gpus()
+        if strict and not on_cpu:
+            warnings.append(STRICT_ON_GPU)
+        context = self._context = assembly.context(_context_options(self._options, capacity, on_cpu=on_cpu))
+        if not gives_numbers(context, model.vocab.size):
+            raise ModelFileError(f"{self._options.model}: its weights give no numbers; download it again")
+        checkpoints = _checkpoints(model, self._options, warnings)
+        target = TokenSequence(model, context, capacity, paired=strict, checkpoints=checkpoints)
+        speculator = assembly.speculator(target)
+        # Asked for now because the answer takes a walk through the whole vocabulary.
+        if not model.vocab.eog:
+            warnings.append("the model names no token that ends an answer; every answer goes on until it is stopped")
+        self._tell("context", 1.0)
+        info = _info(model, self._options, target.capacity, assembly.described, warnings + assembly.warnings)
+        return LoadedModel(target, speculator, info, self.undo)
+
+    def undo(self) -> None:
+        """Free what was opened; the drafter first, which may use the target's weights."""
+        for part in (self._assembly, self._context, self._model):
+            if part is not None:
+                part.close()
+
+    def _tell(self, stage: str, fraction: float) -> bool:
+        """Report progress; whether to go on."""
+        if self._progress is not None:
+            self._progress(LoadProgress(stage, fraction))
+        return self._wanted
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """An open target, who drafts for it (None when nobody is to), what to say about it, and how to free it all."""
+
+    target: TokenSequence
+    speculator: Speculator | None
+    info: EngineInfo
+    close: Callable[[], None]
+
+
+def _usable_context(header: Header, asked: int) -> tuple[int, list[str]]:
+    """How many of the tokens `asked` for (0: all) the model can use, and what the user should know about that."""
+    limit, warnings = safe_context(header), header_warnings(header)
+    if asked > limit:
+        warnings.append(f"a context of {asked} tokens was asked for; this model can use {limit}, so it got that many")
+    return min(asked or limit, limit), warnings
+
+
+def _keeps_everything(options: EngineOptions) -> bool:
+    """Whether sliding-window layers keep all positions, so that any cut is possible."""
+    return options.swa_full or options.speculation is Speculation.STRICT
+
+
+def _checkpoints(model: Model, options: EngineOptions, warnings: list[str]) -> Checkpoints | None:
+    """Where to keep copies of the sliding window; None where there is nothing that a cut could lose."""
+    if not model.n_swa or _keeps_everything(options) or not options.checkpoints or not options.checkpoint_bytes:
+        return None
+    size = window_size(ModelShape.of(model.header), options.kv_type)
+    if size > options.checkpoint_bytes:
+        warnings.append(
+            f"a checkpoint of this model takes {size / 1e6:.0f} MB of RAM and {options.checkpoint_bytes / 1e6:.0f} MB "
+            "are allowed, so changing an earlier message reads everything again; allow more"
+        )
+        return None
+    return Checkpoints(options.checkpoints, options.checkpoint_bytes)
+
+
+def _context_options(options: EngineOptions, capacity: int, *, on_cpu: bool) -> ContextOptions:
+    fixed = on_cpu and options.speculation is Speculation.STRICT
+    widest = fixed_rows(device.kind for device in Device.all()) if fixed else options.n_ubatch
+    return ContextOptions(
+        n_ctx=capacity,
+        n_batch=options.n_batch,
+        n_ubatch=min(options.n_ubatch, widest),
+        type_k=options.kv_type,
+        type_v=options.kv_type,
+        swa_full=_keeps_everything(options),
+        threads=options.threads,
+        # A GPU that has no layers would still be given the large products, which it rounds in its own way.
+        offload_products=not fixed,
+    )
+
+
+def _info(model: Model, options: EngineOptions, capacity: int, drafter: str, warnings: list[str]) -> EngineInfo:
+    return EngineInfo(
+        name=_text(model, "general.name") or options.model.stem,
+        architecture=model.header.architecture,
+        description=model.description,
+        n_params=model.n_params,
+        size_bytes=model.size_bytes,
+        n_ctx=capacity,
+        n_ctx_train=model.n_ctx_train,
+        devices=device_descriptions(),
+        kv_type=options.kv_type,
+        chat_template=_text(model, "tokenizer.chat_template"),
+        speculation=options.speculation,
+        drafter=drafter,
+        warnings=tuple(warnings),
+    )
+
+
+def _text(model: Model, key: str) -> str:
+    value = model.header.metadata.get(key)
+    return value if isinstance(value, str) else ""
+
+
+_NO_NUMBERS = "its weights give no numbers; download it again"
+
+_HEADS = ("output.weight", "token_embd.weight")
+"""The target's output matrix; models that have none use their embeddings."""
+
+
+@dataclass(slots=True)
+class SpeculatorFactory:
+    """Puts together what one engine needs. `warnings` are sentences for the user, `described` a line on the drafter."""
+
+    model: Model
+    options: EngineOptions
+    warnings: list[str] = field(default_factory=list)
+    described: str = ""
+    _drafter: DrafterHeader | None = None
+    _dflash: DFlash | None = None
+    _own_head: Weights | None = None
+
+    def check(self) -> None:
+        """Read the drafter's file and see that it belongs to the model; ModelFileError if not."""
+        if self.options.drafter is not None and self.options.speculation is not Speculation.OFF:
+            self._drafter = drafter_files.read(self.options.drafter)
+            drafter_files.check_pair(self._drafter, self._facts)
+
+    def context(self, options: ContextOptions) -> Context:
+        """A context that can be tapped, if it is to be and can be."""
+        if self.options.speculation is Speculation.OFF:
+            return Context(self.model, options)
+        taps = Taps(*self._tap_arguments(options))
+        try:
+            context = Context(self.model, options, taps)
+        except (ContextError, GraphError) as error:
+            taps.close()
+            if isinstance(error, OutOfMemory):
+                raise
+            return self._without_hook(options, recent_log())
+        if hook_is_right(self.model, options, context, taps):
+            return context
+        context.close()
+        return self._without_hook(options, "its taps are not what they should be")
+
+    def speculator(self, target: TokenSequence) -> Speculator | None:
+        """Who drafts for `target`, whose context was made here."""
+        if self.options.speculation is Speculation.OFF:
+            return None
+        policy = DraftPolicy()
+        if self.options.economy is not None:
+            policy.load(self.options.economy)
+        suffix, files = SuffixDrafter(), FileDrafter()
+        drafters: dict[Source, Drafter] = {Source.SUFFIX: suffix, Source.FILE: files}
+        listeners: dict[Source, Listener] = {Source.SUFFIX: suffix, Source.FILE: files}
+        taps = target.context.taps
+        feed = None
+        if taps is not None and self._open_dflash(taps, target.capacity) and self._dflash is not None:
+            drafters[Source.DFLASH] = self._dflash
+            assert taps.features is not None, "a drafter always has taps"
+            tapped_last = self.model.n_layer - 1 in taps.layers
+            outputs = taps.outputs if tapped_last else None
+            feed = FeatureBuffer(self._dflash, target.context.synchronize, taps.features.rows, outputs)
+        left_out = frozenset(name for name, _ in self.options.adapters if self._dflash is None)
+        made = Drafters(drafters, listeners, suffix, files, self._dflash, feed, left_out)
+        return Speculator(target, made, policy)
+
+    def close(self) -> None:
+        """Free the drafter; before the target, whose output matrix it may share."""
+        if self._dflash is not None:
+            self._dflash.close()
+        if self._own_head is not None:
+            self._own_head.close()
+        self._dflash = self._own_head = None
+
+    @property
+    def _facts(self) -> TargetFacts:
+        return TargetFacts.of(self.model.header)
+
+    def _tap_arguments(self, options: ContextOptions) -> tuple[tuple[int, ...], TargetShape, int, int, int]:
+        layers = self._drafter.taps if self._drafter else ()
+        outputs = LAST_LAYER_OUTPUTS if self.model.n_layer - 1 in layers else MAX_DRAFT + 1
+        ubatch = min(options.n_ubatch, options.n_batch)
+        shape = TargetShape(self.model.n_embd, self.model.n_layer)
+        return layers, shape, ubatch + SPARE_ROWS, min(outputs, ubatch), options.threads or physical_cores()
+
+    def _without_hook(self, options: ContextOptions, why: str) -> Context:
+        """The slower way: with a callback where a drafter needs features, with whole logits in any case."""
+        self.warnings.append(f"drafting costs more than it should: this llama.cpp takes no graph hook ({why})")
+        return Context(self.model, options, CallbackTaps(*self._tap_arguments(options)))
+
+    def _open_dflash(self, taps: Taps | CallbackTaps, capacity: int) -> bool:
+        path = self.options.drafter
+        if self._drafter is None or path is None or taps.features is None:
+            return False
+        try:
+            self._dflash = DFlash.open(
+                self._drafter,
+                self._facts,
+                taps.features.tensor,
+                self._head(taps),
+                HostEmbedding(self.model.header, "token_embd.weight"),
+                taps.backend,
+                self.options.adapters,
+                context=min(self.options.draft_context, capacity),
+                repack=self.options.repack,
+            )
+        except GraphError as error:
+            self.warnings.append(f"the drafter {path.name} is not used: {error}")
+            self.close()
+            return False
+        if not self._dflash.gives_numbers():
+            self.warnings.append(f"the drafter {path.name} is not used: {_NO_NUMBERS}")
+            self.close()
+            return False
+        for name, file in self.options.adapters:
+            if not self._dflash.gives_numbers(name):
+                self.warnings.append(f"the adapter {file.name} is not used: {_NO_NUMBERS}")
+                self._dflash.leave_out(name)
+        self.described = _described(self._drafter)
+        return True
+
+    def _head(self, taps: Taps | CallbackTaps) -> Tensor | None:
+        """The target's output matrix where the drafter can use it: its own, or a copy of it."""
+        if self._drafter is None or self._drafter.own_head is not None:
+            return None
+        if isinstance(taps, Taps) and taps.head is not None:
+            return taps.head
+        names = {info.name for info in self.model.header.tensors}
+        name = next(name for name in _HEADS if name in names)
+        self._own_head = Weights(self.model.header, [name], taps.backend)
+        return self._own_head[name]
+
+
+def _described(drafter: DrafterHeader) -> str:
+    kind = "DSpark" if drafter.has("markov_w1.weight") else "DFlash"
+    return f"{kind}, {drafter.n_layer} layers, drafts up to {drafter.longest} tokens"

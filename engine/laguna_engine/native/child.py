@@ -1,0 +1,329 @@
+"""Child processes: programs that are asked something, and Python workers of our own, isolated from the user's folder.
+
+The folder that the user opened may hold anything, a `struct.py` too. So every child starts in a folder of ours, and
+every Python child with `-I`: neither its working folder nor a `PYTHON…` variable says where modules come from. What
+`-I` leaves out and a child still needs is put on its path here: the folders of our own packages and the user's site
+(where `pip install --user` puts our dependencies), behind the standard library.
+
+A worker exchanges frames (a length of eight bytes, then as many bytes) over its standard input and output. It ends when
+its input ends, so it never outlives its parent. A child that does what may crash it confines itself first.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import queue
+import shutil
+import signal
+import site
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+LIMIT_S = 10.0
+"""For a program that only looks: nvidia-smi takes 2 s on a cold driver, and for ever on a hung one."""
+
+FOLDER = str(Path(__file__).resolve().parent)
+"""Where children run: the folder of this package, which holds no file of the user's."""
+
+_KILL_WAIT_S = 1.0
+"""After the kill. A process stuck in a driver does not even die; it is left behind then."""
+
+_OUTPUT_BYTES = 1 << 20
+"""Read of what a program printed; none that is asked here has more to say."""
+
+_LENGTH_BYTES = 8
+_READ_BYTES = 1 << 20
+
+_START = """\
+import json, sys
+first, folders = json.loads(sys.argv.pop(1))
+module = sys.argv.pop(1)
+at = next((i for i, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+sys.path[at:at] = [*first, *folders]
+import runpy
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""The folders stand before the site packages, so that parent and child run the same version of our own code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How a program ended.
+
+    Attributes:
+        code: its exit code, negative for a signal; None when it never started or did not end in time.
+        text: what it printed to standard output, at most a mebibyte.
+        errors: the same of standard error.
+        timed_out: whether it was killed because it took too long.
+    """
+
+    code: int | None
+    text: str = ""
+    errors: str = ""
+    timed_out: bool = False
+
+    @property
+    def good(self) -> bool:
+        """It ran and ended with 0."""
+        return self.code == 0
+
+    @property
+    def signal(self) -> str:
+        """The name of the signal that killed it (SIGSEGV); empty if none did."""
+        if self.code is None or self.code >= 0:
+            return ""
+        number = -self.code
+        return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+MISSING = Output(None)
+"""There is no such program."""
+
+
+def python_command(
+    module: str, *arguments: str, python: str | Path | None = None, first: Sequence[str | Path] = ()
+) -> tuple[str, ...]:
+    """The command that runs a module of ours (`python -m module arguments…`) in isolation.
+
+    Args:
+        python: the interpreter, this process's by default; another one finds our packages all the same.
+        first: folders whose packages are taken before the environment's own (a build that is only tried).
+    """
+    folders = json.dumps([[str(folder) for folder in first], _own_folders()])
+    return (str(python or sys.executable), "-I", "-c", _START, folders, module, *arguments)
+
+
+def outside_python(python: str | Path) -> tuple[str, ...]:
+    """How another package's module (pip) is run: `-I`, but with the user's site, where it may have to install."""
+    return (str(python), "-E", "-P")
+
+
+def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """`base` (default: this process's environment) without what says where Python's modules come from."""
+    given = os.environ if base is None else base
+    return {name: value for name, value in given.items() if not name.startswith("PYTHON")}
+
+
+def find_program(name: str, *folders: str, path: str | None = None) -> str | None:
+    """Where a program is: on the PATH (this process's by default), then in `folders`.
+
+    Parts of the PATH that are not absolute are passed over: they mean the user's folder.
+    """
+    parts = (os.environ.get("PATH", "") if path is None else path).split(os.pathsep)
+    return shutil.which(name, path=os.pathsep.join([*(part for part in parts if Path(part).is_absolute()), *folders]))
+
+
+def run(
+    command: Sequence[str],
+    limit_s: float = LIMIT_S,
+    variables: Mapping[str, str] | None = None,
+    waiting: Callable[[], None] | None = None,
+) -> Output:
+    """Run a program to its end, without input.
+
+    Output goes to files: a pipe would stay open, and be waited for, as long as any grandchild lives.
+
+    Args:
+        variables: the environment, this process's by default; Python's own variables are left out of either.
+        waiting: called every now and then until the program ends; what it raises kills the program.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment(variables),
+                cwd=FOLDER,
+                start_new_session=True,
+            )
+        except OSError:
+            return MISSING
+        try:
+            code = _ended(process, limit_s, waiting)
+        except BaseException:
+            _kill(process)
+            raise
+        if code is None:
+            _kill(process)
+        return Output(code, _read(out), _read(err), timed_out=code is None)
+
+
+class Worker:
+    """A Python child that answers requests: one frame in, one frame out, in order.
+
+    Attributes:
+        process: the child; its standard output can be waited on with `selectors`.
+    """
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        """Start it. The module calls `serve`.
+
+        Raises:
+            OSError: no process can be started.
+        """
+        self.process = subprocess.Popen(
+            python_command(module, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # What it complains about would land on the user's screen.
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env=environment(),
+            cwd=FOLDER,
+            # Ctrl-C is for the parent, which then ends its workers.
+            start_new_session=True,
+        )
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable when an answer comes, or when the worker has died."""
+        return _descriptor(self.process.stdout)
+
+    def send(self, request: bytes) -> None:
+        """Hand over a request of at least one byte. A worker that has died is noticed when its answer is read."""
+        with contextlib.suppress(BrokenPipeError):
+            _write_frame(_descriptor(self.process.stdin), request)
+
+    def receive(self) -> bytes | None:
+        """Wait for the next answer; None when the worker has died."""
+        return _read_frame(self.fileno())
+
+    def close(self) -> None:
+        """End it now, whatever it does."""
+        _kill(self.process)
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def serve(answer: Callable[[bytes], bytes]) -> None:
+    """In a worker: answer every request until the input ends, then end the process, even in the middle of one.
+
+    Nothing that is imported or called can write between the frames: what is printed goes where errors go.
+    """
+    out = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    for request in _requests():
+        _write_frame(out, answer(request))
+
+
+def _requests() -> Iterator[bytes]:
+    """Frames from standard input, read by a thread that ends the process when there are no more."""
+    waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        while (request := _read_frame(sys.stdin.fileno())) is not None:
+            waiting.put(request)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield waiting.get()
+
+
+def _descriptor(pipe: IO[bytes] | None) -> int:
+    assert pipe is not None
+    return pipe.fileno()
+
+
+def _write_frame(descriptor: int, payload: bytes) -> None:
+    left = memoryview(len(payload).to_bytes(_LENGTH_BYTES, "big") + payload)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _read_frame(descriptor: int) -> bytes | None:
+    """The next frame, or None when the other side is gone."""
+    length = int.from_bytes(_read_exactly(descriptor, _LENGTH_BYTES), "big")
+    payload = _read_exactly(descriptor, length)
+    return payload if length and len(payload) == length else None
+
+
+def _read_exactly(descriptor: int, count: int) -> bytes:
+    """So many bytes; fewer when the other side is gone. Not buffered: what is left must wake a selector."""
+    parts = []
+    while count and (part := os.read(descriptor, min(count, _READ_BYTES))):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _own_folders() -> list[str]:
+    """Where our packages and their dependencies are found, apart from the interpreter's own folders."""
+    packages = [sys.modules[name] for name in ("laguna_engine", "laguna_tui") if name in sys.modules]
+    found = [str(Path(file).resolve().parent.parent) for module in packages if (file := module.__file__)]
+    if site.ENABLE_USER_SITE and (user_site := site.getusersitepackages()) in sys.path:
+        found.append(user_site)
+    return list(dict.fromkeys(found))
+
+
+def _ended(process: subprocess.Popen[bytes], limit_s: float, waiting: Callable[[], None] | None) -> int | None:
+    step = limit_s if waiting is None else 0.2
+    spent = 0.0
+    while spent < limit_s:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(min(step, limit_s - spent))
+        spent += step
+        if waiting is not None:
+            waiting()
+    return None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """With everything that it started: it leads a group of its own."""
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_KILL_WAIT_S)
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(_OUTPUT_BYTES).decode("utf-8", "replace")
+
+
+_PR_SET_DUMPABLE = 4
+"""`<linux/prctl.h>`."""
+
+_DATA_FIELD = 5
+"""Of `/proc/self/statm`: pages of data and stack."""
+
+
+def confine(memory: int, seconds: int) -> None:
+    """Leave no core file, allocate at most `memory` bytes more, and end after `seconds` in any case, so also when the
+    parent is gone. Files that are mapped to be read do not count as memory, which only Linux limits.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        held = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[_DATA_FIELD]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_DATA, (held + memory, held + memory))
+        # A core file that the kernel hands to a program (systemd-coredump, apport) is not subject to that limit.
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
+
+
+_PR_SET_PDEATHSIG = 1
+"""`<sys/prctl.h>`"""
+
+
+def signal_on_parent_death(number: int) -> bool:
+    """Have signal `number` sent to this process when its parent dies; whether the system can do that.
+
+    The parent is the thread that forked this process. One that is dead already sends nothing.
+    """
+    if sys.platform != "linux":
+        return False
+    return bool(ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(number), 0, 0, 0) == 0)

@@ -1,0 +1,356 @@
+"""The draft-verify-accept round, and what is remembered from one to the next.
+
+A round decodes the newest token together with a draft of what may follow. The target picks at every row by the
+request's whole sampling chain, and a drafted token is accepted while it is the one picked. That is exact for any draft,
+however it was made and wherever it was cut, and for any sampling settings: what is picked depends on the target's
+logits, the seed and the position alone (`laguna_engine.llama.sampler`). A round always commits at least one token,
+which is the target's own.
+
+While nothing pays, even asking costs: on a tiny model the drafters' offers take a tenth of a token's time. So after a
+plain round the drafters are not asked for as many rounds as make the asking cheap (`Backoff`). On a model whose tokens
+take milliseconds that is none.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar, overload
+
+from laguna_engine.checkpoints import DrafterSnapshot
+from laguna_engine.config import DRAFTING, Drafting
+from laguna_engine.draft.base import MAX_DRAFT, Draft, Offer
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.registry import Drafters
+from laguna_engine.errors import RequestError
+from laguna_engine.events import DrafterFailed, Round, Source
+from laguna_engine.llama.context import DecodeStatus, Outputs
+from laguna_engine.llama.sampler import SamplerChain
+from laguna_engine.sequence import TokenSequence, common_prefix
+from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy, Purpose
+
+CANDIDATES = 64
+"""Of how many of its likeliest tokens a drafter samples one; what is beyond has next to no probability."""
+
+CATCH_UP = 1024
+"""Tokens that copying reads beside each micro-batch of a prompt, and after a round while it is behind: 7 ms."""
+
+_NO_DRAFT = Draft([])
+
+_SCRIPTED = DraftChoice(None, 0, "as it was")
+"""The request says what is drafted."""
+
+
+_FAILED = DraftChoice(None, 0, "the drafter failed", Purpose.FIXED)
+"""What was chosen cannot be had."""
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a round brought: `tokens`, of which all but the last were drafted by `source`."""
+
+    tokens: list[int]
+    source: Source
+    told: Round
+
+
+class Speculator:
+    """Drafts for one target, over many requests. Engine thread only."""
+
+    def __init__(self, target: TokenSequence, drafters: Drafters, policy: DraftPolicy) -> None:
+        self.policy = policy
+        self._sequence = target
+        self._drafters = drafters
+        self._feature_buffer = drafters.feed
+        self._failures: list[DrafterFailed] = []
+        self._transcript: list[int] = []
+        self._drafting = DRAFTING
+        self._script: Iterator[Sequence[int]] = iter(())
+        self._backoff = Backoff()
+        # A draft is verified in one micro-batch, together with the token before it.
+        self._longest = min(MAX_DRAFT, target.context.n_ubatch - 1)
+
+    def failures(self) -> list[DrafterFailed]:
+        """What was switched off since this was last asked."""
+        failures, self._failures = self._failures, []
+        return failures
+
+    def begin(
+        self,
+        prompt: list[int],
+        keep: int,
+        drafting: Drafting,
+        chain: SamplerChain | None = None,
+        remembered: DrafterSnapshot | None = None,
+    ) -> int:
+        """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
+
+        chain: what the answer's tokens are picked by, and those of a drafter that samples; None if nothing is picked.
+        remembered: what the drafter knew at the last checkpoint up to there, if it did. Less than all of them when the
+        drafter has lost what it needs to draft well behind the prompt.
+        """
+        self._drafting = drafting
+        self._script = iter(drafting.script or ())
+        self._backoff.end()
+        shared = common_prefix(self._transcript, prompt)
+        for source, listener in self._drafters.listeners.items():
+            self._try(source, partial(listener.truncate, shared))
+        self._extend(prompt[shared:])
+        self._transcript = prompt.copy()
+        files, reader = self._drafters.files, self._drafters.reader
+        if files is not None:
+            self._try(Source.FILE, lambda: files.add_files(drafting.files))
+        if reader is not None:
+            self._try(Source.DFLASH, lambda: self._prepare(reader, chain), None, passed=(RequestError,))
+        elif drafting.adapter is not None and drafting.adapter not in self._drafters.left_out:
+            raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
+        feed = self._feature_buffer
+        return (
+            keep if feed is None else self._try(Source.DFLASH, lambda: feed.begin(keep, len(prompt), remembered), keep)
+        )
+
+    def stand_aside(self, keep: int, remembered: DrafterSnapshot | None = None) -> None:
+        """A request comes that is decoded plainly, and keeps `keep` tokens of the KV cache, as for `begin`."""
+        feed = self._feature_buffer
+        if feed is not None:
+            self._try(Source.DFLASH, lambda: feed.pause(keep, remembered))
+
+    def remember(self) -> DrafterSnapshot | None:
+        """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
+        feed = self._feature_buffer
+        return None if feed is None else self._try(Source.DFLASH, lambda: feed.remember(len(self._sequence.cache)))
+
+    def rewound(self, keep: int) -> None:
+        """The KV cache was cut back to `keep` tokens."""
+        self._kept(keep)
+
+    def part(self, position: int, size: int) -> tuple[int, bool]:
+        """How much of a prompt to compute at once from `position` on, and whether all of it needs outputs."""
+        copying = self._drafters.copying
+        if copying is not None and position:
+            # The device is busy with the part before this one.
+            self._try(Source.SUFFIX, lambda: copying.catch_up(CATCH_UP))
+        return self._feature_buffer.part(position, size) if self._feature_buffer else (size, False)
+
+    def decode(self, tokens: Sequence[int], outputs: Outputs) -> DecodeStatus:
+        """Compute `tokens` behind what is there, and note that their features lie ready."""
+        start, written = len(self._sequence.cache), self._sequence.rows(len(tokens))
+        feed = self._feature_buffer
+        if feed is not None:
+            self._try(Source.DFLASH, lambda: feed.before(written))
+        if self._feature_buffer is None:
+            return self._sequence.decode(tokens, outputs)
+        self._feature_buffer.computed(start, len(tokens), written)
+        status = None
+        try:
+            status = self._sequence.decode(tokens, outputs)
+        finally:
+            if status is not DecodeStatus.OK:
+                self._kept(start)
+        return status
+
+    def committed(self, tokens: Sequence[int]) -> None:
+        """`tokens` were committed: by a round, or the first one by the prompt's last row."""
+        self._transcript.extend(tokens)
+        self._extend(tokens)
+
+    def round(self, last: int, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
+        """Commit at least one token and at most `room`; or how the computation ended instead of well.
+
+        last: the newest token, committed and not yet computed.
+        """
+        began = time.perf_counter()
+        start = len(self._sequence.cache)
+        resting = _SCRIPTED if self._drafting.script is not None else self._backoff.choice()
+        choice = resting or self._choose(last, start, room)
+        draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
+        if choice.offer is not None and choice.offer.source not in self._drafters.by_source:
+            choice = _FAILED
+        drafted = time.perf_counter()
+        status = self.decode([last, *draft.tokens], Outputs.ALL)
+        if status is not DecodeStatus.OK:
+            return status
+        self._sequence.context.synchronize()
+        verified = time.perf_counter()
+        tokens = accept(draft.tokens, lambda row: self._sequence.context.sample(chain, row))
+        picked = time.perf_counter()
+        self._settle(start + len(tokens), cut=len(tokens) <= len(draft.tokens))
+        self.committed(tokens)
+        accepted = len(tokens) - 1
+        if resting is None:
+            spent = drafted - began, verified - drafted
+            self.policy.record(choice, start, len(draft.tokens), accepted, *spent, draft.doubted)
+            asking_s = time.perf_counter() - picked + drafted - began
+            self._backoff.after(choice, asking_s, verified - drafted)
+        told = Round(
+            drafter=choice.offer.source if choice.offer else None,
+            drafted=len(draft.tokens),
+            accepted=accepted,
+            draft_s=drafted - began,
+            verify_s=verified - drafted,
+            sample_s=picked - verified,
+            total_s=time.perf_counter() - began,
+            rejected=self._text(draft.tokens[accepted:]),
+            reason=choice.reason,
+        )
+        self._read_on()
+        return Committed(tokens, told.drafter or Source.TARGET, told)
+
+    def _read_on(self) -> None:
+        """Let copying read some of what it has not: here, where it is not counted as the cost of any draft."""
+        copying, files = self._drafters.copying, self._drafters.files
+        if copying is not None:
+            self._try(Source.SUFFIX, lambda: copying.catch_up(CATCH_UP))
+        if files is not None:
+            self._try(Source.FILE, lambda: files.catch_up(CATCH_UP))
+
+    def _scripted(self) -> Draft:
+        """The next draft of the request's script, as much of it as there is room for."""
+        tokens = next(self._script, ())
+        return Draft(list(tokens[: min(self._longest, max(0, self._sequence.room - 1))]))
+
+    def _prepare(self, reader: DFlash, chain: SamplerChain | None) -> None:
+        """Set the drafter up for this request, before it is asked what it still knows."""
+        reader.use_adapter(self._drafting.adapter)
+        if chain is not None and chain.draws and self._drafting.sampled:
+            reader.sample_with(CANDIDATES, chain.propose)
+        else:
+            reader.sample_with(None)
+
+    def _choose(self, last: int, start: int, room: int | None) -> DraftChoice:
+        longest = min(self._longest, self._sequence.room - 1, self._longest if room is None else room - 1)
+        reader = self._drafters.reader
+        if reader is not None:
+            self._try(Source.DFLASH, lambda: reader.follow(last, start))
+        offers: list[Offer] = []
+        for source, drafter in self._drafters.by_source.items():
+            wanted = self._drafting.sources is None or source in self._drafting.sources
+            offer = self._try(source, drafter.offer) if wanted and longest > 0 else None
+            if offer is not None and offer.longest > 0:
+                offers.append(offer if offer.longest <= longest else replace(offer, longest=longest))
+        return self.policy.choose(offers, start, fixed=self._drafting.length)
+
+    def _draft(self, choice: DraftChoice) -> Draft:
+        if choice.offer is None or choice.length == 0:
+            return _NO_DRAFT
+        source = choice.offer.source
+        draft = self._try(source, lambda: self._drafted(source, choice.length), _NO_DRAFT)
+        kept = self.policy.cut(choice, draft)
+        return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
+
+    def _settle(self, length: int, *, cut: bool) -> None:
+        """`length` positions stand."""
+        if cut:
+            self._sequence.cut(length)
+        self._kept(length)
+
+    def _kept(self, length: int) -> None:
+        """The KV cache ends at `length`."""
+        feed = self._feature_buffer
+        if feed is not None:
+            self._try(Source.DFLASH, lambda: feed.committed(length))
+
+    def _extend(self, tokens: Sequence[int]) -> None:
+        for source, listener in self._drafters.listeners.items():
+            self._try(source, partial(listener.extend, tokens))
+
+    def _drafted(self, source: Source, length: int) -> Draft:
+        if self._feature_buffer is not None and source is Source.DFLASH:
+            self._feature_buffer.flush()
+        return self._drafters.by_source[source].draft(length)
+
+    @overload
+    def _try(self, source: Source, call: Callable[[], _Result]) -> _Result | None: ...
+
+    @overload
+    def _try(
+        self, source: Source, call: Callable[[], _Result], otherwise: _Result, passed: tuple[type[Exception], ...] = ()
+    ) -> _Result: ...
+
+    def _try(
+        self,
+        source: Source,
+        call: Callable[[], _Result],
+        otherwise: _Result | None = None,
+        passed: tuple[type[Exception], ...] = (),
+    ) -> _Result | None:
+        """What `call`, a hook of a drafter, returns; `otherwise` if it fails, and the drafter is switched off.
+
+        passed: errors that are the request's own fault, and raised.
+        """
+        try:
+            return call()
+        except passed:
+            raise
+        except Exception as error:
+            self._switch_off(source, error)
+            return otherwise
+
+    def _switch_off(self, source: Source, error: Exception) -> None:
+        problem = " ".join(filter(None, (type(error).__name__, str(error) and f"- {error}")))
+        self._failures.append(DrafterFailed(source, problem))
+        self._backoff.end()
+        self._drafters = self._drafters.without(source)
+        self._feature_buffer = self._drafters.feed
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        piece = self._sequence.model.vocab.piece
+        return b"".join(map(piece, tokens)).decode("utf-8", "replace")
+
+
+def _shortened(draft: Draft, length: int) -> Draft:
+    """The first `length` tokens, which are not all."""
+    confidence = draft.confidence
+    if confidence is None:
+        return Draft(draft.tokens[:length])
+    return Draft(draft.tokens[:length], confidence[:length], confidence[length])
+
+
+_ASKING_SHARE = 0.02
+"""What asking may cost of plain decoding."""
+
+_LONGEST_BACKOFF = 16
+"""Rounds without asking, at most: what could be copied must not be overlooked for long."""
+
+
+class Backoff:
+    """Counts the rounds until the drafters are asked again."""
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._choice: DraftChoice | None = None
+
+    def choice(self) -> DraftChoice | None:
+        """To decode plainly and for the same reason as before, or None when it is time to ask."""
+        if not self._left:
+            return None
+        self._left -= 1
+        return self._choice
+
+    def after(self, choice: DraftChoice, asking_s: float, plain_s: float) -> None:
+        """A round was asked about, which took `asking_s`; it was computed in `plain_s` if nobody drafted."""
+        if choice.offer is None and choice.purpose is Purpose.BEST and plain_s > 0:
+            self._left = min(_LONGEST_BACKOFF, int(asking_s / (_ASKING_SHARE * plain_s)))
+            self._choice = choice
+
+    def end(self) -> None:
+        """Something changed: ask in the next round."""
+        self._left = 0
+
+
+def accept(draft: Sequence[int], pick: Callable[[int], int]) -> list[int]:
+    """The tokens committed: the draft up to where the target picks otherwise, and what it picks there.
+
+    draft: proposed token ids. pick: runs the whole sampling chain on a verify row and lets it remember the token; it is
+    asked for rows 0, 1, … in order, `len(draft)` at most, and for none after the first that differs.
+    """
+    committed: list[int] = []
+    for row, proposed in enumerate(draft):
+        token = pick(row)
+        committed.append(token)
+        if token != proposed:
+            return committed
+    committed.append(pick(len(draft)))
+    return committed

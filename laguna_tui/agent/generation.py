@@ -1,0 +1,243 @@
+"""One generation of the model: the engine's events become the agent's, and its tokens are kept for the transcript.
+
+Deals in tokens and events. Changes no transcript: the turn appends `generated` once the generation is over.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from laguna_engine.chat.messages import CallFinished, Malformed, ParserEvent, Reasoning, Text, ToolCall
+from laguna_engine.chat.parser import StreamParser
+from laguna_engine.config import Request
+from laguna_engine.events import DrafterFailed, Event, Finished, FinishReason, Prefill, Round, Source, Token
+from laguna_engine.sequence import Preview
+from laguna_tui.agent.loop_guard import is_loop
+from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, StepFinished, TextDelta
+
+
+class TokenEngine(Protocol):
+    """Continues tokens. Faces and errors are those of `laguna_engine.engine.Engine`."""
+
+    @property
+    def n_ctx(self) -> int:
+        """How many tokens the context holds."""
+        ...
+
+    def generate(self, request: Request) -> Iterator[Event]:
+        """Events of one generation, ending with `Finished`."""
+        ...
+
+    def cancel(self) -> None:
+        """End the running generation soon; harmless when none runs. Any thread."""
+        ...
+
+    def preview(self, tokens: Sequence[int]) -> Preview:
+        """What a prompt would cost, and whether it fits."""
+        ...
+
+
+# As often as a number on a screen can be read.
+INTERVAL_S = 0.1
+# Long enough that one slow round does not make the number jump, short enough to follow a change.
+WINDOW_S = 2.0
+
+
+class DecodeRateMeter:
+    """Counts tokens and says now and then how fast they come."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self._samples: deque[tuple[float, int]] = deque()
+
+    def count(self, now: float) -> float | None:
+        """Count one token; tokens per second when it is time to tell them again, else None."""
+        self.tokens += 1
+        if not self._samples:
+            self._samples.append((now, self.tokens))
+            return None
+        if now - self._samples[-1][0] < INTERVAL_S:
+            return None
+        while len(self._samples) > 1 and now - self._samples[0][0] > WINDOW_S:
+            self._samples.popleft()
+        since, tokens = self._samples[0]
+        self._samples.append((now, self.tokens))
+        return (self.tokens - tokens) / (now - since)
+
+
+class RoundReporter:
+    """Holds a round until its tokens were there. Words that are no answer (tool calls) count as well."""
+
+    def __init__(self) -> None:
+        self._round: Round | None = None
+        self._texts: list[str] = []
+
+    def begin(self, new: Round) -> DraftRound | None:
+        """A round begins; the one before it, if it is not told yet (it may commit fewer tokens at the very end)."""
+        told = self.finish()
+        self._round = new
+        return told
+
+    def take(self, token: Token) -> DraftRound | None:
+        """A token of the round; the round, when it was the last."""
+        if self._round is None:
+            return None
+        self._texts.append(token.text)
+        return self.finish() if len(self._texts) > self._round.accepted else None
+
+    def finish(self) -> DraftRound | None:
+        """The round that is not told yet, if there is one."""
+        told, texts = self._round, self._texts
+        self._round, self._texts = None, []
+        if told is None:
+            return None
+        return DraftRound(told, "".join(texts[: told.accepted]), "".join(texts[told.accepted :]))
+
+
+# How far ahead on the trail the next character is looked for: more than any tag that is left out.
+_REACH = 32
+
+
+class Attribution:
+    """The texts of tokens that have not come out yet."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._sources: list[Source] = []
+        self._last = Source.TARGET
+
+    def lay(self, text: str, source: Source) -> None:
+        """A token with this text went into the parser."""
+        self._text += text
+        self._sources.extend([source] * len(text))
+        self._last = source
+
+    def clear(self) -> None:
+        """What went in so far came out as something that is no text."""
+        self._text, self._sources = "", []
+
+    def parts(self, text: str) -> list[tuple[str, Source]]:
+        """A text that came out, cut where another proposer's words begin."""
+        if self._text == text and len(set(self._sources)) == 1:
+            self.clear()
+            return [(text, self._last)]
+        parts: list[tuple[str, Source]] = []
+        at = 0
+        for letter in text:
+            found = self._text.find(letter, at, at + _REACH)
+            at = found + 1 if found >= 0 else at
+            source = self._sources[found] if found >= 0 else self._last
+            if parts and parts[-1][1] is source:
+                parts[-1] = (parts[-1][0] + letter, source)
+            else:
+                parts.append((letter, source))
+        self._text, self._sources = self._text[at:], self._sources[at:]
+        return parts
+
+
+class Generation:
+    """Runs one request.
+
+    Attributes:
+        generated: the tokens of the turn so far, complete whenever iteration pauses.
+        calls: tool calls in the order written, runnable or not.
+        answered: whether any text of an answer was written.
+        looping: whether it was stopped for repeating itself.
+        reason: why the generation ended; CANCELLED until it has.
+        drafted: of every round, how many tokens were drafted and how many of them accepted.
+        seed: what its draws began with, once it has ended; None when nothing was drawn.
+    """
+
+    def __init__(self, engine: TokenEngine, parser: StreamParser, piece: Callable[[int], bytes]) -> None:
+        self.generated: list[int] = []
+        self.calls: list[ToolCall | Malformed] = []
+        self.answered = False
+        self.looping = False
+        self.reason = FinishReason.CANCELLED
+        self.drafted: list[tuple[int, int]] = []
+        self.seed: int | None = None
+        self._engine = engine
+        self._parser = parser
+        self._piece = piece
+        self._meter = DecodeRateMeter()
+        self._trail = Attribution()
+        self._rounds = RoundReporter()
+        self._prompt = 0
+
+    def run(self, request: Request, cancelled: Callable[[], bool]) -> Iterator[AgentEvent]:
+        """Generate, and yield what there is to show. Ends early, but in order, once `cancelled` says so."""
+        self._prompt = len(request.tokens)
+        try:
+            for event in self._engine.generate(request):
+                if cancelled():
+                    self._engine.cancel()
+                yield from self._events(event)
+        finally:
+            # Harmless after the end; needed when nobody iterates any more.
+            self._engine.cancel()
+
+    def _events(self, event: Event) -> Iterator[AgentEvent]:
+        match event:
+            case Prefill() | DrafterFailed():
+                yield event
+            case Round(drafted=drafted, accepted=accepted):
+                self.drafted.append((drafted, accepted))
+                yield from _reported(self._rounds.begin(event))
+            case Token():
+                yield from self._token(event)
+                yield from _reported(self._rounds.take(event))
+            case Finished():
+                yield from self._finished(event)
+            case _:
+                pass
+
+    def _token(self, token: Token) -> Iterator[AgentEvent]:
+        if self._parser.ended:
+            # The turn ended in a way that only the parser sees; nothing after it belongs to the conversation.
+            self._engine.cancel()
+            return
+        self.generated.append(token.id)
+        self.looping = self.looping or is_loop(self.generated)
+        if self.looping:
+            self._engine.cancel()
+            return
+        self._trail.lay(token.text, token.source)
+        yield from self._said(self._parser.feed(token.id, self._piece(token.id)))
+        speed = self._meter.count(time.monotonic())
+        if speed is not None:
+            yield Rate(self._meter.tokens, speed, self._prompt + len(self.generated))
+
+    def _finished(self, event: Finished) -> Iterator[AgentEvent]:
+        self.seed = event.stats.seed
+        self.reason = FinishReason.STOP_TOKEN if self._parser.ended else event.reason
+        whole = self.reason in (FinishReason.STOP_TOKEN, FinishReason.STOP_TEXT)
+        last = self._parser.finish()
+        # A call that was cut off by a limit or by the user is nobody's mistake; one that goes round in a loop is.
+        yield from self._said(
+            last if whole or self.looping else [each for each in last if not isinstance(each, Malformed)]
+        )
+        yield from _reported(self._rounds.finish())
+        yield StepFinished(event.stats, self._prompt + len(self.generated), self._engine.n_ctx)
+
+    def _said(self, events: Sequence[ParserEvent]) -> Iterator[AgentEvent]:
+        for event in events:
+            match event:
+                case Reasoning(text):
+                    yield from (ReasoningDelta(*part) for part in self._trail.parts(text))
+                case Text(text):
+                    self.answered = self.answered or bool(text.strip())
+                    yield from (TextDelta(*part) for part in self._trail.parts(text))
+                case CallFinished(call):
+                    self.calls.append(call)
+                    self._trail.clear()
+                case Malformed():
+                    self.calls.append(event)
+                    self._trail.clear()
+                case _:
+                    self._trail.clear()
+
+
+def _reported(told: DraftRound | None) -> Iterator[DraftRound]:
+    if told is not None:
+        yield told

@@ -1,0 +1,87 @@
+"""What of a model's turn is let through: of most models everything, of one that slips what can be checked.
+
+A tool set has its guard (`registry.py`), and the loop asks it; nothing else knows which model it is about.
+"""
+
+from itertools import takewhile
+
+from laguna_engine.chat.messages import Malformed, ToolCall
+from laguna_tui.agent.tools.base.results import ToolResult
+from laguna_tui.base.edit_proposal import EditProposal
+
+
+class Guard:
+    """Lets everything through; one for each turn.
+
+    Attributes:
+        calls_come_last: whether a turn of the model ends with its first call, so that no text comes after one.
+    """
+
+    calls_come_last = False
+
+    def resolved(self, call: ToolCall) -> ToolCall:
+        """The call as it is run."""
+        return call
+
+    def mended(self, call: Malformed) -> ToolCall | None:
+        """What a call was meant to be that cannot be run; None where that cannot be told."""
+        return None
+
+    def refusal(self, call: ToolCall) -> str:
+        """Why a call is not run, as sentences for the user that are then the answer; empty where it is run."""
+        return ""
+
+    def objection(self, call: ToolCall, proposal: EditProposal) -> str:
+        """Why what a call would change is neither asked about nor made, like a refusal; empty where it may be."""
+        return ""
+
+    def take(self, call: ToolCall, result: ToolResult) -> None:
+        """A call was answered."""
+
+    @property
+    def expected(self) -> str | None:
+        """The only answer that is right after the calls so far; None where the model says what it likes."""
+        return None
+
+
+class CheckedAnswer:
+    """An answer as it streams, held against the one that is expected: only what agrees with it comes out.
+
+    Attributes:
+        said: everything that the model said.
+        wrong: whether something of it does not agree.
+        over: whether nothing more of it is wanted: something is wrong, or stands where there is to be no text.
+    """
+
+    def __init__(self, expected: str | None) -> None:
+        self.said = ""
+        self.wrong = False
+        self.over = False
+        self._expected = expected
+        self._shown = 0
+
+    def feed(self, text: str) -> str:
+        """More of the answer; what may be shown of it."""
+        self.said += text
+        if self._expected is None:
+            return text
+        if self.wrong:
+            return ""
+        pairs = zip(text, self._expected[self._shown :], strict=False)
+        agrees = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        self._shown += agrees
+        self.wrong = self.over = agrees < len(text)
+        return text[:agrees]
+
+    def end(self) -> None:
+        """Whatever else the model says is not wanted."""
+        self.over = True
+
+    def correction(self) -> str:
+        """What is to be shown yet, once the model has said all it will say; empty if nothing."""
+        return "" if self._expected is None else self._expected[self._shown :]
+
+    @property
+    def corrected(self) -> str | None:
+        """The whole answer where it is not the model's own."""
+        return self._expected if self.wrong or self.correction() else None

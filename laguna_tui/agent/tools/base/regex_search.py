@@ -1,0 +1,291 @@
+"""Searching the lines of files with a regular expression within a time budget, whatever the pattern.
+
+Python's `re` backtracks and cannot be interrupted, so a pattern that may explode is run by the `regex` package, whose
+searches take a time limit. The language is `re`'s all the same: what only `regex` knows is taken literally. The
+judgement reads the pattern's text and errs on the side of caution.
+"""
+
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from laguna_tui.base.units import plural
+from laguna_tui.repo.language_patterns import language_of
+from laguna_tui.repo.outline import defined, outline
+from laguna_tui.repo.text_files import decode, has_wide_bom, is_binary, split_lines
+from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES, FileListing, WalkedFile
+from laguna_tui.repo.workspace import UnreadableError, Workspace
+
+if TYPE_CHECKING:
+    import regex
+
+
+# No program text needs more; compiling and judging stay instant.
+PATTERN_LIMIT_CHARS = 500
+# One open repeat costs at most the square of a line's length; a second one would cost the cube.
+_TAME_REPEATS = 1
+# Each optional or alternative part can double the work.
+_TAME_CHOICES = 6
+_SET = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
+_ESCAPE = r"\\(?:x..|u.{4}|U.{8}|N\{[^}]*\}|\d{1,3}|[\s\S])"
+_PIECE = re.compile(rf"{_ESCAPE}|{_SET}|\{{[\d,]*\}}|[\s\S]")
+# Escapes of letters and digits are classes, anchors and references; of anything else, the character itself.
+_PLAIN_ESCAPE = re.compile(r"\\[^\w\s]", re.ASCII)
+_QUANTIFIERS = "*+?{"
+# What `regex` reads in another way than `re`: braces that are no repeat (fuzzy matching), and brackets in a set.
+_REPEAT = re.compile(r"\{(\d*),?(\d*)\}")
+_IN_SET = re.compile(r"\\.|\[", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPattern:
+    """A compiled pattern.
+
+    Attributes:
+        compiled: `re`'s when it is tame; else `regex`'s, to be searched with a timeout.
+        needle: bytes that a file in an ASCII-compatible encoding must contain to match at all; may be empty.
+        tame: whether matching one line surely ends soon.
+    """
+
+    compiled: "re.Pattern[str] | regex.Pattern[str]"
+    needle: bytes
+    tame: bool
+
+
+def prepare(pattern: str) -> SearchPattern:
+    """Compile a pattern; one that is no valid regular expression is taken literally."""
+    source = pattern
+    try:
+        with warnings.catch_warnings():
+            # Advice about a pattern's style would land on the user's screen.
+            warnings.simplefilter("ignore")
+            compiled = re.compile(source)
+    except (re.error, OverflowError, RecursionError):
+        source = re.escape(pattern)
+        compiled = re.compile(source)
+    pieces: list[str] = _PIECE.findall(source)
+    needle = _needle(pieces).encode("ascii")
+    return SearchPattern(compiled, needle, True) if _is_tame(pieces) else SearchPattern(_limited(pieces), needle, False)
+
+
+def _limited(pieces: list[str]) -> "regex.Pattern[str]":
+    """The pattern for the engine with a time limit."""
+    # Imported for such a pattern only: it takes longer than most searches.
+    import regex
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return regex.compile("".join(map(_as_regex, pieces)), regex.VERSION0)
+
+
+def _as_regex(piece: str) -> str:
+    """A piece of a pattern as `regex` has to be told it to understand what `re` does."""
+    if piece[0] == "[" and len(piece) > 1:
+        return piece[0] + _IN_SET.sub(lambda found: found[0] if len(found[0]) > 1 else r"\[", piece[1:])
+    if piece[0] != "{":
+        return piece
+    repeat = _REPEAT.fullmatch(piece)
+    if repeat is None or piece == "{}":
+        return "\\" + piece
+    return "*" if piece == "{,}" else piece.replace("{,", "{0,")
+
+
+def _needle(pieces: list[str]) -> str:
+    """The longest run of characters that every match contains; empty when there are groups or alternatives."""
+    if "|" in pieces or "(" in pieces:
+        return ""
+    runs = [""]
+    for piece, following in zip(pieces, [*pieces[1:], ""], strict=True):
+        character = _character(piece)
+        if character is None or following[:1] in ("*", "?", "{"):
+            runs.append("")
+        else:
+            runs[-1] += character
+    return max(runs, key=len)
+
+
+def _character(piece: str) -> str | None:
+    """The ASCII character that a piece of a pattern stands for, or None when it is not just one."""
+    if _PLAIN_ESCAPE.fullmatch(piece):
+        piece = piece[1]
+    elif len(piece) > 1 or piece in ".^$*+?{}[]\\|()":
+        return None
+    return piece if piece.isascii() else None
+
+
+def _is_tame(pieces: list[str]) -> bool:
+    """Whether there are few repeats and choices, no repeated group and no reference to a group."""
+    repeats = choices = depth = 0
+    previous = ""
+    for piece in pieces:
+        depth += (piece == "(") - (piece == ")")
+        quantified = piece[0] in _QUANTIFIERS and previous not in ("", "(", "|") and previous[0] not in "*+{"
+        if quantified and piece != "?":
+            repeats += 1
+        if quantified and piece != "?" and previous == ")":
+            return False
+        choices += (quantified and piece == "?") or (piece == "|" and depth > 0)
+        if re.fullmatch(r"\\[1-9]\d*", piece):
+            return False
+        previous = piece
+    has_reference = "(?P=" in "".join(pieces) or "(?(" in "".join(pieces)
+    return repeats <= _TAME_REPEATS and choices <= _TAME_CHOICES and not has_reference
+
+
+# Matching looks at this much of a line; the rest of a minified line is not worth the time.
+MATCH_COLUMNS = 1000
+# How long one search may take. A human waits for it.
+BUDGET_S = 10.0
+# One line may take so long: what needs more will not end within the budget either. A stop waits for it.
+_LINE_S = 0.25
+_SHORTEST_S = 0.001
+# Lines between two looks at the clock.
+_STRIDE = 2000
+
+
+class Match(NamedTuple):
+    """The first match in a line: the line's number from 0, and the columns it spans."""
+
+    row: int
+    start: int
+    end: int
+
+
+class OutOfTime(Exception):
+    """The budget is used up, or the user stopped."""
+
+
+class Clock:
+    """Says when to stop: at the deadline, or when the user does."""
+
+    def __init__(self, should_stop: Callable[[], bool], budget_s: float) -> None:
+        self._should_stop = should_stop
+        self._deadline = time.monotonic() + budget_s
+
+    def check(self) -> None:
+        """Do nothing while there is time.
+
+        Raises:
+            OutOfTime: there is none left.
+        """
+        if self.is_over():
+            raise OutOfTime
+
+    def is_over(self) -> bool:
+        """Whether there is no time left."""
+        return self._should_stop() or self.left < 0
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline; below 0 after it."""
+        return self._deadline - time.monotonic()
+
+
+class Matcher:
+    """Finds the lines that match a pattern, within the time of a clock.
+
+    Attributes:
+        given_up: how many lines take too long to match; they are not found.
+    """
+
+    def __init__(self, pattern: SearchPattern, clock: Clock) -> None:
+        self._pattern, self._clock = pattern, clock
+        self.given_up = 0
+
+    def __call__(self, lines: Sequence[str]) -> list[Match]:
+        """The first match in each line that has one.
+
+        Raises:
+            OutOfTime: there is no time left.
+        """
+        stride = _STRIDE if self._pattern.tame else 1
+        search = self._pattern.compiled.search if self._pattern.tame else self._limited
+        found: list[Match] = []
+        for row, line in enumerate(lines):
+            if row % stride == 0:
+                self._clock.check()
+            match = search(line[:MATCH_COLUMNS])
+            if match:
+                found.append(Match(row, *match.span()))
+        return found
+
+    def _limited(self, line: str) -> "regex.Match[str] | None":
+        # The limit counts the processor's time, of all threads together.
+        limit = max(_SHORTEST_S, min(_LINE_S, self._clock.left))
+        try:
+            return cast("regex.Pattern[str]", self._pattern.compiled).search(line, timeout=limit)
+        except TimeoutError:
+            self._clock.check()
+            self.given_up += 1
+            return None
+
+
+# A pattern that matches everything must not fill the memory.
+MAX_HITS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One matching line; `defines` when it defines the very name that matched."""
+
+    path: str
+    line: int
+    code: str
+    defines: bool
+
+
+def listing_of(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> FileListing:
+    """The files to search: all, those in a folder, or a single one."""
+    inside = workspace.locate(path)
+    if inside and not workspace.is_folder(inside):
+        return FileListing((WalkedFile(inside, 0),))
+    return workspace.files_below(inside, should_stop)
+
+
+def collect_hits(
+    workspace: Workspace, entries: Sequence[WalkedFile], pattern: SearchPattern, clock: Clock
+) -> tuple[list[Hit], list[str]]:
+    """Hits in path order, and a note when the search did not get to its end."""
+    hits: list[Hit] = []
+    match = Matcher(pattern, clock)
+    try:
+        for entry in entries:
+            clock.check()
+            hits.extend(_hits_in(workspace, entry, pattern, match))
+            if len(hits) >= MAX_HITS:
+                return hits, [f"… stopped after {MAX_HITS} matches; search for something rarer"]
+    except OutOfTime:
+        return hits, [f"… stopped after {BUDGET_S:.0f} s; use a simpler pattern or search in one path"]
+    count = match.given_up
+    return hits, [f"… {count} {plural(count, 'line')} took too long to match; use a simpler pattern"] if count else []
+
+
+def _hits_in(workspace: Workspace, entry: WalkedFile, pattern: SearchPattern, match: Matcher) -> Iterator[Hit]:
+    if entry.size > SEARCH_LIMIT_BYTES:
+        return
+    try:
+        data = workspace.read(entry.path, SEARCH_LIMIT_BYTES)
+    except UnreadableError:
+        return
+    if is_binary(data) or (pattern.needle not in data and not has_wide_bom(data)):
+        return
+    lines = split_lines(decode(data).text)
+    found = match(lines)
+    defining = _defining(entry.path, lines, found)
+    for index, _, _ in found:
+        yield Hit(entry.path, index + 1, lines[index], index + 1 in defining)
+
+
+def _defining(path: str, lines: Sequence[str], found: Sequence[Match]) -> set[int]:
+    """Numbers of the matching lines that define a name and whose match covers all of it."""
+    language = language_of(path)
+    likely = set()
+    for index, start, end in found:
+        name = defined(language, lines[index])
+        if name and start <= name.start and name.start + len(name.name) <= end:
+            likely.add(index + 1)
+    # What looks like a definition may stand in a string or comment; the outline knows.
+    return likely & {definition.line for definition in outline(path, lines).definitions} if likely else likely

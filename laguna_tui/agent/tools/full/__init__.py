@@ -1,0 +1,1 @@
+"""The tools of models that read code themselves: `find`, `search` and `read`."""

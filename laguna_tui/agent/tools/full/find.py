@@ -1,0 +1,66 @@
+"""`find`: paths by a part of them or by a glob; few matches come with their outlines."""
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
+from laguna_tui.agent.tools.base.result_lines import incomplete, matching_paths, read_lines, symbol_line
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool_arguments import check_names, text
+from laguna_tui.base.units import plural
+from laguna_tui.repo.outline import outline
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+# A listing longer than this is not read; a narrower pattern is the better answer.
+MAX_PATHS = 100
+# So few files are worth showing from the inside.
+OUTLINED_FILES = 3
+OUTLINE_LINES = 12
+
+SPEC = ToolSpec(
+    name="find",
+    description="List files by a part of their path or a glob. Few matches come with their outlines.",
+    parameters={
+        "type": "object",
+        "properties": {"pattern": {"type": "string"}},
+        "required": ["pattern"],
+    },
+)
+
+
+def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+    """The matching paths, one a line, sorted.
+
+    Raises:
+        ArgumentError: the pattern is missing.
+    """
+    check_names(arguments, ("pattern",))
+    pattern = text(arguments, "pattern").strip()
+    listing = workspace.files(Clock(should_stop, BUDGET_S).is_over)
+    notes = [] if listing.complete else [incomplete(len(listing.entries))]
+    paths = matching_paths(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
+    if not paths:
+        return Answer("\n".join([f"no files match {pattern}", *notes]))
+    if len(paths) <= OUTLINED_FILES:
+        lines = [line for path in paths for line in (escaped(path), *_outlined(workspace, path))]
+        return Answer("\n".join([*lines, *notes]))
+    listed = [escaped(path) for path in paths]
+    if len(paths) <= MAX_PATHS:
+        return Answer("\n".join([*listed, *notes]))
+    more = f"… {len(paths) - MAX_PATHS} more files; use a longer pattern"
+    return Answer("\n".join([*listed[:MAX_PATHS], more, *notes]), "\n".join(listed))
+
+
+def _outlined(workspace: Workspace, path: str) -> list[str]:
+    """The file's top-level definitions as result lines; none when it cannot be read."""
+    try:
+        lines = read_lines(workspace, path, SEARCH_LIMIT_BYTES)
+    except WorkspaceError:
+        return []
+    definitions = outline(path, lines).top_level()
+    first = [symbol_line(d.name, path, d.line, lines[d.line - 1]) for d in islice(definitions, OUTLINE_LINES)]
+    more = len(definitions) - len(first)
+    return [*first, f"… {more} more {plural(more, 'definition')}"] if more else first

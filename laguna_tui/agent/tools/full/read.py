@@ -1,0 +1,56 @@
+"""`read`: some lines of one file, each with its number."""
+
+from collections.abc import Callable, Mapping
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tools.base.result_lines import read_lines
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, check_names, line_number, text
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.workspace import Workspace
+
+# A screen or four of code: enough for a function and what is around it.
+LINES_A_CALL = 200
+
+SPEC = ToolSpec(
+    name="read",
+    description="Show lines of a file.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "start": {"type": "integer", "description": "first line"},
+            "end": {"type": "integer"},
+        },
+        "required": ["path"],
+    },
+)
+
+
+def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+    """The lines `start` to `end` of `path`, at most 200 of them, then a line that says what is not shown.
+
+    Raises:
+        ArgumentError: an argument is wrong, or `start` is behind the last line or behind `end`.
+        WorkspaceError: the path cannot be used.
+    """
+    check_names(arguments, ("path", "start", "end"))
+    inside = workspace.locate(text(arguments, "path"))
+    start, end = line_number(arguments, "start") or 1, line_number(arguments, "end")
+    lines = read_lines(workspace, inside)
+    if not lines:
+        return Answer(f"{escaped(inside)} is empty")
+    if start > len(lines):
+        raise ArgumentError(f"{escaped(inside)} has {len(lines)} lines; call again with a start in them")
+    if end is not None and end < start:
+        raise ArgumentError(f"end {end} is before start {start}; call again with end at or after start")
+    end = len(lines) if end is None else min(end, len(lines))
+    last = min(end, start + LINES_A_CALL - 1)
+    return Answer("\n".join(_numbered(lines, start, last, end)), excerpt="\n".join(lines[start - 1 : last]))
+
+
+def _numbered(lines: list[str], start: int, last: int, end: int) -> list[str]:
+    shown = [f"{number}: {lines[number - 1]}" for number in range(start, last + 1)]
+    if last < end:
+        shown.append(f"… lines {last + 1}-{end} not shown; read them with start={last + 1}")
+    return shown

@@ -1,0 +1,190 @@
+"""`search` with three modes: a regular expression over the lines, definitions by name, code ranked by plain words.
+
+The last two ask the folder's index, which is brought up to date first; their answers have the lines of the first, with
+what speaks for each behind it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tools.base.regex_search import (
+    BUDGET_S,
+    PATTERN_LIMIT_CHARS,
+    Clock,
+    Hit,
+    collect_hits,
+    listing_of,
+    prepare,
+)
+from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read_lines, symbol_at, symbol_line
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, check_names, text
+from laguna_tui.base.units import plural
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.repo.outline import Outline, outline
+from laguna_tui.repo.ranking import Found
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+# More lines than this are not read by anyone; the count of the others is.
+LINES_SHOWN = 20
+
+
+def search_lines(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+    """The first 20 matching lines as `symbol path:line: code`, then how many more there are.
+
+    Raises:
+        ArgumentError: the pattern is missing or too long.
+        WorkspaceError: the path cannot be used.
+    """
+    check_names(arguments, ("pattern", "path"))
+    pattern = text(arguments, "pattern")
+    if len(pattern) > PATTERN_LIMIT_CHARS:
+        raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
+    clock = Clock(should_stop, BUDGET_S)
+    listing = listing_of(workspace, text(arguments, "path", ""), clock.is_over)
+    hits, notes = collect_hits(workspace, listing.entries, prepare(pattern), clock)
+    notes += [] if listing.complete else [incomplete(len(listing.entries))]
+    if not hits:
+        return Answer("\n".join([f"no matches for {pattern}", *notes]))
+    hits.sort(key=lambda hit: not hit.defines)  # stable: both groups stay in path order
+    lines = [*_result_lines(workspace, hits[:LINES_SHOWN]), *_count_rest(hits[LINES_SHOWN:]), *notes]
+    whole = "\n".join(f"{escaped(hit.path)}:{hit.line}: {hit.code}" for hit in hits)
+    return Answer("\n".join(lines), whole if len(hits) > LINES_SHOWN else None)
+
+
+def _result_lines(workspace: Workspace, hits: Sequence[Hit]) -> list[str]:
+    outlines = {path: _outline(workspace, path) for path in {hit.path for hit in hits}}
+    return [symbol_line(symbol_at(outlines[hit.path], hit.line), hit.path, hit.line, hit.code) for hit in hits]
+
+
+def _outline(workspace: Workspace, path: str) -> Outline:
+    try:
+        return outline(path, read_lines(workspace, path, SEARCH_LIMIT_BYTES))
+    except WorkspaceError:
+        return Outline(())
+
+
+def _count_rest(hits: Sequence[Hit]) -> list[str]:
+    """The line that counts what is not shown, if anything."""
+    if not hits:
+        return []
+    files = len({hit.path for hit in hits})
+    return [f"… {len(hits)} more {plural(len(hits), 'match', 'matches')} in {files} {plural(files, 'file')}"]
+
+
+REGEX, SYMBOL, RANKED = MODES = ("regex", "symbol", "ranked")
+# Of results in one path: so many in the whole folder are looked through for them.
+_LOOKED_THROUGH = 500
+# A person waits for it; a first look at the largest folders takes longer.
+WAIT_S = 20.0
+# How soon a stop by the user is noticed.
+_POLL_S = 0.1
+_QUERY_CHARS = 1000
+STILL_INDEXING = "… the folder is still being indexed, so this is from a part of it; mode regex reads all files"
+# What a factor of the ranking says, in as few words as say it.
+_REASONS = {
+    "definition": "defines it",
+    "stem": "file name",
+    "title": "name",
+    "path": "path",
+    "aside": "test, example or text",
+}
+
+SPEC = ToolSpec(
+    name="search",
+    description=(
+        "Search the code. mode regex: lines that match a regular expression, definitions first. mode symbol: where a"
+        " function, class or method is defined, by its name or a part of it. mode ranked: the code that a few words"
+        " describe, best first."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "description": "regular expression, name, or words"},
+            "mode": {"type": "string", "enum": list(MODES), "description": "regex if not given"},
+            "path": {"type": "string", "description": "file or folder to search in"},
+        },
+        "required": ["pattern"],
+    },
+)
+
+
+class Search:
+    """The tool, for one folder's index."""
+
+    def __init__(self, codebase: Codebase, wait_s: float = WAIT_S) -> None:
+        self._codebase = codebase
+        self._wait_s = wait_s
+
+    def __call__(
+        self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
+    ) -> Answer:
+        """The first results as `symbol path:line: code`.
+
+        Raises:
+            ArgumentError: an argument is missing or wrong.
+            WorkspaceError: the path cannot be used.
+        """
+        check_names(arguments, ("pattern", "mode", "path"))
+        mode = text(arguments, "mode", REGEX).strip().lower() or REGEX
+        if mode not in MODES:
+            raise ArgumentError(f"there is no mode {escaped(mode)}; call again with one of {', '.join(MODES)}")
+        if mode == REGEX:
+            return search_lines(
+                workspace, {key: value for key, value in arguments.items() if key != "mode"}, should_stop
+            )
+        pattern = text(arguments, "pattern").strip()
+        if len(pattern) > _QUERY_CHARS:
+            raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
+        inside = workspace.locate(text(arguments, "path", ""))
+        known = self._brought_up_to_date(should_stop)
+        lines = (self._symbols if mode == SYMBOL else self._ranked)(pattern, inside)
+        return _answer(lines, _nothing(mode, pattern), [] if known else [STILL_INDEXING])
+
+    def _brought_up_to_date(self, should_stop: Callable[[], bool]) -> bool:
+        """Whether the index says what the folder says now, or there was no time for that."""
+        self._codebase.start()
+        self._codebase.refresh()
+        deadline = time.monotonic() + self._wait_s
+        while not (known := self._codebase.wait(_POLL_S)) and not should_stop() and time.monotonic() < deadline:
+            pass
+        return known
+
+    def _symbols(self, name: str, inside: str) -> list[str]:
+        # A name that exists is what was asked for; names like it would only be in the way.
+        found = self._codebase.definitions(name) or self._codebase.symbols(name, _LOOKED_THROUGH)
+        return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in found if _below(d.path, inside)]
+
+    def _ranked(self, words: str, inside: str) -> list[str]:
+        found = self._codebase.search(words, _LOOKED_THROUGH if inside else LINES_SHOWN)
+        return [_ranked_line(result) for result in found if _below(result.unit.path, inside)]
+
+
+def _below(path: str, inside: str) -> bool:
+    return not inside or path == inside or path.startswith(f"{inside}/")
+
+
+def _ranked_line(result: Found) -> str:
+    unit = result.unit
+    reasons = ", ".join(words for factor, words in _REASONS.items() if factor in result.factors)
+    # Text outside of definitions has a heading at best, which is no name.
+    symbol, code = (unit.title, unit.signature) if unit.name else (NO_SYMBOL, unit.title)
+    line = symbol_line(symbol, unit.path, unit.line, code).rstrip()
+    return f"{line} ({reasons})" if reasons else line
+
+
+def _nothing(mode: str, pattern: str) -> str:
+    what = "definition is called" if mode == SYMBOL else "code has the words"
+    return f"no {what} {escaped(pattern)}; try mode {RANKED if mode == SYMBOL else REGEX}"
+
+
+def _answer(lines: Sequence[str], nothing: str, notes: Sequence[str]) -> Answer:
+    if not lines:
+        return Answer("\n".join([nothing, *notes]))
+    more = len(lines) - LINES_SHOWN
+    counted = [f"… {more} more"] if more > 0 else []
+    whole = "\n".join(lines) if counted else None
+    return Answer("\n".join([*lines[:LINES_SHOWN], *counted, *notes]), whole)

@@ -1,0 +1,77 @@
+"""`find` for the bundled model: what a file defines, or which files are meant, as one short numbered list.
+
+Like `places.py`, made to be repeated word for word.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
+from laguna_tui.agent.tools.base.result_lines import incomplete, matching_paths, read_lines
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool_arguments import check_names, text
+from laguna_tui.repo.outline import outline
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+LINES = 6
+_LINE_NUMBERS = re.compile(r"(?<=\S):\d+(-\d+)?$")
+
+SPEC = ToolSpec(
+    name="find",
+    description="What a file defines.",
+    parameters={
+        "type": "object",
+        "properties": {"pattern": {"type": "string"}},
+        "required": ["pattern"],
+    },
+)
+
+
+def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+    """The file's top-level definitions, the files that may be meant, or a sentence when there is none.
+
+    Raises:
+        ArgumentError: the pattern is missing.
+    """
+    check_names(arguments, ("pattern",))
+    pattern = text(arguments, "pattern").strip()
+    listing = workspace.files(Clock(should_stop, BUDGET_S).is_over)
+    notes = [] if listing.complete else [incomplete(len(listing.entries))]
+    known = [entry.path for entry in listing.entries]
+    # `cart.py:10-20` is how lines are mentioned; the file is what it says most about.
+    paths = _meant(pattern, known) or _meant(_LINE_NUMBERS.sub("", pattern), known)
+    if not paths:
+        return Answer("\n".join([f"No file matches `{escaped(pattern)}`.", *notes]))
+    if len(paths) == 1:
+        return Answer("\n".join([*_defined(workspace, paths[0]), *notes]))
+    return Answer("\n".join(["Several files match:", *numbered(list(map(escaped, paths))), *notes]))
+
+
+def _meant(pattern: str, known: Sequence[str]) -> list[str]:
+    """The paths that match; only the one of that very name, if there is just one."""
+    pattern = pattern.removeprefix("./")
+    paths = matching_paths(pattern, known)
+    # `cart.py` means `shop/cart.py` rather than `shop/test_cart.py`.
+    whole = [path for path in paths if f"/{path}".endswith("/" + pattern)]
+    return whole if len(whole) == 1 else paths
+
+
+def _defined(workspace: Workspace, path: str) -> list[str]:
+    try:
+        lines = read_lines(workspace, path, SEARCH_LIMIT_BYTES)
+    except WorkspaceError as error:
+        return [str(error)]
+    definitions = outline(path, lines).top_level()
+    if not definitions:
+        return [f"`{escaped(path)}` defines nothing at its top level."]
+    return [f"`{escaped(path)}` defines:", *numbered([f"{d.name}:{d.line}" for d in definitions])]
+
+
+def numbered(items: Sequence[str]) -> list[str]:
+    """The first of the items, each on its numbered line, and how many more there are."""
+    lines = [f"{number}. `{item}`" for number, item in enumerate(items[:LINES], 1)]
+    more = len(items) - LINES
+    return [*lines, f"and {more} more."] if more > 0 else lines

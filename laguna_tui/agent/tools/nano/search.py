@@ -1,0 +1,185 @@
+"""`search` for the bundled model: where a name is defined, used or tested, as short numbered lists.
+
+The model answers by repeating what it is given word for word, which is what something so small does reliably. So the
+lists are no longer than an answer should be, lines are numbered through, and every list says how it ends.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tools.base.regex_search import BUDGET_S, PATTERN_LIMIT_CHARS, Clock, Hit, collect_hits, prepare
+from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read_lines, shortened
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, check_names, text
+from laguna_tui.repo.outline import Outline, outline
+from laguna_tui.repo.relative_paths import escaped, is_test
+from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+DEFINED, USED, TESTED = "Defined", "Used", "Tested"
+# Nine lines in all, so that each has a number of one digit.
+LINES = {DEFINED: 2, USED: 4, TESTED: 3}
+# Of a name that is everywhere, so many lines in tests, and so many elsewhere, are looked at for their callers.
+_LOOKED_AT = 400
+# A signature that goes on for longer is no longer one line's worth.
+_SIGNATURE_LINES = 16
+_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_IMPORT = re.compile(r"\s*(from\s+\S+\s+)?import\b")
+_OPENING, _CLOSING = "([{", ")]}"
+
+SPEC = ToolSpec(
+    name="search",
+    description="Where a name is defined, used or tested.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "list": {"type": "string", "enum": ["defined", "used", "tested"]},
+            "pattern": {"type": "string"},
+        },
+        "required": ["list", "pattern"],
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLine:
+    """One line of a list, without its number."""
+
+    symbol: str
+    path: str
+    line: int
+    code: str = ""
+
+    def numbered(self, number: int) -> str:
+        """As the model reads it; definitions with their code."""
+        place = f"{number}. `{self.symbol} {escaped(self.path)}:{self.line}`"
+        return f"{place} `{self.code}`" if self.code else place
+
+
+def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+    """The list, or all three when none is named; one sentence when the name is nowhere.
+
+    Raises:
+        ArgumentError: there is no such list; the pattern is missing or too long.
+    """
+    check_names(arguments, ("list", "pattern"))
+    wanted_lists = _named(text(arguments, "list", ""))
+    pattern = text(arguments, "pattern").strip()
+    if len(pattern) > PATTERN_LIMIT_CHARS:
+        raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
+    is_name = _NAME.fullmatch(pattern) is not None
+    wanted = rf"\b{pattern.rpartition('.')[2]}\b" if is_name else pattern
+    clock = Clock(should_stop, BUDGET_S)
+    listing = workspace.files_below("", clock.is_over)
+    hits, notes = collect_hits(workspace, listing.entries, prepare(wanted), clock)
+    notes += [] if listing.complete else [incomplete(len(listing.entries))]
+    if not hits:
+        return Answer("\n".join([f"Nothing matches `{escaped(pattern)}`.", *notes]))
+    places = _Occurrences(workspace, hits)
+    container = pattern.rpartition(".")[0].rpartition(".")[2] if is_name else ""
+    makers = {DEFINED: lambda: places.defined(container), USED: places.used, TESTED: places.tested}
+    lists = {title: makers[title]() for title in wanted_lists}
+    return Answer("\n".join([*list_lines(lists, cut=places.cut), *notes]))
+
+
+def _named(name: str) -> tuple[str, ...]:
+    """The title of the list that goes by a name, or all titles where none is given."""
+    if not name.strip():
+        return tuple(LINES)
+    title = name.strip().capitalize()
+    if title not in LINES:
+        raise ArgumentError(f"there is no list {escaped(name)}; call again with defined, used or tested")
+    return (title,)
+
+
+def list_lines(lists: Mapping[str, Sequence[ListedLine]], *, cut: bool = False) -> Iterator[str]:
+    """The lists as the model reads them, each with the first of its lines.
+
+    Args:
+        lists: by title, in the order of the answer.
+        cut: there are more lines than anybody counted.
+    """
+    number = 1
+    for title, lines in lists.items():
+        if not lines:
+            yield f"{title} nowhere."
+            continue
+        yield f"{title} here:"
+        said = lines[: LINES[title]]
+        yield from (line.numbered(number + index) for index, line in enumerate(said))
+        number += len(said)
+        if len(lines) > len(said):
+            yield "and more." if cut else f"and {len(lines) - len(said)} more."
+
+
+class _Occurrences:
+    """Hits by what they are; `cut` when there were too many to look at."""
+
+    def __init__(self, workspace: Workspace, hits: Sequence[Hit]) -> None:
+        self._workspace = workspace
+        self._files: dict[str, tuple[Sequence[str], Outline]] = {}
+        self._definitions = [hit for hit in hits if hit.defines]
+        uses = [hit for hit in hits if not hit.defines and not _IMPORT.match(hit.code)]
+        self._tests = [hit for hit in uses if is_test(hit.path)]
+        self._others = [hit for hit in uses if not is_test(hit.path)]
+        self.cut = max(len(self._tests), len(self._others)) > _LOOKED_AT
+
+    def defined(self, container: str) -> list[ListedLine]:
+        """The definitions; of `Class.method` those in the class, if it has one."""
+        inside = [hit for hit in self._definitions if container and self._is_in(hit, container)]
+        return [
+            ListedLine(self._symbol(hit), hit.path, hit.line, self._signature(hit))
+            for hit in inside or self._definitions
+        ]
+
+    def used(self) -> list[ListedLine]:
+        """Who uses the name outside of tests, each once."""
+        return _each_once(map(self._line, self._others[:_LOOKED_AT]))
+
+    def tested(self) -> list[ListedLine]:
+        """Which tests use the name, each once."""
+        return _each_once(map(self._line, self._tests[:_LOOKED_AT]))
+
+    def _line(self, hit: Hit) -> ListedLine:
+        return ListedLine(self._symbol(hit), hit.path, hit.line)
+
+    def _symbol(self, hit: Hit) -> str:
+        found = self._file(hit.path)[1].enclosing(hit.line)
+        return found.name if found else NO_SYMBOL
+
+    def _is_in(self, hit: Hit, container: str) -> bool:
+        around = (d for d in self._file(hit.path)[1].definitions if d.line < hit.line <= d.end)
+        return any(d.name == container for d in around)
+
+    def _signature(self, hit: Hit) -> str:
+        """The line, joined with those that its brackets reach over."""
+        lines = self._file(hit.path)[0][hit.line - 1 :] or [hit.code]
+        parts: list[str] = []
+        depth = 0
+        for line in islice(lines, _SIGNATURE_LINES):
+            parts.append(line.strip())
+            depth += sum((c in _OPENING) - (c in _CLOSING) for c in line)
+            if depth <= 0:
+                break
+        return shortened(re.sub(r"(?<=[(\[{]) | ?,? (?=[)\]}])", "", " ".join(parts)).replace("`", "'"))
+
+    def _file(self, path: str) -> tuple[Sequence[str], Outline]:
+        if path not in self._files:
+            try:
+                lines = read_lines(self._workspace, path, SEARCH_LIMIT_BYTES)
+            except WorkspaceError:
+                # It was there a moment ago: the hit stays, what surrounds it is not known.
+                lines = []
+            self._files[path] = lines, outline(path, lines)
+        return self._files[path]
+
+
+def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:
+    """The first line of each user, those with a name before what stands outside of any definition."""
+    first: dict[tuple[str, str], ListedLine] = {}
+    for line in lines:
+        first.setdefault((line.symbol, line.path), line)
+    return sorted(first.values(), key=lambda line: line.symbol == NO_SYMBOL)

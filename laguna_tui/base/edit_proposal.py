@@ -1,0 +1,49 @@
+"""A change of one file that is proposed and not made yet. A value: it opens nothing and writes nothing."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from laguna_tui.base.hunks import Hunk, unified
+from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.base.units import plural
+
+
+@dataclass(frozen=True, slots=True)
+class EditProposal:
+    """What an edit would make of a file. All texts are raw: a front end passes them through `laguna_tui.base.text`.
+
+    Attributes:
+        path: the file, inside the folder, without links, with forward slashes.
+        before: its text as it is, newlines as they are in the file, without a byte order mark.
+        after: its text after the edit.
+        places: how often the old text is replaced.
+        hunks: what changes, with some lines around it.
+        warning: sentences for the user, such as that the file would no longer parse; mostly empty.
+        notes: sentences for the model, once the edit is made, about what it did not ask for; mostly none.
+        root: the folder, and `identity` what tells it from one that takes its place.
+        old, new: the file's bytes, before and after.
+        asks_because: why a person has to agree whatever is allowed, as a clause; mostly empty (`protected`).
+    """
+
+    path: str
+    before: str = field(repr=False)
+    after: str = field(repr=False)
+    places: int
+    hunks: tuple[Hunk, ...] = field(repr=False)
+    warning: str
+    root: Path = field(repr=False)
+    old: bytes = field(repr=False)
+    new: bytes = field(repr=False)
+    identity: FolderIdentity = field(repr=False)
+    asks_because: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def diff(self) -> tuple[str, ...]:
+        """The lines of a unified diff, without file names and newlines."""
+        return unified(self.hunks)
+
+    @property
+    def counted(self) -> str:
+        """How many places, in words: `1 place`, `3 places`."""
+        return f"{self.places} {plural(self.places, 'place')}"

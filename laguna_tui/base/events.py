@@ -1,0 +1,245 @@
+"""What the agent says while it answers: frozen values that every front end matches on.
+
+One user message gives: perhaps `Attached`, then `TurnStarted`, any mix of the middle events, and exactly one
+`TurnFinished`.
+All text in them is raw (model, files, tools): a front end passes it through `laguna_tui.base.text` before showing it.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
+from laguna_tui.base.edit_proposal import EditProposal
+
+
+class TurnEnd(Enum):
+    """Why the agent stopped working on a message."""
+
+    ANSWERED = "answered"
+    CANCELLED = "cancelled"
+    CONTEXT_FULL = "context_full"
+    MESSAGE_TOO_LONG = "message_too_long"
+    MAX_TOKENS = "max_tokens"
+    TOO_MANY_STEPS = "too_many_steps"
+    MALFORMED_CALL = "malformed_call"
+    EMPTY_ANSWER = "empty_answer"
+    REPEATING = "repeating"
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told about it; nothing where there is nothing to say. A front end adds what to do there."""
+        return _SENTENCES.get(self, "")
+
+
+_SENTENCES = {
+    TurnEnd.CONTEXT_FULL: "The context is full.",
+    TurnEnd.MESSAGE_TOO_LONG: "This message alone is too long.",
+    TurnEnd.MAX_TOKENS: "The answer reached the limit of tokens.",
+    TurnEnd.TOO_MANY_STEPS: "No answer after many tool calls. Ask something narrower, or ask it to go on.",
+    TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run. Ask in other words.",
+    TurnEnd.EMPTY_ANSWER: "The model wrote no answer. Ask in other words.",
+    TurnEnd.REPEATING: "The answer began to repeat itself and was stopped. Start a new chat, or ask in other words.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The message was appended; `prompt_tokens` are about to be processed, `cached` of them for free."""
+
+    prompt_tokens: int
+    cached: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """Before `TurnStarted`: files and other pieces stand in the prompt beside the message; `notes` are sentences."""
+
+    titles: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of the model's thinking; `source` is who proposed it."""
+
+    text: str
+    source: Source = Source.TARGET
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More of the answer, in Markdown; `source` is who proposed it."""
+
+    text: str
+    source: Source = Source.TARGET
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """The model called a tool and it is about to run."""
+
+    call_id: int
+    name: str
+    arguments: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A tool ran. `output` is exactly what the model is given; `full_output` names the file with all of it.
+
+    Of a tool that failed unexpectedly, that file has the traceback.
+    seconds: without those in which the user was asked about an edit.
+    """
+
+    call_id: int
+    name: str
+    output: str
+    ok: bool
+    seconds: float
+    full_output: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EditProposed:
+    """Between a call's `ToolStarted` and `ToolFinished`: the model wants to change a file, and may.
+
+    asks: the next step of the iteration blocks until the user has decided; without it the edit is made at once.
+    """
+
+    proposal: EditProposal
+    asks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EditDone:
+    """A proposed edit was made: the file is changed in so many places. Without it, it was not."""
+
+    path: str
+    places: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallRejected:
+    """The model wrote a tool call that cannot be run; it is told why and may try again."""
+
+    raw: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCorrected:
+    """After its last `TextDelta`: the answer is not all the model's own, because it differed from what the tools found.
+
+    The deltas joined are the corrected answer: nothing wrong was in them. said: what the model wrote, up to where it
+    was stopped.
+    """
+
+    said: str
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told."""
+        return "the model copied this wrongly, so it is shown as the tool gave it"
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinished:
+    """One generation of the model ended (a turn has one per tool round, plus the answer)."""
+
+    stats: Stats
+    context_used: int
+    context_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRound:
+    """One round of speculative decoding, told once its tokens are there.
+
+    `stood` is the text of the drafted tokens that stand; what was drafted behind them is `round.rejected`, and
+    `instead` is what the target wrote there.
+    """
+
+    round: Round
+    stood: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Live decoding speed, about ten times a second while tokens arrive."""
+
+    tokens: int
+    tokens_per_second: float
+    context_used: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """The last event of every turn. `detail` is a sentence for the user where the end's own does not say it all."""
+
+    end: TurnEnd
+    detail: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told, empty when there is nothing to say."""
+        return self.detail or self.end.sentence
+
+
+AgentEvent = (
+    Attached
+    | TurnStarted
+    | Prefill
+    | ReasoningDelta
+    | TextDelta
+    | ToolStarted
+    | ToolFinished
+    | EditProposed
+    | EditDone
+    | CallRejected
+    | DraftRound
+    | DrafterFailed
+    | Rate
+    | AnswerCorrected
+    | StepFinished
+    | TurnFinished
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayProgress:
+    """An answer is being generated again without speculation: `done` of `total` tokens are compared."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where plain decoding went another way: after `index` equal tokens, behind the text `before`.
+
+    `answered` and `plain` are the texts of the two tokens; `margin` is by how much plain decoding preferred its own,
+    in logits: near 0 they were as good as equal, and rounding decided. `drawn`: both were drawn by chance, with the
+    same seed; there rounding can decide between any two. `cause` is what was computed in batches of another width.
+    """
+
+    index: int
+    before: str
+    answered: str
+    plain: str
+    margin: float
+    drawn: bool = False
+    cause: Cause | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCheck:
+    """What came of it: `compared` tokens of `total` were equal, up to the difference if there is one.
+
+    Fewer than all without a difference: it was cancelled.
+    """
+
+    compared: int
+    total: int
+    difference: Difference | None
+    seconds: float

@@ -1,0 +1,86 @@
+"""The one way from untrusted text to the screen: what a terminal would obey becomes visible or disappears.
+
+Textual and plain terminals send escape sequences in content straight on (clipboard writes, cleared screens, titles),
+and bidirectional controls reorder what is read. Everything from a model, file, tool, path or error passes here first.
+One character in gives at most one character out. What takes no room is dropped, except where it makes one emoji of
+several characters: only there does text that comes in pieces need `Pieces`, which knows what stood before.
+"""
+
+import re
+
+# C0 without tab and newline, DEL, C1, lone surrogates, and the explicit bidirectional controls.
+_SHOWN = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+# Characters that take no room: the rest of Unicode's category Cf, blank letters, and selectors used to smuggle text.
+_DROPPED = (
+    r"\r\u00ad\u034f\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d"
+    r"\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_SEPARATORS = r"\u2028\u2029"
+JOINER = "\u200d"
+"""Zero width joiner: makes one emoji of two."""
+# Blocks of symbols and pictures; no letters, so that a joiner never hides between those of a name.
+_EMOJI = (
+    r"\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2900-\u2bff\U0001f000-\U0001faff"
+)
+_JOINER = rf"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
+# The three flags that Unicode recommends for interchange: England, Scotland and Wales, spelt in tag characters.
+_TAGS = ("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
+_FLAG = f"(?<=\U0001f3f4)(?:{'|'.join(_TAGS)})\U000e007f"
+_UNSAFE = re.compile(f"(?P<emoji>{_JOINER}|{_FLAG})|[{_SHOWN}{_DROPPED}{_SEPARATORS}]")
+# The end of a text that what comes next may belong to: a picture and what was put behind it.
+_OPEN_END = re.compile(rf"[{_EMOJI}][\ufe0f\u200d\U000e0020-\U000e007f]{{0,8}}\Z")
+_OPEN_CHARS = 9
+_DROP = re.compile(f"[{_DROPPED}]")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_CONTROL_PICTURES = 0x2400
+_DELETE, _DELETE_PICTURE = "\x7f", "\N{SYMBOL FOR DELETE}"
+_LINE_BLANKS = str.maketrans({"\n": " ", "\t": " "})
+
+
+def sanitize(text: str, tab_columns: int | None = None) -> str:
+    r"""The text with nothing left in it that a terminal would obey; "\n" and "\t" stay.
+
+    ESC and its kind become visible pictures (␛), so an attempt can be seen; bidirectional controls, C1 controls and
+    lone surrogates become U+FFFD; "\r" and characters without width disappear; Unicode's line and paragraph
+    separators become "\n".
+
+    Args:
+        text: anything.
+        tab_columns: expand tabs to this many columns; None keeps them.
+    """
+    safe = _UNSAFE.sub(_neutral, text)
+    return safe if tab_columns is None else safe.expandtabs(tab_columns)
+
+
+def sanitize_line(text: str) -> str:
+    """The text as `sanitize` gives it, on one line: newlines and tabs become blanks."""
+    return sanitize(text).translate(_LINE_BLANKS)
+
+
+class TextSanitizer:
+    """Sanitises a text that comes in pieces: what it gives back, put together, is `sanitize` of the whole."""
+
+    def __init__(self) -> None:
+        self._before = ""
+
+    def sanitize(self, piece: str) -> str:
+        """The next piece. A joiner at its end is given back with the emoji that it joins, or never."""
+        whole = self._before + piece
+        safe = sanitize(whole)[len(sanitize(self._before)) :]
+        end = _OPEN_END.search(whole, max(0, len(whole) - _OPEN_CHARS))
+        self._before = end.group() if end else ""
+        return safe
+
+
+def _neutral(match: re.Match[str]) -> str:
+    character = match.group()
+    if match["emoji"]:
+        return character
+    if character < " " and character != "\r":
+        return chr(_CONTROL_PICTURES + ord(character))
+    if character == _DELETE:
+        return _DELETE_PICTURE
+    if character in "\u2028\u2029":
+        return "\n"
+    return "" if _DROP.match(character) else _REPLACEMENT

@@ -1,0 +1,98 @@
+"""How much of what drafters propose is accepted: the same questions to the same model, once with each drafter.
+
+Greedy, with every round drafting as much as the drafter can, so that the numbers are the drafters' own: neither timing
+nor a choice of lengths comes into them. The answers are the same each time, up to rounding.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_engine.events import Source
+from laguna_engine.speculate.metrics import DrafterRecord, SpeculationMetrics
+from laguna_tui.base.errors import UserError
+
+if TYPE_CHECKING:
+    from laguna_engine.engine import Engine
+    from laguna_tui.base.settings import Settings
+    from laguna_tui.models.entry import ModelEntry
+
+
+QUESTIONS = (
+    "Where is parse_config defined?",
+    "Who calls load_settings, and what do they do with what it returns?",
+    "Write a Python function that reads a CSV file and returns its rows as dictionaries.",
+    "Write a class Stack with push, pop and peek, and a unit test for each of them.",
+    "Write as a comprehension:\n\nshort = []\nfor word in words:\n    if len(word) < 4:\n        short.append(word)",
+    "Explain in three sentences what a context manager is.",
+)
+"""Looking things up, writing and changing code, prose: drafts stand most in the first and least in the last."""
+
+ANSWER_TOKENS = 128
+"""Of each answer at most: 768 in all, so that differences of a few in 100 drafts show."""
+
+CONTEXT = 4096
+"""Holds the app's prompt with any model's tools, a question and an answer."""
+
+
+def measure(
+    model: Path, drafter: Path, settings: "Settings", progress: Callable[[int, int], None] = lambda done, total: None
+) -> DrafterRecord:
+    """Let `drafter` draft for the GGUF `model`; EngineError if they cannot be opened, UserError if nothing was drafted.
+
+    progress: told the questions answered and how many there are.
+    """
+    from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
+    from laguna_engine.gguf import drafter_header as drafter_file
+    from laguna_tui.models.catalogue import load_catalogue, resolve
+    from laguna_tui.session.opening import open_engine
+
+    entry = resolve(str(model), load_catalogue())
+    # Drafts are accepted at another rate in thoughts.
+    thinking = entry.thinking if settings.thinking is None else settings.thinking
+    length = drafter_file.read(drafter).longest
+    # The drafter is what is measured, so no plan may leave it out.
+    settings = replace(settings, context=None, drafter=str(drafter))
+    layers = -1 if settings.gpu_layers is None else settings.gpu_layers
+    options = EngineOptions(model, n_ctx=CONTEXT, gpu_layers=layers, threads=settings.threads or 0, drafter=drafter)
+    tally = SpeculationMetrics()
+    engine, _, _ = open_engine(options, settings, model.stem, CONTEXT, None, Engine.open)
+    with engine:
+        prompts, stop_tokens = _prompts(engine, entry, thinking=thinking)
+        drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length)
+        for done, prompt in enumerate(prompts):
+            progress(done, len(prompts))
+            request = Request(prompt, stop_tokens=stop_tokens, max_tokens=ANSWER_TOKENS, drafting=drafting)
+            tally.extend(engine.generate(request))
+    found = tally.summary().drafters.get(Source.DFLASH)
+    if found is None:
+        raise UserError(f"{drafter}: drafted nothing for {model}; its context is too small for the questions")
+    return found
+
+
+def table(found: Sequence[tuple[str, DrafterRecord]]) -> list[str]:
+    """Lines that compare drafters, by name."""
+    width = max(len(name) for name, _ in found)
+    head = f"{'':{width}}  stands  tokens a round  by position"
+    return [head, *(_row(name.ljust(width), record) for name, record in found)]
+
+
+def _row(name: str, found: DrafterRecord) -> str:
+    # What every round commits is what stood and the target's own token.
+    per_round = 1 + found.accepted / found.rounds
+    positions = " ".join(f"{share:.0%}" for share in found.by_position)
+    return f"{name}  {found.acceptance or 0:6.1%}  {per_round:14.2f}  {positions}"
+
+
+def _prompts(engine: "Engine", entry: "ModelEntry", *, thinking: bool) -> tuple[list[list[int]], frozenset[int]]:
+    """The questions as the app asks them of this model, in its format and with its tools; what ends an answer."""
+    from laguna_tui.agent.conversation import Conversation
+    from laguna_tui.agent.messages import ChatMessage
+    from laguna_tui.agent.prompt import system_prompt
+    from laguna_tui.agent.tools.registry import tool_specs
+    from laguna_tui.session.model_options import family_of
+
+    family, tools = family_of(entry, engine.info), tool_specs(entry.tools)
+    chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system_prompt(entry.tools), tools=tools)
+    return [chat.with_message(ChatMessage.asked(question)) for question in QUESTIONS], chat.stop_tokens

@@ -1,0 +1,110 @@
+"""What the commands share in reading the command line: common flags, the folder, suggestions for misspelt words."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import too_wide_because
+from laguna_tui.base.text import sanitize_line
+
+_Commands = argparse._SubParsersAction
+_WRONG_USAGE = 2
+
+
+def add_offline(parser: argparse.ArgumentParser, summary: str) -> None:
+    """Add `--offline` and `--no-offline` to a command; without either, what stood before the command's name counts."""
+    parser.add_argument("--offline", action=argparse.BooleanOptionalAction, help=summary, default=argparse.SUPPRESS)
+
+
+def add_commands(parser: argparse.ArgumentParser, title: str, dest: str) -> "_Commands[argparse.ArgumentParser]":
+    """Give a command commands of its own; without one of them it says which there are. dest: holds the name given."""
+    commands = parser.add_subparsers(title=title, metavar="COMMAND", dest=dest)
+
+    def missing(_: argparse.Namespace) -> NoReturn:
+        parser.error(f"a command is missing; there are {', '.join(commands.choices)}")
+
+    parser.set_defaults(run=missing)
+    return commands
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of a parser's own commands by name; none for a command without any."""
+    found = (action.choices for action in parser._actions if isinstance(action, _Commands))
+    return dict(next(found, {}))
+
+
+def working_folder() -> Path:
+    """The folder that the command was started in; UserError when it was deleted meanwhile."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise UserError("the current folder was deleted; go to another one and run it again") from error
+
+
+def folder_of(chosen: Path | None) -> Path:
+    """The folder of `--folder`, or the current one, without links in its path; UserError when it is none."""
+    folder = working_folder() if chosen is None else chosen.expanduser()
+    folder = (folder if folder.is_absolute() else working_folder() / folder).resolve()
+    if not folder.is_dir():
+        shown = sanitize_line(str(chosen))
+        raise UserError(f"--folder {shown}: not a folder; give the top folder of the code to ask about")
+    return folder
+
+
+class SuggestingParser(argparse.ArgumentParser):
+    """Complains in one sentence that names what is wrong or missing, the nearest that exists, and where help is."""
+
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """What the words say; leaves with 2 where they say something wrong."""
+        found, unknown = self.parse_known_args(words)
+        if unknown:
+            *_, last = self._named(words)
+            last.error(f"unknown argument {_quoted(unknown[0])}{_nearest(unknown[0], last._option_string_actions)}")
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and leave with 2; the usage of a command with many flags would hide the sentence."""
+        self.exit(_WRONG_USAGE, f"{self.prog}: {message}; see: {self.prog} --help\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, _Commands) and value not in action.choices:
+            near = _nearest(value, action.choices)
+            self.error(f"there is no command {_quoted(value)}{near or '; there are ' + ', '.join(action.choices)}")
+        super()._check_value(action, value)
+
+    def _named(self, words: Sequence[str]) -> Iterator[argparse.ArgumentParser]:
+        """This parser, and those of the commands that the words name."""
+        parser: argparse.ArgumentParser = self
+        yield parser
+        for word in words:
+            if word in commands_of(parser):
+                parser = commands_of(parser)[word]
+                yield parser
+
+
+def _nearest(word: str, known: Any) -> str:
+    near = get_close_matches(word.partition("=")[0], list(known), 1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _quoted(word: str) -> str:
+    return f"'{sanitize_line(word)}'"
+
+
+TOO_WIDE = "{folder} {what}, not one project; go to a project's folder, or read all of it: --folder {folder}"
+
+
+def project_folder(named: Path | None) -> Path:
+    """The folder whose code is read; one that holds more than a project only when it was named.
+
+    Raises:
+        UserError: it is not there, or was not named and is the home folder or the top of all.
+    """
+    folder = folder_of(named)
+    what = "" if named else too_wide_because(folder)
+    if what:
+        raise UserError(TOO_WIDE.format(folder=sanitize_line(str(folder)), what=what))
+    return folder

@@ -1,0 +1,120 @@
+"""`laguna-tui bench`: arguments, exit codes, and where the report goes. Everything heavy is imported later."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.text import sanitize
+from laguna_tui.cli.arguments import add_commands
+
+if TYPE_CHECKING:
+    from laguna_tui.base.progress import ProgressLine
+    from laguna_tui.bench.report import Report
+    from laguna_tui.bench.workload import BenchOptions
+
+
+INTERRUPTED = 130
+
+_KINDS = {
+    "ab": ("plain decoding against each drafter", "Decode the same prompts plainly and with each drafter, in turns."),
+    "sweep": ("one drafter at every draft length", "Draft a fixed number of tokens every round, for every length."),
+    "kv": ("types of the KV cache, each plain and drafted", "Open the model again with each type of the KV cache."),
+    "profile": ("where the time of a round goes", "Time the phases of every round: draft, verify, sample, the rest."),
+    "model": (
+        "the predicted speed-up beside the measured one",
+        "Predict each length's speed-up from what was measured.",
+    ),
+}
+
+_EPILOG = """\
+Ctrl-C ends it early; what was measured until then is reported.
+exit codes: 0 measured, 2 wrong usage or a file that cannot be used, 130 interrupted
+"""
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `bench` and what it can measure to the command line."""
+    bench = commands.add_parser(
+        "bench",
+        help="measure what speculative decoding brings here",
+        description="Measure what speculative decoding brings on this machine. Prints a Markdown table.",
+    )
+    kinds = add_commands(bench, "what to measure", "kind")
+    for name, (summary, description) in _KINDS.items():
+        parser = kinds.add_parser(
+            name,
+            help=summary,
+            description=description,
+            epilog=_EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        _add_options(parser, drafter_choice=name in ("sweep", "profile", "model"))
+        parser.set_defaults(run=run)
+
+
+def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> None:
+    # A sub-command's own default would overwrite what stood before the command's name.
+    def add(flag: str, kind: Callable[[str], object], meta: str, text: str) -> None:
+        parser.add_argument(flag, type=kind, metavar=meta, help=text, default=argparse.SUPPRESS)
+
+    add("--model", str, "NAME|FILE", "a model of the catalogue, or a GGUF file (default: nano)")
+    add("--drafter", str, "NAME|FILE", "a drafter of the catalogue, a GGUF, or none (default: the recommended one)")
+    add("--threads", int, "N", "CPU threads, 0 for one per core (default: as the app plans)")
+    add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0")
+    add("--context", int, "N", "context size in tokens (default: 4096)")
+    add("--gpu-layers", int, "N", "layers on the GPU, -1 for all")
+    add("--temperature", float, "T", "0, the default, is greedy")
+    add("--seed", int, "N", "of what is drawn when the temperature is above 0 (default: 1)")
+    add("--speculation", str, "MODE", "fast (default), or strict: byte for byte the plain answer, on the CPU")
+    parser.add_argument("--prompts", type=Path, metavar="FILE", help="messages to answer, with blank lines between")
+    parser.add_argument("--tokens", type=int, metavar="N", default=128, help="of each answer at most (default: 128)")
+    parser.add_argument("--repeats", type=int, metavar="N", default=3, help="of every prompt (default: 3)")
+    if drafter_choice:
+        parser.add_argument("--use", metavar="WHO", help="who drafts: dflash, copy or both (default: the drafter)")
+    parser.add_argument("--json", metavar="FILE", help="write everything measured as JSON; - for stdout, no table")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure what was asked for and report it; returns the exit code."""
+    from laguna_engine.errors import EngineError
+    from laguna_tui.base.progress import ProgressLine
+    from laguna_tui.bench.workload import from_arguments
+
+    options = from_arguments(arguments)
+    try:
+        with ProgressLine(quiet=arguments.quiet) as progress:
+            return _measured(arguments, options, progress)
+    except EngineError as error:
+        raise UserError(sanitize(str(error))) from error
+
+
+def _measured(arguments: argparse.Namespace, options: "BenchOptions", progress: "ProgressLine") -> int:
+    from laguna_tui.bench.report import MEASUREMENTS, Report
+
+    measurement = MEASUREMENTS[arguments.kind](options)
+    report = Report.begin(arguments.kind, options, progress)
+    interrupted = False
+    try:
+        measurement.measure(progress)
+    except KeyboardInterrupt:
+        interrupted = True
+    report.finish(measurement, interrupted=interrupted)
+    progress.clear()
+    _write(report, arguments.json)
+    return INTERRUPTED if interrupted else 0
+
+
+def _write(report: "Report", target: str | None) -> None:
+    if target is not None and target != "-":
+        try:
+            Path(target).expanduser().write_text(report.json(), encoding="utf-8")
+        except OSError as error:
+            # The measurement took minutes; it must not be lost to a wrong path.
+            sys.stdout.write(report.markdown())
+            raise UserError(f"--json {target}: {error.strerror}; choose a file that can be written") from error
+    sys.stdout.write(report.json() if target == "-" else report.markdown())
+    sys.stdout.flush()

@@ -1,0 +1,254 @@
+"""`laguna-tui compress`: files shortened for a question; the text to stdout, what was kept, left out and why to stderr.
+
+The text is what the app would put into a prompt. Terminals get it without what they would obey; JSON has it exactly.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.text import sanitize, sanitize_line
+
+if TYPE_CHECKING:
+    from laguna_engine.compress.result import Compression, Dropped, Kept, Part
+    from laguna_engine.compress.scorer import Scorer
+
+
+_KEEP = 0.3
+_EPILOG = "A line stands wherever something is missing; it says how the model can read it with its read tool."
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `compress` to the command line."""
+    parser = commands.add_parser(
+        "compress",
+        help="shorten files to what a question needs",
+        description="Shorten files, or all files of folders, to what a question needs: definitions stay whole.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files and folders")
+    parser.add_argument("--query", required=True, metavar="TEXT", help="the question; names in it bring definitions")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--keep", type=float, default=_KEEP, metavar="X", help=f"share to keep (default: {_KEEP})")
+    size.add_argument("--tokens", type=int, metavar="N", help="tokens to keep instead of a share")
+    parser.add_argument(
+        "--scorer",
+        metavar="NAME|FILE",
+        help="a model that ranks too, or none (default: one that is here)",
+        default=argparse.SUPPRESS,
+    )
+    parser.add_argument("--model", metavar="NAME|FILE", help="whose tokens are counted", default=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="one JSON object with text, spans, reasons and scores")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Shorten and print; returns the exit code.
+
+    Raises:
+        UserError: an argument is wrong, or a path cannot be read.
+    """
+    if not 0.0 <= arguments.keep <= 1.0:
+        raise UserError(f"--keep {arguments.keep}: give a share between 0 and 1")
+    if arguments.tokens is not None and arguments.tokens < 0:
+        raise UserError(f"--tokens {arguments.tokens}: give 0 or more")
+    result = _shortened(arguments)
+    if arguments.json:
+        json.dump(_as_json(result), sys.stdout)
+        sys.stdout.write("\n")
+        return 0
+    for part in result.parts:
+        if len(result.parts) > 1:
+            sys.stdout.write(f"==> {sanitize_line(part.document.path)} <==\n")
+        sys.stdout.write(sanitize(part.text))
+        if part.text and not part.text.endswith("\n"):
+            sys.stdout.write("\n")
+    sys.stdout.flush()
+    for line in _report(result):
+        sys.stderr.write(sanitize_line(line) + "\n")
+    return 0
+
+
+def _shortened(arguments: argparse.Namespace) -> "Compression":
+    from laguna_engine.errors import EngineError, ModelFileError
+    from laguna_engine.native.verdicts import verdicts
+    from laguna_tui.base.paths import state_dir
+    from laguna_tui.base.settings import load_settings
+    from laguna_tui.context.shortening import open_scorer
+    from laguna_tui.session.model_options import VERDICTS
+
+    verdicts.keep_in(state_dir() / VERDICTS)
+    changes = {"scorer": arguments.scorer, "model": arguments.model}
+    settings = load_settings().merged(changes)
+    with ExitStack() as stack:
+        try:
+            measure = _counter(settings.model, stack)
+            scorer = open_scorer(settings)
+            if scorer is not None:
+                stack.enter_context(scorer)
+            with ProgressLine("reading") as reading:
+                files = list(_files(arguments.paths, reading.show_share))
+            tokens = arguments.tokens
+            if tokens is None:
+                tokens = int(arguments.keep * _counted(files, measure))
+            try:
+                return _compressed(files, arguments.query, tokens, measure, scorer)
+            except ModelFileError as error:
+                # Weights that give no numbers show only now.
+                sys.stderr.write(sanitize_line(f"ranked by words alone: {error}") + "\n")
+                return _compressed(files, arguments.query, tokens, measure, None)
+        except EngineError as error:
+            raise UserError(sanitize_line(str(error))) from error
+
+
+def _counter(model: str, stack: ExitStack) -> Callable[[str], int]:
+    """Counts tokens in the vocabulary of the model that would read the text."""
+    from laguna_engine.llama.model import Model
+    from laguna_tui.context.token_counter import CachedTokenCounter
+    from laguna_tui.models.catalogue import load_catalogue, resolve
+
+    entry = resolve(model, load_catalogue())
+    assert entry.path is not None, "what resolves has a file"
+    opened = Model.open(entry.path, vocab_only=True)
+    stack.callback(opened.close)
+    return CachedTokenCounter(lambda text: len(opened.vocab.tokenize(text, special=False)))
+
+
+def _compressed(
+    files: list[tuple[str, str]],
+    query: str,
+    tokens: int,
+    measure: Callable[[str], int],
+    scorer: "Scorer | None",
+) -> "Compression":
+    """The files shortened, with a line that says how far that is."""
+    from laguna_tui.context.shortening import PARSING, SCORING, shorten
+
+    with ProgressLine("parsing") as parsing, ProgressLine(f"scoring {len(files)} files") as scoring:
+        lines = {PARSING: parsing, SCORING: scoring}
+        return shorten(
+            files, query, tokens, measure, scorer, progress=lambda phase, share: lines[phase].show_share(share, 1)
+        )
+
+
+def _counted(files: list[tuple[str, str]], measure: Callable[[str], int]) -> int:
+    total = 0
+    with ProgressLine("counting tokens") as line:
+        for number, (_, text) in enumerate(files):
+            line.show_share(number, len(files))
+            total += measure(text)
+    return total
+
+
+def _files(paths: list[Path], progress: Callable[[int, int], None]) -> Iterator[tuple[str, str]]:
+    """Path and text of every text file named, each once; folders give what git does not ignore."""
+    seen: set[str] = set()
+    for path in paths:
+        place = path.expanduser()
+        for file, text in _inside(place, progress) if place.is_dir() else [(place, _read(place))]:
+            if file.as_posix() not in seen:
+                seen.add(file.as_posix())
+                yield file.as_posix(), text
+
+
+def _inside(folder: Path, progress: Callable[[int, int], None]) -> Iterator[tuple[Path, str]]:
+    """The text files of a folder, without those that cannot be read."""
+    from laguna_tui.repo.text_files import decode, is_binary
+    from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
+    from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+    workspace = Workspace(folder)
+    entries = workspace.files().entries
+    for number, entry in enumerate(entries):
+        progress(number, len(entries))
+        try:
+            data = workspace.read(entry.path, SEARCH_LIMIT_BYTES)
+        except WorkspaceError:
+            continue
+        if not is_binary(data):
+            yield folder / entry.path, decode(data).text
+
+
+def _read(file: Path) -> str:
+    """The text of a file that the user named, which may be a pipe."""
+    from laguna_tui.repo.text_files import decode, is_binary
+    from laguna_tui.repo.workspace import READ_LIMIT_BYTES
+
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(READ_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{sanitize_line(str(file))}: {error.strerror or error}; give a file or a folder") from error
+    if len(data) > READ_LIMIT_BYTES:
+        raise UserError(f"{sanitize_line(str(file))}: more than {READ_LIMIT_BYTES:,} bytes; give a part of it")
+    if is_binary(data):
+        raise UserError(f"{sanitize_line(str(file))}: a binary file; give text")
+    return decode(data).text
+
+
+def _report(result: "Compression") -> Iterator[str]:
+    """What was kept and left out, a line for each run of lines with one reason, and the sums."""
+    for part in result.parts:
+        yield f"{part.document.path}: {part.tokens_after:,} of {part.tokens_before:,} tokens"
+        if part.dropped:
+            for word, lines, why, names in _runs(part):
+                yield f"  {word} {lines}{names}: {why}"
+    yield from result.notes
+    share = result.tokens_after / max(result.tokens_before, 1)
+    yield (
+        f"{result.tokens_after:,} of {result.tokens_before:,} tokens ({share:.0%}, {result.budget:,} asked for), "
+        f"ranked by {result.scored_by} in {result.seconds:.2f} s"
+    )
+
+
+def _runs(part: "Part") -> Iterator[tuple[str, str, str, str]]:
+    """(kept or left out, lines, reason, names) of neighbouring spans with the same reason."""
+    kept = {entry.span for entry in part.kept}
+    both: list[Kept | Dropped] = sorted([*part.kept, *part.dropped], key=lambda entry: entry.span.start)
+    for (is_kept, why), run in groupby(both, key=lambda entry: (entry.span in kept, entry.why)):
+        spans = [entry.span for entry in run]
+        first, last = part.document.lines(spans[0].start, spans[-1].stop)
+        names = list(dict.fromkeys(part.document.units[span.unit].name for span in spans))
+        said = ", ".join(name for name in names[:4] if name) + (" …" if len(names) > 4 else "")
+        yield "kept" if is_kept else "left out", f"{first}-{last}", why.value, f" ({said})" if said else ""
+
+
+def _as_json(result: "Compression") -> dict[str, object]:
+    return {
+        "tokens_before": result.tokens_before,
+        "tokens_after": result.tokens_after,
+        "budget": result.budget,
+        "scored_by": result.scored_by,
+        "seconds": round(result.seconds, 3),
+        "notes": result.notes,
+        "parts": [
+            {
+                "path": part.document.path,
+                "tokens_before": part.tokens_before,
+                "tokens_after": part.tokens_after,
+                "text": part.text,
+                "kept": [_span(part, entry) for entry in part.kept],
+                "dropped": [_span(part, entry) for entry in part.dropped],
+            }
+            for part in result.parts
+        ],
+    }
+
+
+def _span(part: "Part", entry: "Kept | Dropped") -> dict[str, object]:
+    first, last = part.document.lines(entry.span.start, entry.span.stop)
+    return {
+        "line": first,
+        "end": last,
+        "role": entry.span.role.value,
+        "name": part.document.units[entry.span.unit].name,
+        "why": entry.why.name.lower(),
+        "score": round(entry.score, 4),
+    }

@@ -1,0 +1,91 @@
+"""`laguna-tui models convert`: a drafter's folder of safetensors becomes a GGUF.
+
+Arguments, checks and words; `laguna_tui.models.convert` does the work and is imported only when there is some.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.text import sanitize
+from laguna_tui.base.units import size
+from laguna_tui.cli.console import check_target, say
+
+if TYPE_CHECKING:
+    from laguna_tui.models.convert import Conversion
+    from laguna_tui.models.convert_metadata import Provenance
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `convert` to the commands of `laguna-tui models`."""
+    parser = commands.add_parser(
+        "convert",
+        help="make a GGUF of a drafter published as safetensors",
+        description="Write a GGUF of a DFlash drafter of Laguna that was published as safetensors (the speculator of "
+        "XS.2, the DFlash drafters of XS-2.1 and S-2.1). Every tensor is checked against its config.json.",
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where its config.json and *.safetensors are")
+    parser.add_argument("output", type=Path, metavar="OUT.gguf", help="the file to write")
+    parser.add_argument(
+        "--type", dest="kind", default="bf16", metavar="TYPE", help="bf16 (default: as published), q8_0 or q4_0"
+    )
+    parser.add_argument("--target", type=Path, metavar="MODEL.gguf", help="refuse a drafter of another model than this")
+    parser.add_argument("--repository", metavar="OWNER/NAME", help="where it was published, for the file's metadata")
+    parser.add_argument("--revision", metavar="COMMIT", help="which revision it is")
+    parser.add_argument("--license", dest="licence", metavar="NAME", help="its licence (default: its card's)")
+    parser.add_argument("--force", action="store_true", help="replace OUT.gguf if it exists")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Convert as asked, say what was done; returns the exit code."""
+    from laguna_engine.errors import EngineError
+
+    folder, output = arguments.folder.expanduser(), arguments.output.expanduser()
+    target = arguments.target and arguments.target.expanduser()
+    if not folder.is_dir():
+        raise UserError(f"{folder}: is no folder; give the one with the drafter's config.json and safetensors")
+    check_target(output, force=arguments.force)
+    try:
+        _convert(folder, output, target, arguments)
+    except EngineError as error:
+        raise UserError(sanitize(str(error))) from error
+    return 0
+
+
+def _convert(folder: Path, output: Path, target: Path | None, arguments: argparse.Namespace) -> None:
+    from laguna_tui.models.convert import KINDS, convert, plan
+    from laguna_tui.models.convert_metadata import Provenance
+
+    if arguments.kind not in KINDS:
+        raise UserError(f"--type {arguments.kind}: it must be one of {', '.join(KINDS)}")
+    planned = plan(folder, arguments.kind)
+    provenance = _named(Provenance.of(folder), arguments)
+    with ProgressLine(f"reading {folder.name}") as reading, ProgressLine(f"converting {folder.name}") as converting:
+        lines = {"verify": reading, "convert": converting}
+        convert(planned, output, provenance, lambda phase, done, total: lines[phase].show_share(done, total), target)
+    _tell(planned, provenance, output)
+
+
+def _named(found: "Provenance", arguments: argparse.Namespace) -> "Provenance":
+    """What was said on the command line is better known than what the folder tells."""
+    said = {name: getattr(arguments, name) for name in ("repository", "revision", "licence")}
+    return replace(found, **{name: value for name, value in said.items() if value})
+
+
+def _tell(planned: "Conversion", provenance: "Provenance", output: Path) -> None:
+    design, formats = planned.design, list(planned.formats)
+    count = ", ".join(f"{formats.count(name)} {name}" for name in dict.fromkeys(formats))
+    lines = [
+        f"{output.name}: {size(output.stat().st_size)}; tensors: {count}",
+        f"a drafter of {design.n_layer} layers that drafts up to {design.block - 1} tokens from the target's layers "
+        f"{', '.join(map(str, design.taps))}",
+    ]
+    if planned.unfit:
+        lines.append(f"not quantized, because their rows are no whole blocks of 32: {', '.join(planned.unfit)}")
+    if provenance.licence:
+        lines.append(f"licence: {provenance.licence}")
+    say(lines)

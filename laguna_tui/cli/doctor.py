@@ -1,0 +1,42 @@
+"""`laguna-tui doctor`: arguments, exit code, and where the report goes."""
+
+import argparse
+import os
+import sys
+
+_DESCRIPTION = """\
+Look at this machine and say what laguna-tui can make of it: graphics cards and their driver, what the installed
+llama.cpp can use of them, processor, memory, disk, folders, tools, terminal. Opens no connection and changes nothing.
+"""
+_EPILOG = """\
+exit codes: 0 everything works, if not always as well as it could; 1 something does not work
+"""
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `doctor` to the command line."""
+    parser = commands.add_parser(
+        "doctor",
+        help="look at this machine and say what to do",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object with every finding")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Examine this machine and report; returns the exit code."""
+    from laguna_tui.doctor.checks import examine
+    from laguna_tui.doctor.findings import FindingStatus, as_json, page
+    from laguna_tui.doctor.host import Host
+
+    machine = Host()
+    findings = examine(machine)
+    if arguments.json:
+        sys.stdout.write(as_json(findings))
+    else:
+        colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        sys.stdout.write(page(findings, machine.terminal.columns, colours=colours))
+    return int(any(finding.status is FindingStatus.FAIL for finding in findings))

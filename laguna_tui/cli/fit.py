@@ -1,0 +1,192 @@
+"""`laguna-tui fit`: whether a model runs here, how, and why so; before it is opened, and before it is downloaded."""
+
+import argparse
+import json
+import shutil
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.text import sanitize
+from laguna_tui.cli.console import say
+
+if TYPE_CHECKING:
+    from laguna_engine.fit.constraints import Constraints
+    from laguna_engine.fit.devices import Machine
+    from laguna_engine.fit.plan import FitCell, Plan
+    from laguna_tui.models.entry import ModelEntry
+    from laguna_tui.models.fit_report import FitReport
+
+
+_EPILOG = """\
+A machine is described by its parts, with commas or blanks between them:
+  24GB, 2x12GB     CUDA cards of this size    desktop    the first one draws a desktop
+  apple-32GB       an Apple machine           ram-16GB   so much RAM (default: 32 GB)
+  cpu-16GB         no GPU, so much RAM        8cores     physical cores (default: 8)
+For example: laguna-tui fit xs-2.1 --machine "24GB desktop"
+
+exit codes: 0 it fits, 1 it does not, 2 wrong usage
+"""
+
+FIRSTS = ("balanced", "quality", "speed")
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `fit` to the command line."""
+    parser = commands.add_parser(
+        "fit",
+        help="say whether a model runs on this machine, and how",
+        description="Whether a model fits on this machine, with every context and cache, and how it would be opened. "
+        "Without a model: one line for each that the catalogue knows.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("wanted", nargs="?", metavar="MODEL", help="a model of the catalogue, or a GGUF file")
+    # A sub-command's own default would overwrite what stood before the command's name.
+    parser.add_argument(
+        "--context", type=int, metavar="N", help="tokens of context that it must have", default=argparse.SUPPRESS
+    )
+    parser.add_argument(
+        "--kv", metavar="TYPE", help="type that the KV cache must have: f16, q8_0 or q4_0", default=argparse.SUPPRESS
+    )
+    parser.add_argument("--first", choices=FIRSTS, default=FIRSTS[0], help="what counts most (default: balanced)")
+    parser.add_argument("--machine", metavar="SPEC", help="another machine than this one, see below")
+    parser.add_argument("--json", dest="as_json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Say what fits; returns the exit code."""
+    from laguna_engine.errors import EngineError
+    from laguna_tui.models.catalogue import load_catalogue
+    from laguna_tui.models.fit_report import described_machine
+
+    machine, wishes, catalogue = described_machine(arguments.machine), _wishes(arguments), load_catalogue()
+    try:
+        if arguments.wanted is None:
+            return _all(catalogue, machine, wishes, as_json=arguments.as_json)
+        return _one(arguments.wanted, catalogue, machine, wishes, as_json=arguments.as_json)
+    except EngineError as error:
+        raise UserError(sanitize(str(error))) from error
+
+
+def _wishes(arguments: argparse.Namespace) -> "Constraints":
+    from laguna_engine.config import KvType
+    from laguna_engine.fit.constraints import Constraints, First
+    from laguna_tui.base.settings import KV_TYPES, MIN_CONTEXT
+
+    if arguments.kv is not None and arguments.kv not in KV_TYPES:
+        raise UserError(f"--kv {arguments.kv}: choose one of {', '.join(KV_TYPES)}")
+    if arguments.context is not None and arguments.context < MIN_CONTEXT:
+        raise UserError(f"--context {arguments.context}: it must be at least {MIN_CONTEXT}")
+    return Constraints(arguments.context, KvType(arguments.kv) if arguments.kv else None, First(arguments.first))
+
+
+def _one(
+    wanted: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", wishes: "Constraints", as_json: bool
+) -> int:
+    """Everything about one model."""
+    from laguna_tui.base.settings import load_settings
+    from laguna_tui.models.fit_report import fit_report, report_lines
+
+    found = fit_report(wanted, catalogue, load_settings(), machine, wishes)
+    if as_json:
+        say([json.dumps(_as_json(found), ensure_ascii=False)])
+    else:
+        say(report_lines(found, _width()))
+    return 0 if found.plan is not None else 1
+
+
+def _width() -> int:
+    """Cells of a line, for the terminal there is."""
+    from laguna_tui.models.fit_report import NARROWEST, WIDEST
+
+    return min(max(shutil.get_terminal_size().columns - 1, NARROWEST), WIDEST)
+
+
+def _all(catalogue: "Mapping[str, ModelEntry]", machine: "Machine", wishes: "Constraints", as_json: bool) -> int:
+    """A line for every model."""
+    from laguna_tui.models.entry import ModelKind
+    from laguna_tui.models.fit import summary, wrapped
+    from laguna_tui.models.fit_report import machine_title
+
+    width = _width()
+    found = {
+        name: _verdict(name, catalogue, machine, wishes) for name, e in catalogue.items() if e.kind is ModelKind.TARGET
+    }
+    if as_json:
+        plans = {name: {"plan": plan and _plan_json(plan), "refused": why} for name, (plan, why) in found.items()}
+        say([json.dumps({"machine": _machine_json(machine), "models": plans}, ensure_ascii=False)])
+    else:
+        lines = [f"{name}: {why if plan is None else summary(plan)}" for name, (plan, why) in found.items()]
+        head = f"Models on {machine_title(machine)}: {machine.described}."
+        say(line for text in (head, *lines) for line in wrapped(text, width))
+    return 0 if any(plan is not None for plan, _ in found.values()) else 1
+
+
+def _verdict(
+    name: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", wishes: "Constraints"
+) -> "tuple[Plan | None, str]":
+    from laguna_engine.errors import EngineError
+    from laguna_tui.base.settings import load_settings
+    from laguna_tui.models.fit import model_to_fit
+    from laguna_tui.models.fit_report import plan_or_refusal
+
+    try:
+        return plan_or_refusal(model_to_fit(name, catalogue, load_settings()), machine, wishes)
+    except (UserError, EngineError) as error:
+        return None, str(error)
+
+
+def _as_json(found: "FitReport") -> dict[str, Any]:
+    return {
+        "model": found.model.title,
+        "file": None if found.model.file is None else str(found.model.file),
+        "machine": _machine_json(found.machine),
+        "plan": found.plan and _plan_json(found.plan),
+        "refused": found.refusal,
+        "table": [_cell_json(cell) for row in found.rows for cell in row],
+    }
+
+
+def _machine_json(machine: "Machine") -> dict[str, Any]:
+    devices = [
+        {"name": one.name, "description": one.description, "kind": one.kind, "free": one.free, "total": one.total}
+        for one in machine.devices
+    ]
+    ram = {"ram_free": machine.ram_free, "ram_total": machine.ram_total, "cores": machine.cores}
+    return {"simulated": machine.name, "devices": devices, **ram}
+
+
+def _plan_json(plan: "Plan") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "context": plan.load.n_ctx,
+        "kv": plan.load.kv.value,
+        "ubatch": plan.load.n_ubatch,
+        "gpu_layers": plan.load.gpu_layers,
+        "experts_in_ram": list(plan.load.home_experts),
+        "split": list(plan.load.split),
+        "drafter": plan.drafter,
+        "draft_context": plan.load.draft_context,
+        "threads": plan.threads,
+        "from_disk": plan.paged,
+        "memory": {device.name: {**asdict(device), "total": device.total} for device in plan.memory.devices},
+        "reasons": {reason.subject: {"choice": reason.choice, "why": reason.text} for reason in plan.reasons},
+        "given_up": list(plan.given_up),
+        "next_step": plan.next_step,
+    }
+
+
+def _cell_json(cell: "FitCell") -> dict[str, Any]:
+    found = cell.found
+    return {
+        "context": cell.context,
+        "kv": cell.kv.value,
+        "fits": found is not None,
+        "left": cell.left,
+        "drafter": found is not None and found.drafter,
+        "layers_in_ram": found.merits.home if found is not None else None,
+        "from_disk": found is not None and found.paged,
+    }

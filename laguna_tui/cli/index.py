@@ -1,0 +1,210 @@
+"""`laguna-tui index`, `search` and `map`: arguments, progress, and results as lines or JSON; the rest is in `repo/`."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.base.units import size
+from laguna_tui.cli.arguments import folder_of, working_folder
+
+if TYPE_CHECKING:
+    from laguna_tui.repo.index import Index
+    from laguna_tui.repo.index_update import IndexUpdate
+
+
+_LIMIT = 20
+_TOKENS = 2048
+_MIN_TOKENS = 64
+_MAX_LIMIT = 1000
+_SIGNATURE_CHARS = 120
+NOTHING_FOUND = 1
+"""The exit code of a search without results, as of grep."""
+
+
+def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `index`, `search` and `map` to the command line."""
+    index = _command(commands, "index", _index, "read the folder's code into its index", "Files, definitions, words.")
+    index.add_argument("--rebuild", action="store_true", help="forget what the index has and begin again")
+    search = _command(
+        commands,
+        "search",
+        _search,
+        "find the code that a few words describe",
+        "Rank the folder's functions, types and texts by the words. The index is brought up to date first.",
+        epilog="exit codes: 0 found, 1 nothing found, 2 wrong usage, 130 interrupted",
+    )
+    search.add_argument("words", nargs="+", help="what to look for: words, or a name")
+    search.add_argument("--symbol", action="store_true", help="find definitions by name, or by some of its letters")
+    search.add_argument("--limit", type=int, default=_LIMIT, metavar="N", help=f"results at most (default: {_LIMIT})")
+    search.add_argument("--why", action="store_true", help="say what each result's place comes from")
+    tree = _command(commands, "map", _map, "the definitions that matter most", "Within a budget of tokens.")
+    tree.add_argument("--tokens", type=int, default=_TOKENS, metavar="N", help=f"the budget (default: {_TOKENS})")
+    tree.add_argument("--focus", nargs="+", default=[], metavar="PATH", help="files or folders that matter most now")
+
+
+def _command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    summary: str,
+    description: str,
+    epilog: str | None = None,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name, help=summary, description=f"{summary.capitalize()}. {description}", epilog=epilog
+    )
+    # A sub-command's own default would overwrite what stood before the command's name.
+    parser.add_argument(
+        "--folder", type=Path, metavar="DIR", help="the code (default: the current folder)", default=argparse.SUPPRESS
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _index(arguments: argparse.Namespace) -> int:
+    with _opened(arguments, wait=True, rebuild=arguments.rebuild) as (index, update):
+        assert update is not None, "who waits for the lock gets an update"
+        counts = _counts(index)
+        if arguments.json:
+            names = ("files", "read", "dropped", "refused", "complete", "full", "disk_full", "left_out", "seconds")
+            _print_json({**{name: getattr(update, name) for name in names}, **counts, "notes": index.notes})
+            return 0
+        words = f"{update.files:,} files, {counts['symbols']:,} definitions, {counts['units']:,} units"
+        where = f"{size(counts['bytes'])} in {index.path}" if index.path else "in memory"
+        _say(f"{words}; {update.read:,} files read, {update.dropped:,} gone, in {update.seconds:.1f} s; {where}")
+    return 0
+
+
+def _search(arguments: argparse.Namespace) -> int:
+    if not 1 <= arguments.limit <= _MAX_LIMIT:
+        raise UserError(f"--limit {arguments.limit}: give a number from 1 to {_MAX_LIMIT}")
+    text = " ".join(arguments.words)
+    with _opened(arguments) as (index, _):
+        rows = _symbols(index, text, arguments.limit) if arguments.symbol else _ranked(index, text, arguments.limit)
+        if arguments.json:
+            _print_json({"query": text, "results": rows, "notes": index.notes})
+        else:
+            for row in rows:
+                _say(_as_line(row))
+                factors = row.get("factors")
+                if arguments.why and isinstance(factors, dict):
+                    _say("    " + " × ".join(f"{name} {value:.2f}" for name, value in factors.items()))
+    if not rows and not arguments.json:
+        sys.stderr.write(f"laguna-tui: nothing found for {sanitize_line(text)}\n")
+    return 0 if rows else NOTHING_FOUND
+
+
+def _map(arguments: argparse.Namespace) -> int:
+    from laguna_tui.repo.repository_map import repository_map
+
+    if arguments.tokens < _MIN_TOKENS:
+        raise UserError(f"--tokens {arguments.tokens}: a map needs at least {_MIN_TOKENS}")
+    with _opened(arguments) as (index, _):
+        focus = [_inside(index.root, path) for path in arguments.focus]
+        found = repository_map(index.connection, index.graph(), arguments.tokens, focus)
+        if arguments.json:
+            _print_json({**found._asdict(), "budget": arguments.tokens, "notes": index.notes})
+        else:
+            for line in found.text.splitlines():
+                _say(line)
+    return 0
+
+
+def _ranked(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
+    from laguna_tui.repo.ranking import search
+    from laguna_tui.repo.relative_paths import escaped
+
+    return [
+        {
+            "symbol": found.unit.title,
+            "kind": found.unit.kind or "text",
+            "path": escaped(found.unit.path),
+            "line": found.unit.line,
+            "end": found.unit.end,
+            "signature": found.unit.signature,
+            "score": round(found.score, 4),
+            "factors": {name: round(value, 4) for name, value in found.factors.items()},
+        }
+        for found in search(index, text, limit)
+    ]
+
+
+def _symbols(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
+    from laguna_tui.repo.relative_paths import escaped
+    from laguna_tui.repo.symbol_search import find_symbols
+
+    return [
+        {
+            "symbol": found.qualified,
+            "kind": found.kind,
+            "path": escaped(found.path),
+            "line": found.line,
+            "end": found.end,
+            "signature": found.signature,
+        }
+        for found in find_symbols(index.connection, text, limit)
+    ]
+
+
+def _as_line(row: dict[str, object]) -> str:
+    return f"{row['symbol'] or '-'} {row['path']}:{row['line']}: {str(row['signature'])[:_SIGNATURE_CHARS]}".rstrip(
+        ": "
+    )
+
+
+@contextmanager
+def _opened(
+    arguments: argparse.Namespace, *, wait: bool = False, rebuild: bool = False
+) -> "Iterator[tuple[Index, IndexUpdate | None]]":
+    """The folder's index, up to date unless another process is at it; its notes go to stderr."""
+    import sqlite3
+
+    from laguna_tui.cli.arguments import project_folder
+    from laguna_tui.repo.index import Index
+    from laguna_tui.repo.index_database import explained, index_path
+
+    try:
+        with Index.open(project_folder(arguments.folder)) as index:
+            if rebuild:
+                index.rebuild()
+            with ProgressLine("reading the folder's code") as line:
+                update = index.refresh(line.show_share, wait=wait)
+            for note in [*index.notes, *(update.notes if update else ())]:
+                sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
+            yield index, update
+    except sqlite3.Error as error:
+        raise UserError(sanitize_line(explained(error, index_path(folder_of(arguments.folder))))) from error
+
+
+def _counts(index: "Index") -> dict[str, int]:
+    counts = {
+        name: int(index.connection.execute(f"select count(*) from {name}").fetchone()[0])
+        for name in ("symbols", "units")
+    }
+    return {**counts, "bytes": index.path.stat().st_size if index.path else 0}
+
+
+def _inside(root: Path, path: str) -> str:
+    """A path of the command line, relative to the folder."""
+    for place in (working_folder() / path, root / path):
+        if place.exists() and place.resolve().is_relative_to(root):
+            inside = place.resolve().relative_to(root).as_posix()
+            return "" if inside == "." else inside
+    raise UserError(f"--focus {sanitize_line(path)}: no such file or folder in {root}; give a path inside it")
+
+
+def _print_json(value: dict[str, object]) -> None:
+    json.dump(value, sys.stdout)
+    sys.stdout.write("\n")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(sanitize_line(text) + "\n")

@@ -1,0 +1,165 @@
+"""The command line: arguments only. Everything heavy is imported after they were understood."""
+
+import argparse
+import contextlib
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from laguna_tui import __version__
+from laguna_tui.cli import ask, bench, compress, doctor, fit, index, models, quantize_drafter, setup_gpu, trust
+from laguna_tui.cli.arguments import SuggestingParser, folder_of
+from laguna_tui.cli.session_options import add_session_options, chosen_settings
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+_CLOSED = getattr(signal, "SIGHUP", None)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command given; returns the exit code."""
+    _forget_folder()
+    with _ending_on_signals() as ended_by:
+        _open_streams()
+        arguments = command_parser().parse(sys.argv[1:] if argv is None else argv)
+        run: Callable[[argparse.Namespace], int] = arguments.run
+        try:
+            return _guarded(run, arguments)
+        except Exception:
+            # What a handler raises inside of a callback from C code comes out of it as something else.
+            if not ended_by:
+                raise
+            return 128 + ended_by[0]
+
+
+@contextlib.contextmanager
+def _ending_on_signals() -> Iterator[Sequence[int]]:
+    """A TERM, or a terminal that is closed, ends a command as Ctrl-C does: with its children and half files gone.
+
+    The signal's number is in what is yielded once it came. A second one ends the program at once, but a closed terminal
+    is reported twice, by the kernel and by the shell.
+    """
+    came: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        came.append(number)
+        signal.signal(number, signal.SIG_IGN if number == _CLOSED else signal.SIG_DFL)
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+    numbers = [number for name in _ENDING if (number := getattr(signal, name, None)) is not None]
+    before = {number: signal.getsignal(number) for number in numbers}
+    ours = {number for number, handler in before.items() if handler in (signal.SIG_DFL, signal.default_int_handler)}
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield came
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+
+
+def _forget_folder() -> None:
+    """Take the working folder off the module path, where an empty part of PYTHONPATH puts it, unless the app is there.
+
+    What is imported from now on is Python's and the app's own, whatever the user's modules are called.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        folder = str(Path.cwd())
+        if folder != str(Path(__file__).resolve().parents[2]):
+            sys.path[:] = [entry for entry in sys.path if entry not in ("", ".", folder)]
+
+
+def _open_streams() -> None:
+    """Standard streams that are closed (`>&-`) lead nowhere: Python has None in their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
+
+
+def _guarded(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    try:
+        return _ended(run, arguments)
+    except BrokenPipeError:
+        # The reader went away (`| head`): nothing to say, and the interpreter must not say it either.
+        _forget_output()
+        return 141
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            raise
+        _forget_output()
+        sys.stderr.write(f"laguna-tui: {error.strerror}: make room where it writes, and run it again\n")
+        return 1
+
+
+def _ended(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    from laguna_tui.base.errors import UserError
+    from laguna_tui.base.text import sanitize
+
+    try:
+        code = run(arguments)
+        sys.stdout.flush()
+        return code
+    except UserError as error:
+        sys.stderr.write(f"laguna-tui: {sanitize(str(error))}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _forget_output() -> None:
+    """What is still held back for the standard streams goes nowhere, and not into an error at the very end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+            continue
+        os.dup2(nowhere, stream.fileno())
+
+
+def command_parser() -> SuggestingParser:
+    """The parser of the whole command line: every command is in it."""
+    parser = SuggestingParser(
+        prog="laguna-tui",
+        description="A terminal coding assistant with the model inside it. Without a command: the TUI.",
+    )
+    parser.add_argument("--version", action="version", version=f"laguna-tui {__version__}")
+    add_session_options(parser)
+    parser.set_defaults(run=_tui)
+    base: argparse.ArgumentParser = parser
+    commands = base.add_subparsers(title="commands", metavar="COMMAND")
+    ask.add_command(commands)
+    quantize_drafter.add_command(commands)
+    bench.add_command(commands)
+    models.add_command(commands)
+    fit.add_command(commands)
+    doctor.add_command(commands)
+    index.add_commands(commands)
+    compress.add_command(commands)
+    trust.add_command(commands)
+    setup_gpu.add_command(commands)
+    return parser
+
+
+def _tui(arguments: argparse.Namespace) -> int:
+    from laguna_tui.supervise import run_supervised
+
+    # Textual draws on stderr, so a redirected one would swallow the screen.
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        sys.stderr.write('laguna-tui: the TUI needs a terminal; for pipes use: laguna-tui ask "QUESTION"\n')
+        return 2
+    return run_supervised(lambda: _guarded(_tui_here, arguments))
+
+
+def _tui_here(arguments: argparse.Namespace) -> int:
+    from laguna_tui.base.settings import load_settings
+    from laguna_tui.compose import run_tui
+
+    folder = folder_of(arguments.folder)
+    return run_tui(load_settings().merged(chosen_settings(arguments)), folder, named=arguments.folder is not None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""`laguna-tui setup gpu`: arguments, the question, exit codes, and where words go."""
+
+import argparse
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.text import sanitize
+from laguna_tui.cli.arguments import add_commands, add_offline
+
+if TYPE_CHECKING:
+    from laguna_tui.doctor.gpus import Graphics
+    from laguna_tui.doctor.host import Host
+    from laguna_tui.setup_gpu.builds import PrebuiltBuild
+    from laguna_tui.setup_gpu.installer import BuildOffer, Installer
+
+
+FAILED = 1
+_WIDTH = 78
+
+_DESCRIPTION = """\
+Install the llama.cpp that can use this machine's graphics card: the prebuilt wheel that fits the driver, into the
+environment that laguna-tui runs in. It is tried with the bundled model before it counts; what was installed before is
+kept, and comes back by itself when anything fails.
+"""
+_EPILOG = """\
+exit codes: 0 done, or nothing to do; 1 failed or declined, and everything is as it was; 2 it cannot be done here
+"""
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `setup gpu` to the command line."""
+    setup = commands.add_parser("setup", help="make use of this machine's graphics card")
+    what = add_commands(setup, "what to set up", "what")
+    parser = what.add_parser(
+        "gpu",
+        help="install the llama.cpp that can use the graphics card",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask first")
+    add_offline(parser, "open no connection; only --rollback and --source work then")
+    parser.add_argument("--index-url", metavar="URL", help="where the indexes lie (default: llama-cpp-python's own)")
+    parser.add_argument("--tag", metavar="TAG", help="take this build, whatever the driver says: cu125, vulkan, …")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--rollback", action="store_true", help="bring back the build before")
+    instead.add_argument("--source", action="store_true", help="only print the command that builds it here")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do as asked; returns the exit code."""
+    from laguna_tui.doctor.gpus import detect_graphics
+    from laguna_tui.doctor.host import Host
+
+    machine = Host()
+    if arguments.source:
+        return _source(detect_graphics(machine), machine)
+    return _exchange(arguments, machine)
+
+
+def _source(cards: "Graphics", machine: "Host") -> int:
+    from laguna_tui.setup_gpu.builds import build_command, build_needs
+
+    sys.stderr.write(sanitize(f"Needs {build_needs(cards, machine)}; takes ten minutes or more. Run:\n"))
+    sys.stdout.write(sanitize(build_command(cards, machine.python)) + "\n")
+    return 0
+
+
+def _exchange(arguments: argparse.Namespace, machine: "Host") -> int:
+    from filelock import FileLock, Timeout
+
+    from laguna_tui.base.network import Network
+    from laguna_tui.base.paths import state_dir
+    from laguna_tui.base.settings import load_settings
+    from laguna_tui.setup_gpu.installer import Installer
+    from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
+    from laguna_tui.setup_gpu.rollback import Rollback
+    from laguna_tui.setup_gpu.setup_errors import SetupFailed
+    from laguna_tui.setup_gpu.trial import try_nano
+
+    environment = PythonEnvironment.of()
+    environment.check()
+    rollback = Rollback(state_dir(), environment.prefix)
+    network = Network(offline=load_settings().merged({"offline": arguments.offline}).offline)
+    exchange = Installer(environment, rollback, Pip(environment, rollback.work, network), try_nano, _say, _show)
+    try:
+        rollback.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with FileLock(rollback.folder / "lock", timeout=0):
+            recovered = exchange.recover()
+            if arguments.rollback:
+                return _roll_back(exchange, recovered=recovered, ask=not arguments.yes)
+            return _set_up(arguments, exchange, machine)
+    except Timeout as error:
+        raise UserError("another laguna-tui setup is at work in this environment; wait for it to end") from error
+    except OSError as error:
+        raise UserError(f"{rollback.folder}: {error.strerror}; see: laguna-tui doctor") from error
+    except SetupFailed as error:
+        _show("")
+        sys.stderr.write(sanitize(f"laguna-tui: {error}\n"))
+        return FAILED
+
+
+def _set_up(arguments: argparse.Namespace, exchange: "Installer", machine: "Host") -> int:
+    from laguna_tui.doctor.gpus import detect_graphics
+    from laguna_tui.doctor.llama_build import probe_llama
+    from laguna_tui.setup_gpu.builds import INDEX
+    from laguna_tui.setup_gpu.pip import NEED
+
+    # Said before the card is looked for and the question is asked, not after.
+    exchange.pip.network.require(NEED)
+    if arguments.tag is None and (gpus := probe_llama(machine).gpus):
+        names = ", ".join(gpu.name for gpu in gpus)
+        _say(f"llama.cpp computes on {names} already; to take another build, name it with --tag.")
+        return 0
+    cards = detect_graphics(machine)
+    offers = _offers(arguments.tag, cards, machine)
+    base = arguments.index_url or INDEX
+    for line in _plan(exchange, base, offers, cards):
+        _say(line)
+    if not _agreed(ask=not arguments.yes):
+        return FAILED
+    trial = exchange.set_up(base, offers)
+    _show("")
+    speed = f"{trial.tokens} tokens in {trial.seconds:.1f} s"
+    _say(f"Done. llama.cpp computes on {', '.join(trial.gpus)}; the bundled model wrote {speed}.")
+    _say("To go back: laguna-tui setup gpu --rollback")
+    return 0
+
+
+def _offers(name: str | None, cards: "Graphics", machine: "Host") -> "list[BuildOffer]":
+    from laguna_tui.setup_gpu.builds import TAGS, choose_builds, missing_packages
+    from laguna_tui.setup_gpu.installer import BuildOffer
+
+    if name is None:
+        tags: tuple[PrebuiltBuild, ...] = choose_builds(cards, machine)
+    elif name in TAGS:
+        tags = (TAGS[name],)
+    else:
+        raise UserError(f"--tag {name}: it must be one of {', '.join(TAGS)}")
+    return [BuildOffer(tag, missing_packages(tag, machine)) for tag in tags]
+
+
+def _plan(exchange: "Installer", base: str, offers: "list[BuildOffer]", cards: "Graphics") -> list[str]:
+    """What will run, word for word; credentials in an address left out."""
+    from laguna_tui.doctor.gpus import card_names
+    from laguna_tui.setup_gpu.installer import without_credentials
+
+    first, *others = offers
+    pip = exchange.pip
+    commands = [pip.fetch_command(without_credentials(base), first.tag)]
+    commands += [pip.runtime_command(first.packages)] if first.packages else []
+    fetching = [f"  {shlex.join(command)}" for command in commands]
+    driver = f", driver {cards.driver}" if cards.driver else ""
+    alternatives = f"If its index lacks this version, the next: {', '.join(offer.tag.name for offer in others)}."
+    return [
+        f"{card_names(cards.worth_using) or 'No card'}{driver}: the build for {first.tag.title} ({first.tag.name}).",
+        *([alternatives] if others else []),
+        f"This will run, in {exchange.environment.prefix}:",
+        *fetching,
+        "then the bundled model is tried with what was fetched, beside what is installed; when it works on the GPU:",
+        f"  {shlex.join(pip.install_command())}",
+        "What is installed now is kept, and comes back when anything fails.",
+    ]
+
+
+def _roll_back(exchange: "Installer", *, recovered: bool, ask: bool) -> int:
+    record = exchange.rollback.way_back()
+    if recovered:
+        _show("")
+        _say("Done.")
+        return 0
+    if record is None:
+        raise UserError("there is nothing to go back to: no build was exchanged in this environment")
+    _say(f"This takes the {record.tag} build out and brings back {record.wheel or 'nothing: none was there'}:")
+    _say(f"  {shlex.join(exchange.pip.put_back_command(exchange.rollback.before(record)))}")
+    if not _agreed(ask=ask):
+        return FAILED
+    exchange.roll_back(record)
+    _show("")
+    _say("Done.")
+    return 0
+
+
+def _agreed(*, ask: bool) -> bool:
+    if not ask:
+        return True
+    if not sys.stdin.isatty():
+        raise UserError("there is nobody to ask; say --yes to go on without")
+    sys.stdout.write("Go on? [y/N] ")
+    sys.stdout.flush()
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        return True
+    _say("Nothing was changed.")
+    return False
+
+
+def _say(text: str) -> None:
+    _show("")
+    sys.stdout.write(sanitize(text) + "\n")
+    sys.stdout.flush()
+
+
+def _show(text: str) -> None:
+    """A line on the terminal that the next one overwrites."""
+    ProgressLine().show(text)

@@ -1,0 +1,204 @@
+"""What a mention that is being typed could become: files, folders and definitions, the likeliest first.
+
+Ranked as editors do: what begins with the letters, then what has them at the beginning of words, then what has them
+anywhere in their order; among equals what was mentioned lately, then short names. Asks the codebase; reads no file.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
+from itertools import islice
+from typing import NamedTuple
+
+from laguna_tui.context.blocks import Completion
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.context.mentions import open_mention, written
+from laguna_tui.context.name_resolution import meanings
+from laguna_tui.repo.fuzzy import COMPARED, FuzzyMatch, FuzzyPaths, folded, has_near
+from laguna_tui.repo.fuzzy import fuzzy_match as fit_of
+from laguna_tui.repo.relative_paths import escaped, is_test, path_stem
+from laguna_tui.repo.symbol_search import Definition
+
+# As many as are looked through without scrolling.
+LIMIT = 8
+# Of a name with several meanings so many are offered, each by its place.
+_SAME_NAME = 3
+# The largest classes that people write have fewer.
+_MEMBERS = 500
+# Among so many of the best fits, the shortest paths first, the closest comparison decides.
+_LOOKED_AT = 256
+# What was mentioned longer ago is no likelier than anything else.
+_RECENT = 20
+# The letters are scattered over the whole path: worse than any fit of its last part. In a definition's name, which is
+# longer, they are scattered by chance still more often.
+_IN_PATH = len(FuzzyMatch)
+_LINES = re.compile(r"(?::|#L)\d+(?:-L?\d*)?$")
+
+
+class _Rank(NamedTuple):
+    """What decides, in this order; less comes first.
+
+    late: how long ago it was mentioned. other: a file where capitals ask for a definition, or the other way round.
+    unlike: letters stand in it in another case. length: of the name, or the depth of a path.
+    """
+
+    fit: int
+    late: int
+    other: bool
+    test: bool
+    unlike: bool
+    length: int
+    place: tuple[str, int]
+
+
+class _Typed(NamedTuple):
+    """What was typed. start: of the mention. ends: what closes the mention once it is chosen."""
+
+    start: int
+    name: str
+    ends: str
+    limit: int
+
+    def entry(self, insert: str, label: str, detail: str) -> Completion:
+        return Completion(self.start, insert, label, detail)
+
+
+def completions(
+    codebase: Codebase, text: str, cursor: int, limit: int = LIMIT, recent: Sequence[str] = ()
+) -> list[Completion]:
+    """Ways to go on with the mention that the cursor stands in or behind; none when it stands in no mention.
+
+    Args:
+        text: the message so far.
+        cursor: how many of its characters stand before the cursor.
+        recent: paths that were mentioned before, the latest first.
+    """
+    open_ = open_mention(text, cursor)
+    if open_ is None or _LINES.search(open_.name):
+        return []
+    # A chosen file or definition ends the mention; a folder is where the next part of a path is typed.
+    typed = _Typed(open_.start, open_.name, "" if text[cursor : cursor + 1].isspace() else " ", limit)
+    ranked = [(rank, _of_place(typed, place)) for rank, place in _best_places(codebase.places, typed, recent)]
+    if typed.name and "/" not in typed.name:
+        ranked += _of_symbols(codebase, typed)
+    return [completion for _, completion in nsmallest(limit, ranked, key=lambda pair: pair[0])]
+
+
+def _best_places(places: FuzzyPaths, typed: _Typed, recent: Sequence[str]) -> list[tuple[_Rank, str]]:
+    """The files and folders that fit best."""
+    late = {path: number for number, path in enumerate(recent[:_RECENT]) if places.has(path)}
+    capitals = typed.name != typed.name.lower()
+    found = {place: fit for place, fit in _fitting(places, typed, late) if place != typed.name}
+    return nsmallest(
+        typed.limit,
+        ((_place_rank(place, fit, typed.name, capitals, late), place) for place, fit in found.items()),
+    )
+
+
+def _fitting(places: FuzzyPaths, typed: _Typed, late: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Places and how they fit; without letters what was mentioned lately, and what lies right in the folder."""
+    if not typed.name:
+        yield from ((place, FuzzyMatch.BEGINS) for place in places.whole if "/" not in place[:-1])
+        yield from ((place, FuzzyMatch.SAME) for place in late)
+        return
+    fits = _path_fits(places, typed) if "/" in typed.name else _name_fits(places, typed)
+    likely = nsmallest(_LOOKED_AT, fits.items(), key=lambda found: (found[1], len(places.whole[found[0]])))
+    yield from ((places.whole[line], fit) for line, fit in likely)
+    letters = folded(typed.name)
+    for place in late:
+        how = fit_of(place.rpartition("/")[2], letters)
+        if how is not None and "/" not in typed.name:
+            yield place, how
+
+
+def _name_fits(places: FuzzyPaths, typed: _Typed) -> dict[int, int]:
+    """By the last part of the path; by all of it where that gives too little."""
+    fits: dict[int, int] = {**places.names.best(typed.name, typed.limit)}
+    if len(fits) < typed.limit:
+        letters = typed.name.lower()
+        for line in islice(places.paths.scattered(letters), COMPARED):
+            if line not in fits and has_near(places.paths[line], letters):
+                fits[line] = _IN_PATH
+    return fits
+
+
+def _path_fits(places: FuzzyPaths, typed: _Typed) -> dict[int, int]:
+    """By the whole path: its beginning, that of one of its parts, the letters somewhere in it, or scattered."""
+    letters = typed.name.lower()
+    steps: Iterable[tuple[FuzzyMatch, Iterator[int]]] = (
+        (FuzzyMatch.BEGINS, places.paths.containing("\n" + letters)),
+        (FuzzyMatch.WORD, places.paths.containing("/" + letters)),
+        (FuzzyMatch.INSIDE, places.paths.containing(letters)),
+        (FuzzyMatch.SCATTERED, places.paths.scattered(letters)),
+    )
+    fits: dict[int, int] = {}
+    for fit, lines in steps:
+        for line in islice(lines, COMPARED):
+            fits.setdefault(line, fit)
+        if len(fits) > typed.limit:  # one more than asked for, because the folder itself may be among them
+            break
+    return fits
+
+
+def _place_rank(place: str, fit: int, name: str, capitals: bool, late: dict[str, int]) -> _Rank:
+    bare = place.removesuffix("/")
+    last = bare.rpartition("/")[2]
+    if fit == FuzzyMatch.BEGINS and folded(path_stem(last)) == folded(name):
+        fit = FuzzyMatch.SAME  # people leave the suffix out
+    if not name or name.endswith("/"):
+        # A folder is looked through: near before deep, folders before files, then by name.
+        return _Rank(fit, late.get(place, _RECENT), capitals, False, place == bare, bare.count("/"), (bare, 0))
+    length = bare.count("/") if "/" in name else len(last)
+    return _Rank(fit, late.get(place, _RECENT), capitals, is_test(bare), name not in place, length, (bare, 0))
+
+
+def _of_place(typed: _Typed, place: str) -> Completion:
+    name = escaped(place)
+    if place.endswith("/"):
+        insert = written(name)
+        # An open quote stays open, so that the path can go on.
+        return typed.entry(insert[:-1] if insert.endswith('"') else insert, name, "folder")
+    return typed.entry(written(name) + typed.ends, name, "")
+
+
+def _of_symbols(codebase: Codebase, typed: _Typed) -> Iterator[tuple[_Rank, Completion]]:
+    """Definitions that fit, each by its name, or by its place where the name alone does not say which is meant."""
+    found, fits = _definitions(codebase, typed)
+    for qualified in dict.fromkeys(definition.qualified for definition in found):
+        meant = meanings(qualified, (definition for definition in found if definition.qualified == qualified))
+        for meaning in meant[:_SAME_NAME]:
+            definition = meaning.longest
+            by_place = written(escaped(definition.path), definition.line, definition.end)
+            insert = written(qualified) if len(meant) == 1 else by_place
+            detail = f"{definition.kind} {escaped(definition.path)}:{definition.line}"
+            yield (
+                _symbol_rank(definition, fits[definition.name], typed.name),
+                typed.entry(insert + typed.ends, qualified, detail),
+            )
+
+
+def _definitions(codebase: Codebase, typed: _Typed) -> tuple[list[Definition], dict[str, int]]:
+    """Definitions whose last part fits and whose scopes are those that were typed, and how each name fits."""
+    scopes, _, last = typed.name.replace("::", ".").rpartition(".")
+    if scopes:
+        members = codebase.members(scopes, _MEMBERS)
+        inside = {member.name: fit_of(member.name, folded(last)) for member in members}
+        fits: dict[str, int] = {name: how for name, how in inside.items() if how is not None}
+        return [member for member in members if member.name in fits], fits
+    names = codebase.spellings.names
+    found = codebase.spellings.corpus.best(last, typed.limit).items()
+    best = nsmallest(typed.limit, ((how, len(names[line]), names[line]) for line, how in found))
+    fits = {name: how for how, _, name in best}
+    return codebase.named(list(fits)), fits
+
+
+def _symbol_rank(definition: Definition, fit: int, name: str) -> _Rank:
+    return _Rank(
+        _IN_PATH + 1 if fit == FuzzyMatch.SCATTERED else fit,
+        _RECENT,
+        name == name.lower(),
+        is_test(definition.path),
+        name not in definition.qualified,
+        len(definition.name),
+        (definition.path, definition.line),
+    )

@@ -1,0 +1,54 @@
+"""Which definition a name means when there are several. The rule, in this order:
+
+1. One that is called exactly so is meant before one that is only called so inside something else.
+2. Code is meant before tests, and before what is old, copied, an example or a stub.
+3. In one file, definitions of the same qualified name (overloads, a property's getter and setter) are one.
+
+Whatever is left is what the name could mean: with more than one, nobody can say.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from laguna_tui.repo.relative_paths import is_secondary, is_test
+from laguna_tui.repo.symbol_search import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name could mean: definitions of one qualified name in one file, in the order of their lines."""
+
+    definitions: tuple[Definition, ...]
+
+    @property
+    def path(self) -> str:
+        return self.definitions[0].path
+
+    @property
+    def qualified(self) -> str:
+        return self.definitions[0].qualified
+
+    @property
+    def longest(self) -> Definition:
+        """The one with the most lines: an implementation rather than a declaration."""
+        return max(self.definitions, key=lambda definition: definition.end - definition.line)
+
+
+def meanings(name: str, definitions: Iterable[Definition]) -> list[Meaning]:
+    """What a name could mean, by path and line; `definitions` are those that are called so."""
+    whole = name.replace("::", ".")
+    found = list(definitions)
+    found = [definition for definition in found if definition.qualified == whole] or found
+    least = min((_aside(definition.path) for definition in found), default=(False, False))
+    return _together([definition for definition in found if _aside(definition.path) == least])
+
+
+def _aside(path: str) -> tuple[bool, bool]:
+    return is_test(path), is_secondary(path)
+
+
+def _together(definitions: Sequence[Definition]) -> list[Meaning]:
+    groups: dict[tuple[str, str], list[Definition]] = {}
+    for definition in sorted(definitions, key=lambda definition: (definition.path, definition.line)):
+        groups.setdefault((definition.path, definition.qualified), []).append(definition)
+    return [Meaning(tuple(group)) for group in groups.values()]

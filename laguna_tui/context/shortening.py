@@ -1,0 +1,239 @@
+"""Files shortened for a question: cut up, scored if there is a scorer, and what matters kept within a budget.
+
+What was cut up and scored is remembered by its contents, so the same files with another budget cost next to nothing.
+"""
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from laguna_engine.compress.compressor import Compression, Part, Scores, SpanScorer, compress
+from laguna_engine.compress.document import Document
+from laguna_engine.compress.estimate import estimate
+from laguna_engine.errors import EngineError
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import Settings
+from laguna_tui.context import frame
+from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place
+from laguna_tui.context.bounded_cache import BoundedCache
+from laguna_tui.context.documents import document
+from laguna_tui.context.frame import framed
+from laguna_tui.context.source_files import SourceFile
+from laguna_tui.context.token_counter import CachedTokenCounter
+from laguna_tui.models.model_selection import scorer_path
+from laguna_tui.models.store import Store
+from laguna_tui.repo.relative_paths import escaped
+
+if TYPE_CHECKING:
+    from laguna_engine.compress.scorer import Scorer
+
+
+PARSING, SCORING = "parsing", "scoring"
+"""The phases that `progress` reports."""
+Progress = Callable[[str, float], None]
+
+_SCORES = 20_000
+# A file that is cut up takes about eight bytes for each of its characters.
+_REMEMBERED_CHARS = 8 * 1024 * 1024
+# Longer texts are not worth their place among what is remembered.
+_LONGEST_CHARS = 1024 * 1024
+_CUT_UP = BoundedCache[tuple[str, str, bool], Document](_REMEMBERED_CHARS)
+
+
+def shorten(
+    files: Sequence[tuple[str, str]],
+    query: str,
+    budget: int,
+    measure: Callable[[str], int],
+    scorer: "Scorer | None" = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    protected: Collection[str] = (),
+    progress: Progress = lambda phase, share: None,
+) -> Compression:
+    """What to keep of the files (path, text), in their order, within `budget` tokens to answer `query`.
+
+    Args:
+        measure: the tokens of a text. scorer: an open one, or None to rank by words alone.
+        should_stop: asked now and then; scoring ends when it says so. protected: paths to keep whole.
+        progress: is given what is being done (PARSING, then SCORING if there is a scorer) and which share of it is.
+    """
+    documents = []
+    for number, (path, text) in enumerate(files):
+        progress(PARSING, number / len(files))
+        documents.append(_document(path, text, path in protected))
+    ranks = None if scorer is None else _remembering(scorer, should_stop, lambda share: progress(SCORING, share))
+    return compress(documents, query, budget, measure, ranks, should_stop)
+
+
+def open_scorer(settings: Settings, store: Store | None = None) -> "Scorer | None":
+    """The scorer that the settings name, else the first of the catalogue that is on this machine, else None.
+
+    Raises:
+        UserError: what the settings name is not here. EngineError: its file is no scorer.
+    """
+    path = scorer_path(settings, store)
+    if path is None:
+        return None
+    from laguna_engine.compress.scorer import Scorer
+    from laguna_engine.llama.context_params import all_cores_but_one
+
+    return Scorer.open(path, threads=all_cores_but_one() if settings.threads is None else settings.threads)
+
+
+def _document(path: str, text: str, protected: bool) -> Document:
+    key = path, text, protected
+    made = _CUT_UP.get(key)
+    if made is None:
+        made = document(path, text, protected=protected)
+        if len(text) <= _LONGEST_CHARS:
+            _CUT_UP.put(key, made, len(text))
+    return made
+
+
+class _Scores:
+    """What the last scorer said for the last question, by text."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: tuple[object, str] | None = None
+        self._known: dict[str, Scores] = {}
+
+    def known(self, scorer: object, query: str) -> dict[str, Scores]:
+        """What is known for this scorer and question; what was known for another is forgotten."""
+        with self._lock:
+            if self._asked is None or self._asked[0] is not scorer or self._asked[1] != query:
+                self._asked, self._known = (scorer, query), {}
+            elif len(self._known) > _SCORES:
+                self._known = {}
+            return self._known
+
+
+_SCORED = _Scores()
+
+
+def _remembering(scorer: "Scorer", should_stop: Callable[[], bool], progress: Callable[[float], None]) -> SpanScorer:
+    """A scorer that is asked only for what it has not been asked yet."""
+
+    def scores(texts: Sequence[str], query: str) -> Sequence[Scores]:
+        known = _SCORED.known(scorer, query)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            known.update(zip(new, scorer.score(new, query, should_stop, progress), strict=True))
+        return [known[text] for text in texts]
+
+    return scores
+
+
+TOKENS_A_FILE = 64
+"""Less than this of a file is not worth its frame and the marks in it."""
+# A file that the user shortens keeps so much: callees of a call that is asked about are still there nearly always.
+KEEP = 0.3
+# A file of fewer lines is its own summary.
+_FEWEST_LINES = 10
+# Two texts can have a token more together than apart.
+_SEAM = 1
+FAILED = "the scorer cannot be used ({reason}), so words alone decide what is kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortening:
+    """How files are shortened.
+
+    question: what for. measure: the tokens of a text. scorer: gives an open one when it is needed, or None. reading_s:
+    seconds in which the model would read so many tokens, None before that was measured. should_stop: asked now and
+    then; no scorer is asked any more once it says so.
+    """
+
+    question: str
+    measure: CachedTokenCounter
+    scorer: "Callable[[], Scorer | None]" = lambda: None
+    reading_s: Callable[[int], float | None] = lambda tokens: None
+    should_stop: Callable[[], bool] = lambda: False
+
+    def attachments(self, sources: tuple[SourceFile, ...], room: int) -> Gathered:
+        """As much of the files as fits; files of which nothing would be left are not among them."""
+        heads = [self._head(source) for source in sources]
+        while heads and sum(heads) + TOKENS_A_FILE > room:
+            heads.pop()
+        chosen = sources[: len(heads)]
+        if not chosen:
+            return Gathered()
+        found, notes = self._compressed(chosen, room - sum(heads))
+        parts = [(source, part) for source, part in zip(chosen, found.parts, strict=True) if part.kept]
+        made = [self._attachment(source, part, found.scored_by) for source, part in parts]
+        # Only what must not be touched can be too much; the files that matter least go first.
+        while made and sum(self.measure(each.text) for each in made) > room:
+            made.pop()
+        # Of what is not there nobody needs to know how it was shortened.
+        return Gathered(tuple(made), notes) if made else Gathered()
+
+    def whole(self, source: SourceFile) -> Attachment:
+        """A file with nothing left out, which the user may have shortened."""
+
+        @cache
+        def shorter() -> str:
+            budget = max(1, int(self.measure(source.text) * KEEP))
+            plain = Shortening(self.question, self.measure)
+            return framed_part(source, plain._compressed((source,), budget)[0].parts[0])
+
+        text, title = framed_whole(source), escaped(source.path)
+        cut = shorter if len(source.lines) >= _FEWEST_LINES else None
+        return Attachment(BlockKind.FILE, title, source.path, text, text, Place.KEPT, "it fits", shorter=cut)
+
+    def _compressed(self, sources: tuple[SourceFile, ...], budget: int) -> tuple[Compression, tuple[str, ...]]:
+        """What is left of the files, and what there is to say about it."""
+        files = [(escaped(source.path), source.text) for source in sources]
+        notes: tuple[str, ...] = ()
+        try:
+            scorer, notes = self._asked(sum(self.measure(text) for _, text in files), budget)
+            found = shorten(files, self.question, budget, self.measure, scorer, self.should_stop)
+        except (EngineError, UserError) as error:
+            notes = (*notes, FAILED.format(reason=error))
+            found = shorten(files, self.question, budget, self.measure)
+        return found, (*notes, *found.notes)
+
+    def _asked(self, tokens: int, budget: int) -> "tuple[Scorer | None, tuple[str, ...]]":
+        """The scorer, unless asking it takes longer than reading everything would."""
+        scorer = self.scorer() if tokens > budget else None
+        seconds = self.reading_s(tokens)
+        if scorer is None or not seconds:
+            return scorer, ()
+        told = estimate(tokens, budget, tokens / seconds, scorer.rate or scorer.measure())
+        # That words alone decided is told with each file.
+        return (scorer, (told.sentence,)) if told.worth else (None, ())
+
+    def _head(self, source: SourceFile) -> int:
+        count = len(source.lines)
+        return self.measure(framed(source.path, "", frame.shortened(count, count))) + _SEAM
+
+    def _attachment(self, source: SourceFile, part: Part, scored_by: str) -> Attachment:
+        text, everything = framed_part(source, part), framed_whole(source)
+        if not part.dropped:
+            # Another question would have left more room to another file.
+            return replace(self.whole(source), certain=False)
+        why = f"{_kept_lines(part)} of {len(source.lines)} lines fit, chosen by {scored_by}"
+        return Attachment(
+            BlockKind.FILE, escaped(source.path), source.path, text, everything, Place.SHORTENED, why,
+            shorter=lambda: text, certain=False,
+        )  # fmt: skip
+
+
+def framed_whole(source: SourceFile) -> str:
+    """A file's frame with all of it in it."""
+    return framed(source.path, source.text, frame.whole(len(source.lines)))
+
+
+def framed_part(source: SourceFile, part: Part) -> str:
+    """A file's frame with what is left of it."""
+    return framed(source.path, part.text, frame.shortened(_kept_lines(part), len(source.lines)))
+
+
+def _kept_lines(part: Part) -> int:
+    """How many of the file's lines stand in the text."""
+    lines: set[int] = set()
+    for _, start, length in part.copies:
+        first, last = part.document.lines(start, start + length)
+        lines.update(range(first, last + 1))
+    return len(lines)

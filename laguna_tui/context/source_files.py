@@ -1,0 +1,107 @@
+"""The folder's files as text: read safely, only as far as is needed, and not twice while they stay as they are."""
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from laguna_tui.context.bounded_cache import BoundedCache
+from laguna_tui.context.frame import plain
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.text_files import TextFile, decode, has_wide_bom, is_binary
+from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.workspace import UnreadableError, Workspace
+
+# A few files as large as they may be, or a folder with thousands.
+_REMEMBERED_CHARS = 16 * 1024 * 1024
+# The longest character, in bytes, of what UTF-8, UTF-16 and UTF-32 write.
+_CHARACTER_BYTES = 4
+
+_Stamp = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file. text: its lines, each ending in a newline. size: its bytes. read: so many of them made the text."""
+
+    path: str
+    text: str = field(repr=False)
+    size: int
+    read: int
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of `text`, without their newlines."""
+        return self.text.split("\n")[:-1]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole file was read."""
+        return self.read >= self.size
+
+
+class SourceFiles:
+    """The files of a workspace. Any thread."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._known = BoundedCache[tuple[str, int], tuple[_Stamp, SourceFile]](_REMEMBERED_CHARS)
+
+    def read(self, path: str, limit: int = SEARCH_LIMIT_BYTES) -> SourceFile:
+        """A file's text, or that of its first `limit` bytes.
+
+        Args:
+            path: as the workspace locates it.
+
+        Raises:
+            WorkspaceError: it cannot be read, or is no text; the message is a sentence.
+        """
+        stamp = self._stamp(path)
+        known = self._known.get((path, limit))
+        if known is not None and stamp is not None and known[0] == stamp:
+            return known[1]
+        source = read_source(self._workspace, path, limit)
+        if stamp is not None:
+            self._known.put((path, limit), (stamp, source), len(source.text))
+        return source
+
+    def _stamp(self, path: str) -> _Stamp | None:
+        """What changes when a file does."""
+        try:
+            status = os.lstat(self._workspace.root / path)
+        except (OSError, ValueError):
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def read_source(workspace: Workspace, path: str, limit: int) -> SourceFile:
+    """A file's text as it is now, or that of its first `limit` bytes without a torn line at the end.
+
+    Raises:
+        WorkspaceError: it cannot be read, or is no text; the message is a sentence.
+    """
+    return source_of(path, *workspace.read_beginning(path, limit))
+
+
+def source_of(path: str, data: bytes, size: int) -> SourceFile:
+    """The text of a file's first bytes, without a torn line at the end; `size` is how many it has in all.
+
+    Raises:
+        WorkspaceError: it is no text; the message is a sentence.
+    """
+    if is_binary(data):
+        raise UnreadableError(f"{escaped(path)} is a binary file; try another file")
+    if len(data) >= size:
+        return SourceFile(path, plain(decode(data).text), size, size)
+    text = plain(_untorn(data).text)
+    return SourceFile(path, text[: text.rfind("\n", 0, -1) + 1] or text, size, len(data))
+
+
+def _untorn(data: bytes) -> TextFile:
+    """The text of a file's first bytes, whose last character may be torn: that must not make it another encoding."""
+    rest = len(data) % _CHARACTER_BYTES
+    # UTF-32 that is cut elsewhere would pass for UTF-16; UTF-16 has pairs of two bytes each.
+    for cut in (rest, rest + 2) if has_wide_bom(data) else range(_CHARACTER_BYTES):
+        found = decode(data[: len(data) - cut])
+        if found.encoding.startswith("utf"):
+            return found
+    return decode(data)

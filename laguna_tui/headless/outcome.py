@@ -1,0 +1,145 @@
+"""What is known of a turn once it is over: its answer, tools, edits, rates and exit code."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from laguna_engine.events import DrafterFailed, Round, Stats
+from laguna_engine.speculate.metrics import SpeculationMetrics
+from laguna_tui.base.events import (
+    AgentEvent,
+    AnswerCorrected,
+    Attached,
+    DraftRound,
+    EditDone,
+    EditProposed,
+    StepFinished,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+)
+
+# What to do about it on the command line.
+_ADVICE = {
+    TurnEnd.CONTEXT_FULL: "Ask about less, or with a larger --context.",
+    TurnEnd.MESSAGE_TOO_LONG: "Ask with less of it, or with a larger --context.",
+    TurnEnd.MAX_TOKENS: "Raise --max-tokens.",
+}
+
+
+class ExitCode(IntEnum):
+    """What `laguna-tui` exits with; 128 + n after signal n."""
+
+    ANSWERED = 0
+    FAILED = 1
+    USAGE = 2
+    MODEL = 3
+    UNFINISHED = 4
+    INTERRUPTED = 130
+
+
+@dataclass(slots=True)
+class TurnOutcome:
+    """What is known of one answered question when its turn is over."""
+
+    text: list[str] = field(default_factory=list)
+    attached: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    corrected: str | None = None
+    tools: list[dict[str, object]] = field(default_factory=list)
+    proposed: list[EditProposed] = field(default_factory=list)
+    edits: list[dict[str, object]] = field(default_factory=list)
+    steps: list[Stats] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
+    tally: SpeculationMetrics = field(default_factory=SpeculationMetrics)
+    end: TurnEnd = TurnEnd.EMPTY_ANSWER
+    detail: str = ""
+    context_used: int = 0
+    context_size: int = 0
+
+    def add(self, event: AgentEvent) -> None:
+        """Take one event into account."""
+        match event:
+            case Attached() | DrafterFailed():
+                self._add_notes(event)
+            case TextDelta(text):
+                self.text.append(text)
+            case AnswerCorrected(said):
+                self.corrected = said
+            case ToolStarted(call_id, name, arguments):
+                self.tools.append({"id": call_id, "name": name, "arguments": arguments})
+            case ToolFinished(call_id, _, output, ok, seconds):
+                self.tools[-1] |= {"output": output, "ok": ok, "seconds": round(seconds, 6)}
+            case EditProposed() | EditDone():
+                self._add_edit(event)
+            case DraftRound(spun):
+                self.rounds.append(spun)
+                self.tally.add(spun)
+            case StepFinished(stats, used, size):
+                self.steps.append(stats)
+                self.context_used, self.context_size = used, size
+            case TurnFinished(end):
+                self.end, self.detail = end, finish_detail(event)
+            case _:
+                pass
+
+    def _add_notes(self, event: Attached | DrafterFailed) -> None:
+        if isinstance(event, Attached):
+            self.attached, self.notes = list(event.titles), list(event.notes)
+        else:
+            self.notes.append(event.sentence)
+
+    def _add_edit(self, event: EditProposed | EditDone) -> None:
+        if isinstance(event, EditProposed):
+            self.proposed.append(event)
+        else:
+            diff = self.proposed[-1].proposal.diff
+            self.edits.append({"path": event.path, "places": event.places, "diff": diff})
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 only for an answer; an interrupted or unfinished turn says so."""
+        if self.end is TurnEnd.ANSWERED:
+            return ExitCode.ANSWERED
+        return ExitCode.INTERRUPTED if self.end is TurnEnd.CANCELLED else ExitCode.UNFINISHED
+
+    def rates(self) -> dict[str, object]:
+        """Token counts and measured rates over all steps of the turn (tokens per second, None if unmeasured)."""
+        new = sum(step.prompt_tokens - step.cached_tokens for step in self.steps)
+        later = sum(max(step.generated_tokens - 1, 0) for step in self.steps)
+        prefill_s = sum(step.prefill_s for step in self.steps)
+        decode_s = sum(step.decode_s for step in self.steps)
+        return {
+            "prefilled_tokens": new,
+            "cached_tokens": sum(step.cached_tokens for step in self.steps),
+            "generated_tokens": sum(step.generated_tokens for step in self.steps),
+            "prefill_tokens_per_second": round(new / prefill_s, 1) if new and prefill_s else None,
+            "decode_tokens_per_second": round(later / decode_s, 1) if later and decode_s else None,
+            "context_used": self.context_used,
+            "context_size": self.context_size,
+        }
+
+    def speculation(self) -> dict[str, object] | None:
+        """What speculation brought over all steps of the turn; shares are of 1. None when nothing was told of it."""
+        told = self.tally.summary()
+        if not told.rounds:
+            return None
+        return {
+            "rounds": told.rounds,
+            "tokens_per_round": _rounded(told.tokens_per_round),
+            "drafted": told.together.drafted,
+            "accepted": told.together.accepted,
+            "acceptance": _rounded(told.together.acceptance),
+            "acceptance_by_position": [round(share, 3) for share in told.together.by_position],
+            "shares": {source.value: round(share, 3) for source, share in told.shares.items()},
+        }
+
+
+def finish_detail(event: TurnFinished) -> str:
+    """Why a turn ended, and what to do about it on the command line; empty where there is nothing to say."""
+    return " ".join(filter(None, (event.sentence, _ADVICE.get(event.end))))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

@@ -1,0 +1,110 @@
+"""A turn as plain text: the answer on stdout, and beside it, on stderr, what the agent did."""
+
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from laguna_engine.events import DrafterFailed
+from laguna_tui.base.events import (
+    AgentEvent,
+    AnswerCorrected,
+    Attached,
+    CallRejected,
+    EditProposed,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
+from laguna_tui.base.text import TextSanitizer, sanitize_line
+from laguna_tui.headless.outcome import TurnOutcome
+from laguna_tui.headless.terminal_approver import diff_lines
+
+# Of an argument of a tool, so much is written to stderr: an edit's texts are long, and shown as a diff.
+_VALUE_CHARS = 60
+
+
+_WITHOUT = "If it happens again, use --speculation off."
+
+
+def finish_text(outcome: TurnOutcome, *, stats: bool, opened: str) -> None:
+    """Write what is known at the end. stats: also the measured rates, and how the model was `opened`."""
+    end_lines(outcome)
+    if outcome.corrected is not None:
+        sys.stderr.write(f"· {AnswerCorrected(outcome.corrected).sentence}\n")
+    if outcome.detail:
+        sys.stderr.write(f"laguna-tui: {sanitize_line(outcome.detail)}\n")
+    if stats:
+        sys.stderr.write(_stats_line(outcome.rates()) + "\n")
+        sys.stderr.write(_speculation_line(outcome) + "\n")
+        if opened:
+            sys.stderr.write(f"opened with {sanitize_line(opened)}\n")
+
+
+def end_lines(outcome: TurnOutcome) -> None:
+    """What comes next on the terminal, a sentence or the shell's prompt, begins a line."""
+    if outcome.tools and "output" not in outcome.tools[-1]:
+        sys.stderr.write("\n")
+    if outcome.text and not outcome.text[-1].endswith("\n"):
+        sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
+def _stats_line(rates: dict[str, object]) -> str:
+    def rate(key: str) -> str:
+        value = rates[key]
+        return f"{value:,.0f} tok/s" if isinstance(value, float) else "not measured"
+
+    return (
+        f"prefill {rates['prefilled_tokens']:,} tokens at {rate('prefill_tokens_per_second')}"
+        f" ({rates['cached_tokens']:,} reused) · decode {rates['generated_tokens']:,} tokens at"
+        f" {rate('decode_tokens_per_second')} · context {rates['context_used']:,} of {rates['context_size']:,}"
+    )
+
+
+def _speculation_line(outcome: TurnOutcome) -> str:
+    told = outcome.tally.summary()
+    if not told.together.drafted:
+        why = f" ({sanitize_line(told.reason)})" if told.reason else ""
+        return f"speculation: nothing was drafted{why}"
+    each = sorted(told.shares.items(), key=lambda pair: -pair[1])
+    return (
+        f"speculation {told.tokens_per_round:.2f} tokens a round in {told.rounds:,} rounds"
+        f" · {told.together.acceptance:.0%} of {told.together.drafted:,} drafted tokens stood"
+        f" · {', '.join(f'{source.value} {share:.0%}' for source, share in each)}"
+    )
+
+
+def text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
+    """Writes the answer to `out` as it comes, and what the agent does to `log`."""
+    answer = TextSanitizer()
+
+    def show(event: AgentEvent) -> None:
+        match event:
+            case Attached(titles, notes):
+                for line in [*([f"with {', '.join(titles)}"] if titles else []), *notes]:
+                    log.write(f"· {sanitize_line(line)}\n")
+            case TextDelta(text):
+                out.write(answer.sanitize(text))
+                out.flush()
+            case ToolStarted(_, name, arguments):
+                shown = ", ".join(f"{key}={_brief(repr(value))}" for key, value in arguments.items())
+                log.write(f"· {sanitize_line(f'{name}({shown})')}")
+                log.flush()
+            case EditProposed(proposal, asks=False):
+                log.write("\n" + "".join(f"{line}\n" for line in diff_lines(proposal)))
+            case ToolFinished(_, _, output, ok, seconds):
+                lines = output.count("\n") + 1
+                said = f"{lines} line{'s'[: lines > 1]}" if ok else f"failed, {sanitize_line(output)}"
+                log.write(f"  {said}, {seconds:.2f} s\n")
+            case DrafterFailed():
+                log.write(f"· {sanitize_line(event.sentence)} {_WITHOUT}\n")
+            case CallRejected(_, problem):
+                log.write(f"· call rejected: {sanitize_line(problem)}\n")
+            case _:
+                pass
+
+    return show
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _VALUE_CHARS else f"{text[:_VALUE_CHARS]}…"

@@ -1,0 +1,175 @@
+"""What an entry of `models.toml` may say, and a sentence for everything it says wrongly.
+
+Deals in plain TOML values and never fails: `problems` yields sentences, one per mistake, each naming its key.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from laguna_tui.models.entry import ModelKind, ToolSet
+
+TEMPLATES = ("XS_2", "XS_2_1", "S_2_1")
+
+# What says where a file is, which version of it, and what its bytes are: whoever changes one of these means another
+# file, so that nothing behind it in this order is inherited.
+IDENTITY = (("repository", "file", "files", "convert"), ("revision",), ("sha256", "size"))
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_REVISION = re.compile(r"[\w][\w./-]*")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_CONTEXT_MOST = 1 << 24
+"""Tokens; sixteen times what any model here was trained for."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRule:
+    """A key's kind, what its value must be in words, and the check of that."""
+
+    kind: type
+    says: str = ""
+    holds: Callable[[Any], bool] = lambda value: True
+
+
+def safe_path(name: str) -> bool:
+    """Whether a path from the catalogue or the hub stays inside the folder it is put in."""
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not name.startswith("/") and ".." not in parts and name.isprintable() and "\\" not in name
+
+
+def _texts(value: list[object]) -> bool:
+    return all(isinstance(part, str) and part for part in value)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+RULES: Mapping[str, KeyRule] = {
+    "title": KeyRule(str, "a name to show", bool),
+    "summary": KeyRule(str),
+    "kind": KeyRule(str, f"one of {', '.join(ModelKind)}", lambda value: value in tuple(ModelKind)),
+    "license": KeyRule(str),
+    "repository": KeyRule(
+        str, "OWNER/NAME", lambda value: _REPOSITORY.fullmatch(value) is not None and ".." not in value
+    ),
+    "revision": KeyRule(str, "a commit, tag or branch", lambda value: _REVISION.fullmatch(value) is not None),
+    "file": KeyRule(str, "a file's path", bool),
+    "files": KeyRule(
+        list, "a list of paths", lambda value: bool(value) and _texts(value) and all(map(safe_path, value))
+    ),
+    "sha256": KeyRule(str, "64 lower-case hex digits", lambda value: _SHA256.fullmatch(value) is not None),
+    "size": KeyRule(int, "bytes, above 0", lambda value: value > 0),
+    "convert": KeyRule(bool),
+    "belongs": KeyRule(list, "a list of names of targets", _texts),
+    "template": KeyRule(str, f"choose one of {', '.join(TEMPLATES)}", lambda value: value in TEMPLATES),
+    "thinking": KeyRule(bool),
+    "tools": KeyRule(str, f"one of {', '.join(ToolSet)}", lambda value: value in tuple(ToolSet)),
+    "turns": KeyRule(int, "1 or more", lambda value: value >= 1),
+    "context": KeyRule(int, "tokens, 1024 or more", lambda value: 1024 <= value <= _CONTEXT_MOST),
+    "context_max": KeyRule(int, "tokens, 1024 or more", lambda value: 1024 <= value <= _CONTEXT_MOST),
+    "sampling": KeyRule(dict),
+    "match": KeyRule(list, "a list of lower-case parts of names", lambda value: _texts(value) and _lower(value)),
+    "drafter": KeyRule(str, "a file's path", bool),
+    "facts": KeyRule(dict, "keys with a number or a text", lambda value: all(map(_fact, value.values()))),
+    "defects": KeyRule(list, "a list of sentences", _texts),
+}
+
+SAMPLING: Mapping[str, tuple[str, Callable[[float], bool]]] = {
+    "temperature": ("between 0 and 5", lambda value: 0 <= value <= 5),
+    "top_k": ("0 (off) or more", lambda value: value >= 0),
+    "top_p": ("above 0, at most 1", lambda value: 0 < value <= 1),
+    "min_p": ("between 0 and 1", lambda value: 0 <= value <= 1),
+    "repeat_penalty": ("1 (off) or more", lambda value: value >= 1),
+}
+
+_ALWAYS = ("title", "summary")
+_OF_A_TARGET = ("template", "thinking", "context", "sampling", "match")
+
+
+def problems(name: str, table: object) -> Iterator[str]:
+    """Everything that is wrong with an entry, as sentences; nothing when it is right."""
+    if _NAME.fullmatch(name) is None:
+        yield f"its name {name!r} must be of lower-case letters, digits, '.', '_' and '-'"
+    if not isinstance(table, Mapping):
+        yield f"must be a table, not {table!r}"
+        return
+    wrong = set()
+    for key, value in table.items():
+        for problem in _of_key(key, value):
+            wrong.add(key)
+            yield problem
+    sound = {key: value for key, value in table.items() if key not in wrong}
+    yield from _missing(table)
+    yield from _together(sound)
+
+
+def _of_key(key: str, value: object) -> Iterator[str]:
+    rule = RULES.get(key)
+    if rule is None:
+        yield f"has an unknown key {key}; known are {', '.join(RULES)}"
+    elif not isinstance(value, rule.kind) or (isinstance(value, bool) and rule.kind is not bool):
+        yield _needs(key, rule, value)
+    elif not rule.holds(value):
+        yield (
+            f"{key} = {value!r}: it must be {rule.says}" if key != "template" else f"template = {value!r}; {rule.says}"
+        )
+    elif key == "sampling" and isinstance(value, dict):
+        yield from _sampling(value)
+
+
+def _needs(key: str, rule: KeyRule, value: object) -> str:
+    return f"needs {key} = a {rule.kind.__name__}, not {value!r}"
+
+
+def _missing(table: Mapping[str, object]) -> Iterator[str]:
+    kind = table.get("kind", ModelKind.TARGET)
+    wanted = (*_ALWAYS, *_OF_A_TARGET) if kind == ModelKind.TARGET else _ALWAYS
+    yield from (_needs(key, RULES[key], None) for key in wanted if key not in table)
+
+
+def _sampling(table: Mapping[str, object]) -> Iterator[str]:
+    unknown = sorted(set(table) - set(SAMPLING))
+    if unknown:
+        yield f"sampling has unknown keys: {', '.join(unknown)}; known are {', '.join(SAMPLING)}"
+    for key, value in table.items():
+        if key in SAMPLING and not (_number(value) and SAMPLING[key][1](value)):  # type: ignore[arg-type]
+            yield f"sampling: {key} = {value!r}: it must be {SAMPLING[key][0]}"
+
+
+def _together(table: Mapping[str, Any]) -> Iterator[str]:
+    """What contradicts something else, among keys that are right by themselves."""
+    remote, kind = "repository" in table, table.get("kind", ModelKind.TARGET)
+    if "file" in table and "files" in table:
+        yield "has both file and files; say one of them"
+    if remote and "file" not in table and "files" not in table:
+        yield "has a repository and names no file in it; add file, or files for several"
+    if remote and "file" in table and not safe_path(table["file"]):
+        yield f"file = {table['file']!r}: it must be a path inside the repository"
+    yield from (f"{key} means nothing without a repository" for key in _remote_only(table) if not remote)
+    if "sha256" in table and "files" in table:
+        yield "sha256 is of one file; say file, not files"
+    if table.get("convert") and kind != ModelKind.DRAFTER:
+        yield f"convert = true is for drafters; this is a {kind}"
+    if kind != ModelKind.TARGET:
+        yield from (f"{key} is for models that answer; this is a {kind}" for key in ("tools", "turns") if key in table)
+    if kind == ModelKind.TARGET and table.get("belongs"):
+        yield "belongs is for drafters and scorers: it names the targets they go with"
+    if table.get("context", 0) > table.get("context_max", _CONTEXT_MOST):
+        yield f"context = {table['context']}: the model was trained for context_max = {table['context_max']}"
+
+
+def _remote_only(table: Mapping[str, Any]) -> Iterator[str]:
+    return (key for key in ("revision", "files", "sha256", "size", "convert") if key in table)
+
+
+def _lower(value: list[str]) -> bool:
+    return all(part == part.lower() for part in value)
+
+
+def _fact(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))

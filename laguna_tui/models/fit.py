@@ -1,0 +1,211 @@
+"""Whether and how a model fits: what is known of it, from its file's header or what is published, and plans as text.
+
+Lines fit any width from 40 columns on: for a terminal, and for a panel of the TUI.
+"""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from laguna_engine.fit.explanation import amount, tokens
+from laguna_engine.fit.known_models import XS_DRAFTER, known_model
+from laguna_engine.fit.memory import ALL, DrafterShape
+from laguna_engine.fit.model_shape import ModelShape
+from laguna_engine.fit.plan import FitCell, Plan
+from laguna_engine.fit.search import budgets
+from laguna_engine.gguf import drafter_header as drafter_files
+from laguna_engine.gguf import header
+from laguna_engine.gguf.drafter_header import DrafterHeader
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import NO_DRAFTER, Settings
+from laguna_tui.base.units import GIB, memory
+from laguna_tui.models.catalogue import resolve
+from laguna_tui.models.entry import ModelEntry, ModelKind, companions
+from laguna_tui.models.model_selection import drafter_of
+
+
+@dataclass(frozen=True, slots=True)
+class ModelToFit:
+    """A model that can be planned for. file: None while it has to be downloaded, so that sizes are from its
+    description. drafter: None without one."""
+
+    title: str
+    file: Path | None
+    shape: ModelShape
+    drafter: DrafterHeader | DrafterShape | None
+
+
+def model_to_fit(wanted: str, catalogue: Mapping[str, ModelEntry], settings: Settings) -> ModelToFit:
+    """The model that `wanted`, a name or a file, stands for.
+
+    Raises:
+        UserError: there is no such model, or too little is known of it before its download.
+        EngineError: its file, or its drafter's, is not what it should be.
+    """
+    entry = catalogue.get(wanted)
+    if entry is None or entry.kind is not ModelKind.TARGET:
+        return _from_file(resolve(wanted, catalogue), settings)
+    try:
+        there = resolve(wanted, catalogue)
+    except UserError:
+        return _from_description(entry, catalogue, settings)
+    return _from_file(there, settings)
+
+
+def _from_file(entry: ModelEntry, settings: Settings) -> ModelToFit:
+    assert entry.path is not None, "resolve only returns entries with a file"
+    target = header.check(entry.path)
+    path = drafter_of(settings, entry)
+    drafter = None
+    if path is not None:
+        drafter = drafter_files.read(path)
+        drafter_files.check_pair(drafter, target)
+    return ModelToFit(entry.title, entry.path, replace(ModelShape.of(target), name=entry.title), drafter)
+
+
+def _from_description(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], settings: Settings) -> ModelToFit:
+    size = entry.source.size if entry.source is not None else None
+    shape = known_model(entry.title, entry.facts, entry.context_max or entry.context, size)
+    if shape is None:
+        raise UserError(f"{entry.title}: too little is known of it before its file is here; give the path of its GGUF")
+    return ModelToFit(entry.title, None, shape, _described_drafter(entry, catalogue, settings))
+
+
+def _described_drafter(
+    entry: ModelEntry, catalogue: Mapping[str, ModelEntry], settings: Settings
+) -> DrafterShape | None:
+    """The recommended drafter, as it would be after a download."""
+    found = companions(entry, catalogue, ModelKind.DRAFTER)
+    if not found or settings.drafter == NO_DRAFTER:
+        return None
+    size = found[0].source.size if found[0].source is not None else None
+    return XS_DRAFTER if size is None else replace(XS_DRAFTER, weights=size)
+
+
+_WIDE = 76
+"""From here on cells are words, below they are short."""
+
+_MARK = "*"
+
+
+def table(rows: Sequence[Sequence[FitCell]], plan: Plan | None, width: int) -> list[str]:
+    """Contexts by caches; `plan`'s cell is marked."""
+    wide = width >= _WIDE
+    cells = [[(_wide if wide else _narrow)(cell, plan) for cell in row] for row in rows]
+    column = max(len(cell) for row in cells for cell in row)
+    head = f"{'context':>9}" + "".join(f"  {' ' + cell.kv.value:<{column}}" for cell in rows[0])
+    lines = [
+        f"{tokens(row[0].context):>9}" + "".join(f"  {text:<{column}}" for text in texts)
+        for row, texts in zip(rows, cells, strict=True)
+    ]
+    return [line.rstrip() for line in (head, *lines)] + ["", *_legend(rows, plan, width, wide=wide)]
+
+
+def explanation(plan: Plan, width: int) -> list[str]:
+    """The plan with its reasons, its memory, what was given up and the next step up."""
+    lines = [
+        line for reason in plan.reasons for line in _item(reason.subject, f"{reason.choice}. {reason.text}", width)
+    ]
+    lines += ["", *_memory(plan)]
+    if plan.given_up:
+        lines += ["", *(line for text in plan.given_up for line in _item("without", text + ".", width))]
+    if plan.next_step:
+        lines += _item("next step", plan.next_step + ".", width)
+    return lines
+
+
+def summary(plan: Plan) -> str:
+    """The plan in one line."""
+    placed = plan.reasons[0].choice
+    drafter = "with its drafter" if plan.drafter else "without a drafter"
+    return f"{tokens(plan.load.n_ctx)} tokens, {plan.load.kv.value} cache, {placed}, {drafter}"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A paragraph."""
+    return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def _mark(cell: FitCell, plan: Plan | None) -> str:
+    chosen = plan is not None and (cell.context, cell.kv) == (plan.load.n_ctx, plan.load.kv)
+    return _MARK if chosen else " "
+
+
+def _wide(cell: FitCell, plan: Plan | None) -> str:
+    mark, found = _mark(cell, plan), cell.found
+    if found is None:
+        return f"{mark}lacks {amount(-cell.left)}"
+    if found.paged:
+        return f"{mark}from disk"
+    if found.merits.home:
+        return f"{mark}{_home(cell)} in RAM"
+    return f"{mark}{amount(cell.left)} free{'' if found.drafter else ', plain'}"
+
+
+def _home(cell: FitCell) -> str:
+    assert cell.found is not None, "asked only for what fits"
+    load = cell.found.load
+    return f"experts of {len(load.home_experts)}" if load.gpu_layers == ALL else f"{cell.found.merits.home} layers"
+
+
+def _narrow(cell: FitCell, plan: Plan | None) -> str:
+    mark, found = _mark(cell, plan), cell.found
+    if found is None:
+        return f"{mark}-{-cell.left / GIB:.1f}"
+    if found.paged:
+        return f"{mark}disk"
+    if found.merits.home:
+        return f"{mark}{found.merits.home}r"
+    return f"{mark}{cell.left / GIB:.1f}{'' if found.drafter else 'p'}"
+
+
+def _legend(rows: Sequence[Sequence[FitCell]], plan: Plan | None, width: int, *, wide: bool) -> list[str]:
+    """What the signs mean, as far as they occur."""
+    found = [cell.found for row in rows for cell in row]
+    whole = [one for one in found if one is not None and not one.paged and not one.merits.home]
+    mixed = any(one is not None and one.merits.home for one in found)
+    paged = any(one is not None and one.paged for one in found)
+    plain = any(one.drafter for one in whole) and any(not one.drafter for one in whole)
+    says = [
+        (plan is not None, f"{_MARK} chosen", f"{_MARK} chosen"),
+        (bool(whole), "", "number: GiB left free"),
+        (plain, "plain: without the drafter", "p: without the drafter"),
+        (mixed, "in RAM: slower, as the CPU computes them", "r: so many layers with experts in RAM, slower"),
+        (paged, "from disk: very slow", "disk: read from there, very slow"),
+        (None in found, "", "-: GiB lacking"),
+    ]
+    shown = [words if wide else signs for holds, words, signs in says if holds]
+    return wrapped("; ".join(filter(None, shown)), width)
+
+
+def _memory(plan: Plan) -> Iterator[str]:
+    room = budgets(plan.machine)
+    taken = {gpu.name: gpu.total - gpu.free for gpu in plan.machine.gpus}
+    for device in plan.memory.devices:
+        yield f"{device.name:<9} {device.total / GIB:6.2f} of {memory(room[device.name], 2)}"
+        parts = {
+            "weights": device.weights,
+            "cache": device.kv,
+            "computing": device.compute + device.output,
+            "drafter": device.drafter,
+            "driver": device.runtime,
+        }
+        for name, size in parts.items():
+            if size:
+                yield f"  {name:<9} {size / GIB:8.2f}"
+        if taken.get(device.name):
+            yield f"  {'others':<9} {taken[device.name] / GIB:8.2f} in use already"
+
+
+def _item(subject: str, text: str, width: int) -> list[str]:
+    return textwrap.wrap(f"{subject}: {text}", width, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def plan_in_words(plan: Plan) -> str:
+    """In a few words how a model would run."""
+    if plan.paged:
+        return "runs from disk only: very slow"
+    if plan.whole:
+        return f"fits on the GPU with {tokens(plan.load.n_ctx)} tokens"
+    return f"runs {'partly ' if plan.memory.gpus else ''}on the CPU with {tokens(plan.load.n_ctx)} tokens: slow"

@@ -1,0 +1,136 @@
+"""Which files the settings name: the model, its drafter, the drafter's adapter and the scorer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import NO_DRAFTER, Settings
+from laguna_tui.models.catalogue import load_catalogue, resolve
+from laguna_tui.models.entry import ModelEntry, ModelKind
+
+if TYPE_CHECKING:
+    from laguna_tui.models.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSelection:
+    """Which model, and everything that goes with it. context: tokens that the catalogue insists on, None without."""
+
+    settings: Settings
+    entry: ModelEntry
+    drafter: Path | None
+    context: int | None
+
+
+def select_model(settings: Settings) -> ModelSelection:
+    """What the settings name.
+
+    Raises:
+        UserError: they name no model, or no drafter, that is there.
+    """
+    catalogue = load_catalogue()
+    entry = resolve(settings.model, catalogue)
+    return ModelSelection(
+        settings, entry, drafter_of(settings, entry), catalogue_context(settings.model, entry, catalogue)
+    )
+
+
+def select_other(settings: Settings, wanted: str) -> ModelSelection:
+    """What another name or file stands for. A drafter and an adapter that the user named were for the model before.
+
+    Raises:
+        UserError: it names no model that is there.
+    """
+    drafter = NO_DRAFTER if settings.drafter == NO_DRAFTER else None
+    origin = {key: file for key, file in settings.origin.items() if key not in ("model", "drafter", "adapter")}
+    return select_model(replace(settings, model=wanted, drafter=drafter, adapter=None, origin=origin))
+
+
+def drafter_of(settings: Settings, entry: ModelEntry, store: "Store | None" = None) -> Path | None:
+    """The file that drafts: the user's own, else the catalogue's where it is there, else none.
+
+    Args:
+        store: where downloaded drafters are; None for the user's own.
+
+    Raises:
+        UserError: the user named a file, or a drafter of the catalogue, that is not there.
+    """
+    if settings.drafter is None:
+        return entry.drafter
+    if settings.drafter == NO_DRAFTER:
+        return None
+    known = {name: each for name, each in load_catalogue().items() if each.kind is ModelKind.DRAFTER}
+    if settings.drafter in known:
+        return _stored_drafter(known[settings.drafter], store, settings.given("drafter"))
+    path = Path(settings.drafter).expanduser()
+    if not path.is_file():
+        names = ", ".join(name for name, each in known.items() if entry.name in each.belongs)
+        which_ones = f", a drafter of the catalogue ({names})" if names else ""
+        raise UserError(f"{settings.given('drafter')}: no such file; give the path of a GGUF{which_ones}, or none")
+    return path
+
+
+def _stored_drafter(drafter: ModelEntry, store: "Store | None", given: str) -> Path:
+    from laguna_tui.models.store import Store
+
+    path = drafter.path or (store or Store()).path(drafter)
+    if path is None or not path.is_file():
+        raise UserError(f"{given}: not on this machine; run: laguna-tui models download {drafter.name}")
+    return path
+
+
+def adapter_of(settings: Settings) -> tuple[str, Path] | None:
+    """Name and file of the drafter's adapter, if there is to be one.
+
+    Raises:
+        UserError: the user named a file that is not there.
+    """
+    if settings.adapter is None:
+        return None
+    path = Path(settings.adapter).expanduser()
+    if not path.is_file():
+        raise UserError(f"{settings.given('adapter')}: no such file; give the path of a LoRA in GGUF")
+    return path.stem, path
+
+
+def catalogue_context(wanted: str, entry: ModelEntry, catalogue: Mapping[str, ModelEntry]) -> int | None:
+    """The context that an entry insists on; None where the machine may decide.
+
+    An entry with a file of its own was written for this machine, or for a model that knows no other context; what is
+    said about a model to download is for machines of every kind.
+    """
+    return entry.context if wanted in catalogue and entry.source is None else None
+
+
+NO_SCORER = "none"
+"""What the setting `scorer` says to rank by words alone."""
+
+
+def scorer_path(settings: Settings, store: "Store | None" = None) -> Path | None:
+    """The file of the scorer to use: downloaded ones come before the one that ships with the app.
+
+    Raises:
+        UserError: the settings name a scorer that is not on this machine.
+    """
+    from laguna_tui.models.store import Store
+
+    wanted = settings.scorer
+    if wanted == NO_SCORER:
+        return None
+    scorers = {name: entry for name, entry in load_catalogue().items() if entry.kind is ModelKind.SCORER}
+    shelf = store or Store()
+    if wanted is None:
+        here = [shelf.path(entry) for entry in scorers.values() if entry.path is None]
+        bundled = [entry.path for entry in scorers.values() if entry.path is not None and entry.path.is_file()]
+        return next((path for path in [*here, *bundled] if path is not None), None)
+    if wanted in scorers:
+        path = scorers[wanted].path or shelf.path(scorers[wanted])
+        if path is None:
+            raise UserError(f"--scorer {wanted}: not on this machine; run: laguna-tui models download {wanted}")
+        return path
+    file = Path(wanted).expanduser()
+    if not file.is_file():
+        raise UserError(f"--scorer {wanted}: no such file, and no scorer of the catalogue; give a GGUF, or none")
+    return file

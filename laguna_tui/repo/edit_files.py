@@ -1,0 +1,212 @@
+"""Edits of one file: a change is proposed, shown to whoever decides, and applied to exactly what it was proposed for.
+
+Deals in paths and texts from a model, which are hostile: what the workspace refuses to read is not changed either.
+Only files that exist are changed; nothing is created, renamed or removed. What is never changed, and what only when a
+person agrees, is in `protected`.
+"""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+
+from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
+from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.source_writer import TemporaryFiles, digest, replace_file
+from laguna_tui.repo.text_diff import LINE_CHARS, diff
+from laguna_tui.repo.text_files import TextFile, decode, is_binary
+from laguna_tui.repo.text_replacement import (
+    Replacement,
+    find_additions,
+    find_replacements,
+    line_number,
+    reindent,
+    replace_text,
+    with_line_feeds,
+)
+from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
+
+# Nobody reads the diff of more.
+MAX_PLACES = 1_000
+# Candidates and lines that a sentence names.
+_NAMED = 3
+
+_FAULTY = "After this edit the file is no longer valid Python: {fault}."
+_MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
+_INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
+_ASKED = "You are asked in any case, because {because}."
+_LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
+
+
+class EditError(WorkspaceError):
+    """An edit cannot be made; the message is a sentence for the model that ends in what to do."""
+
+
+def propose_edit(
+    workspace: Workspace,
+    path: str,
+    old: str,
+    new: str,
+    all: bool = False,  # noqa: A002 - the tool's own word
+    should_stop: Callable[[], bool] = lambda: False,
+) -> EditProposal:
+    """What replacing `old` by `new` would make of a file; nothing is written.
+
+    Args:
+        path: a file's path, or the end of exactly one file's path.
+        old: text that occurs exactly once, its line breaks written as line feeds. Where `new` only adds to it, it
+            may be broken into lines otherwise than in the file.
+        all: it may occur more often; an identifier is only found as a whole word.
+        should_stop: asked while a path is looked for among all files.
+
+    Raises:
+        WorkspaceError: the file cannot be used, or the text is not there, or is there too often.
+    """
+    _check(old, new)
+    inside = _found(workspace, path, should_stop)
+    if belongs_to_git(workspace.root, inside):
+        raise EditError(f"{escaped(inside)} belongs to git itself; edit another file")
+    data = workspace.read(inside)
+    if is_binary(data):
+        raise EditError(f"{escaped(inside)} is a binary file; only text can be edited")
+    file = decode(data)
+    made = find_replacements(file.text, old, new, every=all, limit=MAX_PLACES + 1)
+    if not made and not all:
+        made = find_additions(file.text, old, new, limit=MAX_PLACES + 1)
+    _check_places(inside, file.text, old, made, every=all)
+    made, warnings, notes = _sound(inside, file.text, made)
+    after = replace_text(file.text, made)
+    hunks = diff(file.text, made)
+    if any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines):
+        warnings.append(_LONG)
+    encoded = _encoded(inside, file, after)
+    because = asks_because(workspace.root, inside)
+    if because:
+        warnings.insert(0, _ASKED.format(because=because))
+    return EditProposal(
+        path=inside,
+        before=file.text,
+        after=after,
+        places=len(made),
+        hunks=hunks,
+        warning=" ".join(warnings),
+        root=workspace.root,
+        old=data,
+        new=encoded,
+        identity=workspace.identity,
+        asks_because=because,
+        notes=tuple(notes),
+    )
+
+
+def apply_edit(proposal: EditProposal, unfinished: TemporaryFiles | None = None) -> None:
+    """Make the change, if the file still is what it was proposed for.
+
+    Args:
+        unfinished: notes of what is being written; None keeps none.
+
+    Raises:
+        WorkspaceError: it is not, or cannot be written; the file is as it was.
+    """
+    workspace = Workspace(proposal.root, proposal.identity)
+    replace_file(workspace, proposal.path, digest(proposal.old), proposal.new, unfinished)
+
+
+def _check(old: str, new: str) -> None:
+    if not old:
+        raise EditError("old is empty; call again with text of a file that exists, because edit creates no files")
+    if with_line_feeds(old) == with_line_feeds(new):
+        raise EditError("old and new are the same, so nothing would change; call again with another new text")
+    if "\0" in new:
+        raise EditError("new has a NUL character, which no text file has; call again without it")
+
+
+def _found(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> str:
+    """The located path of the file that is meant."""
+    inside = workspace.locate(path)
+    try:
+        workspace.is_folder(inside)
+        return inside
+    except UnreadableError:
+        paths = [entry.path for entry in workspace.files(should_stop).entries]
+    ends = [known for known in paths if known.endswith(f"/{inside}")]
+    if len(ends) == 1:
+        return workspace.locate(ends[0])
+    if ends:
+        raise EditError(f"{escaped(inside)} could be {_listed(ends)}; call again with one of these paths")
+    near = _near(inside, paths)
+    advice = f"the nearest is {_listed(near)}" if near else "use find to see which files there are"
+    raise EditError(f"there is no file {escaped(inside)} to edit; {advice}")
+
+
+def _near(inside: str, paths: Sequence[str]) -> list[str]:
+    """Paths whose last part is the same or nearly so."""
+    by_name: dict[str, list[str]] = {}
+    for known in paths:
+        by_name.setdefault(known.rpartition("/")[2], []).append(known)
+    names = get_close_matches(inside.rpartition("/")[2], by_name, _NAMED)
+    return [known for name in names for known in by_name[name]]
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED
+    return " or ".join([*map(escaped, paths[:_NAMED]), *([f"{more} more"] if more > 0 else [])])
+
+
+def _check_places(inside: str, text: str, old: str, made: Sequence[Replacement], *, every: bool) -> None:
+    if not made:
+        raise EditError(
+            f"the old text is not in {escaped(inside)}{_alike(text, old)}; call again with text as it stands"
+        )
+    if len(made) > MAX_PLACES:
+        raise EditError(
+            f"the old text is more than {MAX_PLACES:,} times in {escaped(inside)}; call again with more of the lines"
+            " around it"
+        )
+    if len(made) > 1 and not every:
+        lines = [str(line_number(text, change.begin)) for change in made[:_NAMED]]
+        where = ", ".join(lines) + (", …" if len(made) > _NAMED else "")
+        raise EditError(
+            f"the old text is {len(made)} times in {escaped(inside)} (lines {where});"
+            " call again with more of the lines around it, or with all"
+        )
+
+
+def _alike(text: str, old: str) -> str:
+    """Where the old text may have been meant: the first line that differs from its first one in blanks alone."""
+    wanted = next((line.split() for line in old.splitlines() if line.strip()), [])
+    lines = with_line_feeds(text).split("\n")
+    found = next((number for number, line in enumerate(lines, 1) if wanted and line.split() == wanted), None)
+    return "" if found is None else f", but line {found} begins like it, perhaps with other blanks"
+
+
+def _sound(inside: str, text: str, made: list[Replacement]) -> tuple[list[Replacement], list[str], list[str]]:
+    """The changes as the file stays valid, if it is Python: following lines get an indentation that was forgotten.
+
+    Returns:
+        The changes, and what there is to say about them: to the user before they are made, to the model afterwards.
+    """
+    if not can_be_checked(inside, text):
+        return made, [], []
+    wrong = syntax_error(replace_text(text, made))
+    if not wrong:
+        return made, [], []
+    better = reindent(text, made)
+    if better != made and not syntax_error(replace_text(text, better)):
+        return better, [_INDENTED], [_INDENTED]
+    return made, [_FAULTY.format(fault=wrong)], [_MADE_FAULTY.format(fault=wrong)]
+
+
+def _encoded(inside: str, file: TextFile, after: str) -> bytes:
+    try:
+        data = file.encode(after)
+    except UnicodeEncodeError as error:
+        raise EditError(
+            f"{escaped(inside)} is written in {file.encoding}, which has no character U+{ord(after[error.start]):04X};"
+            " call again without it"
+        ) from error
+    if len(data) > READ_LIMIT_BYTES:
+        raise EditError(
+            f"{escaped(inside)} would grow to {len(data):,} bytes, more than the {READ_LIMIT_BYTES:,} allowed"
+        )
+    return data

@@ -1,0 +1,117 @@
+"""From a file on the disk to what the index keeps of it. Runs in worker processes; deals in tuples that travel cheaply.
+
+Reads regular files only, never through a link in any part of the path below the folder, and never more than the limit.
+"""
+
+import json
+import os
+import stat
+import zlib
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from laguna_tui.repo.identifiers import words
+from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.repo.symbols import Symbol, Syntax, Unit
+from laguna_tui.repo.syntax import analyse
+from laguna_tui.repo.text_files import decode, is_binary
+
+# What is longer is data: its name is kept, its text is not.
+READ_LIMIT_BYTES = 2 * 1024 * 1024
+# A file with more words than this is data too; the first ones are kept.
+WORDS_PER_FILE = 100_000
+_DIGEST_BYTES = 16
+
+
+class ParseTask(NamedTuple):
+    """A file to look at, as it was listed, and the digest of what the index has of it."""
+
+    path: str
+    digest: bytes | None = None
+    size: int = 0
+    mtime_ns: int = 0
+
+
+class ParsedFile(NamedTuple):
+    """One file as it was read.
+
+    Attributes:
+        mtime_ns: when it was changed, as the file system says.
+        digest: of its bytes; None when they were not read (too large, or no access).
+        syntax: None when the digest is the one that the task brought, or the file has no text.
+        indexed: for each unit its searched words by column: title, path, body.
+        packed: the same, compressed, as it must be given back to take the unit out of the search index again.
+        unchanged: whether the digest is the task's.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    digest: bytes | None
+    syntax: Syntax | None = None
+    indexed: tuple[tuple[str, str, str], ...] = ()
+    packed: bytes = b""
+    unchanged: bool = False
+
+
+def parse_file(root: Path, task: ParseTask) -> ParsedFile | None:
+    """One file, read and analysed; None when it is gone, behind a link or not a regular one."""
+    with RootFolder(root) as tree:
+        try:
+            handle = tree.open(task.path)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return _unread(tree, task.path)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > READ_LIMIT_BYTES:
+            return ParsedFile(task.path, status.st_size, status.st_mtime_ns, None)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(READ_LIMIT_BYTES)
+    finally:
+        os.close(handle)
+    digest = blake2b(data, digest_size=_DIGEST_BYTES).digest()
+    found = ParsedFile(task.path, status.st_size, status.st_mtime_ns, digest)
+    if digest == task.digest:
+        return found._replace(unchanged=True)
+    return found if is_binary(data) else _analysed(found, decode(data).text)
+
+
+def unpack(packed: bytes) -> list[list[str]]:
+    """The searched words of each unit, as they were indexed."""
+    unpacked: list[list[str]] = json.loads(zlib.decompress(packed)) if packed else []
+    return unpacked
+
+
+def _unread(tree: RootFolder, path: str) -> ParsedFile | None:
+    """A file that may not be read: known by name, so that it is not tried again until it changes."""
+    try:
+        status = tree.lstat(path)
+    except OSError:
+        return None
+    return ParsedFile(path, status.st_size, status.st_mtime_ns, None) if stat.S_ISREG(status.st_mode) else None
+
+
+def _analysed(found: ParsedFile, text: str) -> ParsedFile:
+    syntax = analyse(found.path, text)
+    path = " ".join(words(found.path))
+    left = WORDS_PER_FILE
+    indexed = []
+    for unit in syntax.units:
+        body = _body(text, unit)[:left]
+        left -= len(body)
+        indexed.append((" ".join(_title(syntax.symbols, unit)), path, " ".join(body)))
+    packed = zlib.compress(json.dumps(indexed, ensure_ascii=False).encode(), 1)
+    return found._replace(syntax=syntax, indexed=tuple(indexed), packed=packed)
+
+
+def _title(symbols: tuple[Symbol, ...], unit: Unit) -> list[str]:
+    return words(unit.title if unit.symbol is None else symbols[unit.symbol].qualified)
+
+
+def _body(text: str, unit: Unit) -> list[str]:
+    return [word for start, stop in unit.spans for word in words(text[start:stop])]

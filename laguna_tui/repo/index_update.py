@@ -1,0 +1,254 @@
+"""Bringing an index up to date with its folder: only what changed is read, in batches that can be stopped between.
+
+A file is read again when it is new, its size or time changed, or another grammar would read it differently.
+
+"""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from laguna_tui.repo.file_parsing import ParsedFile, ParseTask
+from laguna_tui.repo.grammars import fingerprints, language_name
+from laguna_tui.repo.index_database import is_full, max_pages, path_of
+from laguna_tui.repo.index_writer import IndexWriter
+from laguna_tui.repo.language_patterns import language_of
+from laguna_tui.repo.parse_pool import ParseOutcome, parse_all
+from laguna_tui.repo.relative_paths import is_secondary, is_test
+from laguna_tui.repo.walk import FileListing, walk
+
+Progress = Callable[[int, int], None]
+"""Called with files done and files to do."""
+# What is written at a stroke: others can read in between, and a stop loses no more than this.
+_COMMIT_S = 0.5
+_TICK_NS = 2_000_000_000
+# Deleting rows leaves room that new ones fill; only a file that is mostly room is worth writing anew.
+_VACUUM_SHARE = 0.5
+_VACUUM_PAGES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class IndexUpdate:
+    """What an update did.
+
+    Attributes:
+        files: in the folder; read: parsed anew; dropped: gone from the folder; refused: that ended their parser.
+        complete: False when the user stopped it, or there were more files than are looked at.
+        left_out: files that are not in the index because it reached its size limit, or the disk is full.
+        disk_full: the folder on a disk that was full, empty if none was; with room there, the next update goes on.
+    """
+
+    files: int
+    read: int
+    dropped: int
+    refused: int
+    seconds: float
+    complete: bool = True
+    left_out: int = 0
+    disk_full: str = ""
+
+    @property
+    def full(self) -> bool:
+        """Whether the index reached its size limit."""
+        return self.left_out > 0 and not self.disk_full
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about it, as sentences."""
+        notes = []
+        if self.disk_full:
+            what = f"{self.left_out:,} of {self.files:,} files are not in the index yet"
+            what = what if self.left_out else "the index is not ranked anew"
+            notes.append(
+                f"the disk is full: {what}; free some space for {self.disk_full}, and it is completed with the next"
+                " look at the folder"
+            )
+        if self.full:
+            notes.append(
+                f"the index is full: {self.left_out:,} of {self.files:,} files are not in it; index a smaller folder"
+            )
+        if not self.complete:
+            notes.append(f"only the first {self.files:,} files were looked at; start in a smaller folder")
+        if self.refused:
+            notes.append(f"{self.refused} files could not be parsed and are known by name only")
+        return tuple(notes)
+
+
+def update_index(
+    connection: sqlite3.Connection,
+    root: Path,
+    progress: Progress,
+    should_stop: Callable[[], bool],
+    workers: int | None = None,
+    listing: FileListing | None = None,
+) -> IndexUpdate:
+    """Make the index say what the folder says. The caller holds the write lock."""
+    began = time.monotonic()
+    listing = listing or walk(root, should_stop)
+    tasks, gone = find_changed_files(connection, listing)
+    tasks, left_out = that_fit(connection, tasks, gone)
+    done = read = refused = 0
+    disk_full = ""
+    writer = IndexWriter(connection)
+    try:
+        if not should_stop():
+            _drop(connection, writer, gone if listing.complete else [])
+        for done_now, outcomes in _gathered(parse_all(root, tasks, should_stop, workers)):
+            refused += sum(outcome.refused for outcome in outcomes)
+            read += _store(connection, writer, outcomes)
+            done = done_now
+            progress(min(done, len(tasks)), len(tasks))
+        if listing.complete and not should_stop() and not left_out:
+            note_grammars(connection)
+        _tidy(connection, read + len(gone))
+    except sqlite3.OperationalError as error:
+        path = path_of(connection)
+        if not is_full(error, path):
+            raise
+        left_out += len(tasks) - done
+        if path is not None and not is_at_limit(connection):
+            disk_full = str(path.parent)
+    complete = listing.complete and not should_stop()
+    seconds = time.monotonic() - began
+    return IndexUpdate(len(listing.entries), read, len(gone), refused, seconds, complete, left_out, disk_full)
+
+
+def _gathered(outcomes: Iterator[ParseOutcome]) -> Iterator[tuple[int, list[ParseOutcome]]]:
+    """Outcomes in groups to be written together, with how many came so far."""
+    held: list[ParseOutcome] = []
+    done, due = 0, time.monotonic() + _COMMIT_S
+    for outcome in outcomes:
+        held.append(outcome)
+        done += 1
+        if time.monotonic() >= due:
+            yield done, held
+            held, due = [], time.monotonic() + _COMMIT_S
+    if held:
+        yield done, held
+
+
+def _drop(connection: sqlite3.Connection, writer: IndexWriter, gone: Sequence[str]) -> None:
+    if gone:
+        with _Transaction(connection):
+            for path in gone:
+                writer.drop(path)
+
+
+def _store(connection: sqlite3.Connection, writer: IndexWriter, outcomes: Sequence[ParseOutcome]) -> int:
+    """Write what was parsed; how many files were really new."""
+    read = 0
+    with _Transaction(connection):
+        for task, parsed, refused in outcomes:
+            if refused:
+                writer.put(ParsedFile(task.path, task.size, task.mtime_ns, None), task.mtime_ns)
+            elif parsed is None:
+                writer.drop(task.path)
+            elif parsed.unchanged:
+                writer.touch(parsed.path, parsed.size, _settled(parsed.mtime_ns))
+            else:
+                writer.put(parsed, _settled(parsed.mtime_ns))
+                read += 1
+    return read
+
+
+def _settled(mtime_ns: int) -> int:
+    """The time of change, or 0 when it is so recent that another change could look the same."""
+    return 0 if time.time_ns() - mtime_ns < _TICK_NS else mtime_ns
+
+
+def _tidy(connection: sqlite3.Connection, changes: int) -> None:
+    if not changes:
+        return
+    pages, free = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
+    if pages > _VACUUM_PAGES and free > pages * _VACUUM_SHARE:
+        connection.execute("vacuum")
+    connection.execute("pragma wal_checkpoint(passive)")
+
+
+class _Transaction:
+    """All or nothing."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._sql = connection
+
+    def __enter__(self) -> None:
+        self._sql.execute("begin immediate")
+
+    def __exit__(self, kind: object, error: object, _: object) -> None:
+        # When the file is full, SQLite has rolled back already.
+        if self._sql.in_transaction:
+            self._sql.execute("commit" if error is None else "rollback")
+
+
+# What is written at a stroke does not fit any more when so much of the room is used.
+_FULL_SHARE = 0.95
+
+
+def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> tuple[list[ParseTask], list[str]]:
+    """Files to read, the likeliest to be asked for first, and paths that are gone.
+
+    Folder and index are gone through side by side: neither has to fit into memory twice.
+    """
+    rows = connection.execute("select path, size, mtime_ns, digest from files order by path")
+    anew = _languages_to_parse_anew(connection)
+    tasks: list[ParseTask] = []
+    gone: list[bytes] = []
+    row = next(rows, None)
+    # The index compares bytes; names that are no UTF-8 stand elsewhere among characters.
+    for key, entry in sorted(((os.fsencode(entry.path), entry) for entry in listing.entries), key=lambda pair: pair[0]):
+        while row is not None and row[0] < key:
+            gone.append(row[0])
+            row = next(rows, None)
+        known, row = (row, next(rows, None)) if row is not None and row[0] == key else (None, row)
+        other = bool(anew) and language_name(entry.path) in anew
+        if known is None or other or known[1:3] != (entry.size, entry.mtime_ns):
+            digest = known[3] if known and not other else None
+            tasks.append(ParseTask(entry.path, digest, entry.size, entry.mtime_ns))
+    gone += [path for path, *_ in ([row] if row else []) + rows.fetchall()]
+    tasks.sort(key=lambda task: _unlikely(task.path))
+    return tasks, [os.fsdecode(path) for path in gone]
+
+
+def _unlikely(path: str) -> int:
+    """How unlikely it is that somebody asks for a file, from 0: code comes before tests, and those before data."""
+    return 2 * (language_of(path) is None) + (is_test(path) or is_secondary(path))
+
+
+def that_fit(
+    connection: sqlite3.Connection, tasks: list[ParseTask], gone: Sequence[str]
+) -> tuple[list[ParseTask], int]:
+    """The tasks without new files while the index is full and nothing leaves it, and how many those are."""
+    if gone or not is_at_limit(connection):
+        return tasks, 0
+    kept = [task for task in tasks if _is_known(connection, task.path)]
+    return kept, len(tasks) - len(kept)
+
+
+def is_at_limit(connection: sqlite3.Connection) -> bool:
+    """Whether the index has as good as all the pages that it may have."""
+    used, free = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
+    return bool(used - free >= max_pages() * _FULL_SHARE)
+
+
+def _is_known(connection: sqlite3.Connection, path: str) -> bool:
+    return connection.execute("select 1 from files where path = ?", (os.fsencode(path),)).fetchone() is not None
+
+
+def _languages_to_parse_anew(connection: sqlite3.Connection) -> frozenset[str]:
+    """Languages whose grammar or queries are others than those that the index was made with."""
+    row = connection.execute("select value from meta where key = 'grammars'").fetchone()
+    if row is None:
+        note_grammars(connection)  # a new index: nothing in it is older
+        return frozenset()
+    before: dict[str, str] = json.loads(row[0])
+    return frozenset(name for name, now in fingerprints().items() if before.get(name) != now)
+
+
+def note_grammars(connection: sqlite3.Connection) -> None:
+    """Say in the index that everything in it was parsed by the grammars that are installed now."""
+    noted = json.dumps(dict(fingerprints()))
+    connection.execute("insert or replace into meta (key, value) values ('grammars', ?)", (noted,))

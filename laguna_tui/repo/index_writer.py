@@ -1,0 +1,98 @@
+"""The one way into the index's tables: a file goes in whole or comes out whole. Knows SQL; reads no files.
+
+The caller holds the write lock and commits.
+"""
+
+import os
+import sqlite3
+
+from laguna_tui.repo.file_parsing import ParsedFile, unpack
+from laguna_tui.repo.symbols import Span, Syntax
+
+# Names kept at hand while many files are written; a folder has rarely more that occur twice.
+_NAMES_HELD = 500_000
+_NOTHING = Syntax("", False, (), (), {})
+
+
+def pack_spans(spans: tuple[Span, ...]) -> str:
+    """Spans as text: "3-7 12-40"."""
+    return " ".join(f"{start}-{stop}" for start, stop in spans)
+
+
+def unpack_spans(text: str) -> tuple[Span, ...]:
+    """What `pack_spans` made of spans."""
+    pairs = (piece.split("-") for piece in text.split())
+    return tuple((int(start), int(stop)) for start, stop in pairs)
+
+
+class IndexWriter:
+    """Puts parsed files into the tables and takes them out."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._sql = connection
+        self._names: dict[str, int] = {}
+
+    def put(self, found: ParsedFile, mtime_ns: int) -> None:
+        """The file as it was parsed, instead of what there was of it; `mtime_ns` 0 means: look again next time."""
+        self.drop(found.path)
+        syntax = found.syntax or _NOTHING
+        row = (os.fsencode(found.path), found.size, mtime_ns, found.digest, syntax.language, syntax.exact, found.packed)
+        file = self._insert(
+            "insert into files (path, size, mtime_ns, digest, language, exact, packed) values (?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        symbols = [
+            self._insert(
+                "insert into symbols (file, name, qualified, kind, start, stop, body, line, end, signature)"
+                " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (file, self._name(symbol.name), symbol.qualified, symbol.kind.value, *symbol[3:]),
+            )
+            for symbol in syntax.symbols
+        ]
+        self._put_units(file, syntax, symbols, found)
+        self._sql.executemany(
+            "insert into refs (file, name, count) values (?, ?, ?)",
+            [(file, self._name(name), count) for name, count in syntax.references.items()],
+        )
+
+    def touch(self, path: str, size: int, mtime_ns: int) -> None:
+        """The file's contents are the same; only when it was changed is not."""
+        self._sql.execute("update files set size = ?, mtime_ns = ? where path = ?", (size, mtime_ns, os.fsencode(path)))
+
+    def drop(self, path: str) -> None:
+        """Take a file out; it is fine when it is not there."""
+        found = self._sql.execute("select id, packed from files where path = ?", (os.fsencode(path),)).fetchone()
+        if found is None:
+            return
+        file, packed = found
+        units = self._sql.execute("select id from units where file = ? order by id", (file,)).fetchall()
+        self._sql.executemany(
+            "insert into search (search, rowid, title, path, body) values ('delete', ?, ?, ?, ?)",
+            [(unit, *texts) for (unit,), texts in zip(units, unpack(packed), strict=True)],
+        )
+        for table in ("units", "symbols", "refs"):
+            self._sql.execute(f"delete from {table} where file = ?", (file,))
+        self._sql.execute("delete from files where id = ?", (file,))
+
+    def _put_units(self, file: int, syntax: Syntax, symbols: list[int], found: ParsedFile) -> None:
+        for unit, texts in zip(syntax.units, found.indexed, strict=True):
+            symbol = None if unit.symbol is None else symbols[unit.symbol]
+            row = self._insert(
+                "insert into units (file, symbol, title, line, end, spans) values (?, ?, ?, ?, ?, ?)",
+                (file, symbol, unit.title, unit.line, unit.end, pack_spans(unit.spans)),
+            )
+            self._sql.execute("insert into search (rowid, title, path, body) values (?, ?, ?, ?)", (row, *texts))
+
+    def _name(self, name: str) -> int:
+        known = self._names.get(name)
+        if known is not None:
+            return known
+        if len(self._names) > _NAMES_HELD:
+            self._names.clear()
+        found = self._sql.execute("select id from names where name = ?", (name,)).fetchone()
+        number = found[0] if found else self._insert("insert into names (name) values (?)", (name,))
+        self._names[name] = number
+        return int(number)
+
+    def _insert(self, statement: str, row: tuple[object, ...]) -> int:
+        return int(self._sql.execute(statement, row).lastrowid or 0)

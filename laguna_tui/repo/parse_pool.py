@@ -1,0 +1,220 @@
+"""Parsing many files in worker processes; few files here, because starting a worker takes longer than parsing them.
+
+Results come in any order. A file that ends its worker process (a fault in a grammar) costs only itself: it comes back
+as None in `Outcome.parsed`, and `refused` is set. When no worker can be started at all, no file is to blame.
+
+A request is a pickled root and list of tasks, an answer the pickled list of results. Workers read hostile files, so
+of an answer only the classes that a result is made of are unpickled.
+"""
+
+import faulthandler
+import io
+import os
+import pickle
+import selectors
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from laguna_engine.native.child import Worker, serve
+from laguna_tui.base.errors import UserError
+from laguna_tui.repo.file_parsing import ParsedFile, ParseTask, parse_file
+from laguna_tui.repo.language_patterns import Kind
+from laguna_tui.repo.symbols import Symbol, Syntax, Unit
+
+# Below so many files, one process is faster than two that have to start first.
+ALONE_FILES = 64
+# A longer file could be one that takes a grammar minutes; a worker can be ended, this process cannot.
+HERE_BYTES = 64 * 1024
+# A file takes less than a second; whichever takes so long is given up, and its worker with it.
+_STUCK_S = 20.0
+_BATCH_FILES = 24
+# Given to a worker before it has answered: the next batch is there when one is done.
+_BATCHES_AHEAD = 2
+# The disk and the one writer do not keep up with more.
+_MAX_WORKERS = 8
+# Between two looks at whether the user stopped.
+_POLL_S = 0.1
+_NICE = 5
+# This module, run as a program.
+_WORKER = "laguna_tui.repo.parse_pool"
+NO_WORKERS = "no process can be started to read the files with; free some memory, or allow more processes (ulimit -u)"
+_ANSWER_CLASSES = {(each.__module__, each.__name__): each for each in (Kind, ParsedFile, Symbol, Syntax, Unit)}
+
+
+class ParseOutcome(NamedTuple):
+    """What became of one task: `parsed` is None when the file is gone, or when `refused`."""
+
+    task: ParseTask
+    parsed: ParsedFile | None
+    refused: bool = False
+
+
+def worker_count(files: int) -> int:
+    """How many processes to parse with; 0 means in this one."""
+    if files < ALONE_FILES:
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(_MAX_WORKERS, cores))
+
+
+def parse_all(
+    root: Path, tasks: Sequence[ParseTask], should_stop: Callable[[], bool], workers: int | None = None
+) -> Iterator[ParseOutcome]:
+    """Every task's outcome, until the user stops.
+
+    Args:
+        workers: how many processes; None chooses by the number of tasks.
+
+    Raises:
+        UserError: no worker can be started.
+    """
+    count = worker_count(len(tasks)) if workers is None else workers
+    if count == 0:
+        yield from _here(root, [task for task in tasks if task.size <= HERE_BYTES], should_stop)
+        tasks = [task for task in tasks if task.size > HERE_BYTES]
+        count = 1
+    batches = [list(tasks[at : at + _BATCH_FILES]) for at in range(0, len(tasks), _BATCH_FILES)]
+    broken: list[ParseTask] = []
+    yield from _in_processes(root, batches, count, _BATCHES_AHEAD, should_stop, broken)
+    # One file at a time: whichever ends its worker now is the one at fault.
+    refused: list[ParseTask] = []
+    yield from _in_processes(root, [[task] for task in broken], count, 1, should_stop, refused)
+    for task in refused:
+        yield ParseOutcome(task, None, refused=True)
+
+
+def _here(root: Path, tasks: Sequence[ParseTask], should_stop: Callable[[], bool]) -> Iterator[ParseOutcome]:
+    for task in tasks:
+        if should_stop():
+            return
+        yield ParseOutcome(task, parse_file(root, task))
+
+
+def _in_processes(
+    root: Path,
+    batches: Sequence[list[ParseTask]],
+    workers: int,
+    ahead: int,
+    should_stop: Callable[[], bool],
+    broken: list[ParseTask],
+) -> Iterator[ParseOutcome]:
+    """The batches' outcomes; tasks that were lost with their worker are added to `broken`."""
+    crew = _WorkerPool(root, batches, workers, ahead)
+    try:
+        while crew.busy() and not should_stop():
+            for batch, results in crew.answers():
+                if results is None:
+                    broken += batch
+                else:
+                    yield from map(ParseOutcome, batch, results)
+    finally:
+        crew.close()
+
+
+class _WorkerPool:
+    """Workers and the batches that each was given. A worker that dies is replaced, unless it never worked."""
+
+    def __init__(self, root: Path, batches: Sequence[list[ParseTask]], workers: int, ahead: int) -> None:
+        self._root = str(root)
+        self._waiting = deque(batches)
+        self._size = workers
+        self._ahead = ahead
+        self._given: dict[Worker, deque[list[ParseTask]]] = {}
+        # An empty batch comes first: the answer to it shows that the worker works.
+        self._ready: set[Worker] = set()
+        self._startable = True
+        self._selector = selectors.DefaultSelector()
+
+    def busy(self) -> bool:
+        """Hand out batches; whether there is an answer to wait for. UserError when no worker can be started."""
+        while self._startable and self._waiting and len(self._given) < min(self._size, len(self._waiting)):
+            self._start()
+        for worker in self._ready:
+            while self._waiting and len(self._given[worker]) < self._ahead:
+                self._give(worker, self._waiting.popleft())
+        if self._waiting and not self._given:
+            raise UserError(NO_WORKERS)
+        return bool(self._waiting) or any(self._given.values())
+
+    def answers(self) -> Iterator[tuple[list[ParseTask], list[ParsedFile | None] | None]]:
+        """The answers that come within a moment, each with its batch; None for a batch that ended its worker."""
+        for key, _ in self._selector.select(_POLL_S):
+            worker = key.fileobj
+            assert isinstance(worker, Worker)
+            results = _results(worker.receive())
+            if results is not None:
+                self._ready.add(worker)
+                yield self._given[worker].popleft(), results
+                continue
+            self._startable &= worker in self._ready
+            for batch in self._end(worker):
+                yield batch, None
+
+    def close(self) -> None:
+        """End all workers, whatever they do."""
+        for worker in list(self._given):
+            self._end(worker)
+        self._selector.close()
+
+    def _start(self) -> None:
+        try:
+            worker = Worker(_WORKER)
+        except OSError:
+            self._startable = False
+            return
+        self._given[worker] = deque()
+        self._selector.register(worker, selectors.EVENT_READ)
+        self._give(worker, [])
+
+    def _give(self, worker: Worker, batch: list[ParseTask]) -> None:
+        self._given[worker].append(batch)
+        worker.send(pickle.dumps((self._root, [tuple(task) for task in batch])))
+
+    def _end(self, worker: Worker) -> deque[list[ParseTask]]:
+        """End a worker; the batches that it leaves."""
+        self._selector.unregister(worker)
+        self._ready.discard(worker)
+        worker.close()
+        return self._given.pop(worker)
+
+
+class _Answer(pickle.Unpickler):
+    """Unpickles what a worker found, and nothing that could do harm."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """One of the classes that a result is made of. UnpicklingError for any other."""
+        try:
+            return _ANSWER_CLASSES[module, name]
+        except KeyError:
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of a result") from None
+
+
+def _results(answer: bytes | None) -> list[ParsedFile | None] | None:
+    """What a worker found; None when it has died, or answered what no worker of ours does."""
+    if answer is None:
+        return None
+    try:
+        results = _Answer(io.BytesIO(answer)).load()
+    except Exception:  # unpickling raises nearly anything for what is no pickle
+        return None
+    return results if isinstance(results, list) else None
+
+
+def _parse_watched(request: bytes) -> bytes:
+    """A batch in a worker, which ends itself when one file takes too long: a grammar can be stopped in no other way."""
+    root, tasks = pickle.loads(request)
+    found = []
+    with Path(os.devnull).open("w") as nowhere:
+        for task in tasks:
+            faulthandler.dump_traceback_later(_STUCK_S, exit=True, file=nowhere)
+            found.append(parse_file(Path(root), ParseTask(*task)))
+        faulthandler.cancel_dump_traceback_later()
+    return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
+
+
+if __name__ == "__main__":
+    # Whoever waits for an answer at this machine comes first.
+    os.nice(_NICE)
+    serve(_parse_watched)

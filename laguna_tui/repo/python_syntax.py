@@ -1,0 +1,71 @@
+"""Whether a text is Python, as the interpreter that runs this reads it. Nothing of it is run."""
+
+import ast
+import warnings
+from itertools import takewhile
+
+_SUFFIXES = (".py", ".pyi")
+# Longer files are data; reading a megabyte of code takes a second.
+_LIMIT_CHARS = 1024 * 1024
+
+
+def can_be_checked(path: str, text: str) -> bool:
+    """Whether the file is called like Python and short enough, and its text is Python."""
+    return path.endswith(_SUFFIXES) and len(text) <= _LIMIT_CHARS and not syntax_error(text)
+
+
+def syntax_error(text: str) -> str:
+    """Why a text is no Python, as `invalid syntax in line 3`; empty if it is."""
+    try:
+        with warnings.catch_warnings():
+            # They would be written over the screen.
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return f"{error.msg} in line {error.lineno}" if error.lineno else str(error.msg)
+    except (ValueError, RecursionError, MemoryError) as error:
+        # A NUL, or brackets nested deeper than the parser goes.
+        return str(error) or "it is nested too deeply"
+    return ""
+
+
+def documented(before: str, after: str) -> str:
+    """The name of the one definition that has a docstring after a change and had none; empty if anything else changed.
+
+    Lines are only added: each that was there before is there afterwards, as it was.
+    """
+    old, new = before.splitlines(), after.splitlines()
+    kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    if len(new) <= len(old) or old[kept:] != new[len(new) - len(old) + kept :]:
+        return ""
+    was, now = _parsed(before), _parsed(after)
+    if was is None or now is None:
+        return ""
+    pairs = zip(_definitions(was), _definitions(now), strict=False)
+    added = [pair for pair in pairs if ast.get_docstring(pair[1]) is not None and ast.get_docstring(pair[0]) is None]
+    if len(added) != 1:
+        return ""
+    name = added[0][1].name
+    del added[0][1].body[0]
+    return name if ast.dump(was) == ast.dump(now) else ""
+
+
+def has_docstring(text: str, name: str) -> bool:
+    """Whether there is a definition of this name, and each of them has a docstring."""
+    tree = _parsed(text)
+    named = [node for node in _definitions(tree) if node.name == name] if tree is not None else []
+    return bool(named) and all(ast.get_docstring(node) is not None for node in named)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _definitions(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return [node for node in ast.walk(tree) if isinstance(node, kinds)]

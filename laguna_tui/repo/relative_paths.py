@@ -1,0 +1,90 @@
+"""Paths below the folder as text: shown to a model so that they can be given back, and what they say of a file.
+
+A path's look alone says whether a file is a test, an example, prose or binary. No file is opened.
+
+"""
+
+import os
+import re
+from functools import lru_cache
+
+# Undecodable bytes (as `surrogateescape` keeps them), C0, DEL, C1 and Unicode's line separators.
+_ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
+_ESCAPED_BYTE = re.compile(rb"\\x([0-9a-f]{2})")
+
+
+def escaped(path: str) -> str:
+    r"""The path on one line and encodable, each odd byte as `\xNN`."""
+    return _ODD.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in os.fsencode(match.group())), path)
+
+
+def unescaped(path: str) -> str:
+    r"""The path that `shown` made this of; a name that really has `\xNN` in it comes back wrong.
+
+    Raises:
+        ValueError: the path has characters that no file name has.
+    """
+    return os.fsdecode(_ESCAPED_BYTE.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(path)))
+
+
+_TEST = re.compile(r"(^|[/_.-])(tests?|testing|specs?|__tests__|conftest|mocks?|fixtures?)([/_.-]|$)", re.IGNORECASE)
+_OLD = re.compile(
+    r"(^|[/_.-])(legacy|compat|deprecated|old|vendor|vendored|third_party|node_modules|backports?)([/_.-]|$)",
+    re.IGNORECASE,
+)
+_EXAMPLES = re.compile(r"(^|/)(examples?|samples?|demos?|docs?|bench(marks?)?|locales?|migrations)(/|$)", re.IGNORECASE)
+_PROSE = (
+    ".md",
+    ".rst",
+    ".txt",
+    ".adoc",
+    ".json",
+    ".toml",
+    ".yaml",
+    ".yml",
+    ".lock",
+    ".cfg",
+    ".ini",
+    ".csv",
+    ".svg",
+    ".xml",
+)
+_STUBS = (".pyi", ".d.ts")
+# What no one opens in an editor, by the end of the name; a file that is none of these is judged by its bytes.
+_BINARY = tuple(
+    f".{suffix}"
+    for suffix in """
+    7z a avi bin bmp bz2 class db dll doc docx dylib eot exe flac gguf gif gz ico icns jar jpeg jpg lib lz4 mkv mov
+    mp3 mp4 npy npz o obj ogg onnx otf parquet pdb pdf pkl png ppt pptx pt pth pyc pyd rar safetensors so sqlite sqlite3
+    tar tgz tif tiff ttf wasm wav webm webp whl woff woff2 xls xlsx xz zip zst
+    """.split()
+)
+
+
+@lru_cache(maxsize=50_000)
+def is_test(path: str) -> bool:
+    """Whether the file tests other files."""
+    return _TEST.search(path) is not None
+
+
+@lru_cache(maxsize=50_000)
+def is_secondary(path: str) -> bool:
+    """Whether the file is old, copied from elsewhere, an example, or only declares what another one defines."""
+    return _OLD.search(path) is not None or _EXAMPLES.search(path) is not None or path.endswith(_STUBS)
+
+
+def is_prose(path: str) -> bool:
+    """Whether the file is text or data rather than code."""
+    return path.lower().endswith(_PROSE)
+
+
+def is_binary_name(path: str) -> bool:
+    """Whether files of such a name hold no text."""
+    return path.lower().endswith(_BINARY)
+
+
+def path_stem(path: str) -> str:
+    """The file's name without its suffix; of `pkg/__init__.py`, `index.ts` and `mod.rs` that of the folder."""
+    folders, _, name = path.rpartition("/")
+    bare = name.split(".")[0]
+    return folders.rpartition("/")[2] if bare in ("__init__", "index", "mod", "lib") and folders else bare

@@ -1,0 +1,118 @@
+"""Opening files below a folder, one part of the path after another and never through a link.
+
+What openat2(2) does with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, for every system: nothing that is swapped between a
+check and the opening can lead out of the folder. Everything that lists, searches, parses, reads or writes the files of
+a folder goes through here. Deals in relative paths with "/" between the parts.
+"""
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from laguna_tui.base.paths import FolderIdentity
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Non-blocking, because opening a pipe would otherwise wait for a writer for ever.
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Each folder on the way holds a descriptor, of which a process has a thousand. No project is so deep.
+MAX_DEPTH = 200
+
+
+class FolderReplacedError(OSError):
+    """The root is another folder than the one that was taken."""
+
+
+class RootFolder:
+    """The folders on the way to one path after another. Use it for paths in their order, then `close` it.
+
+    The folders of the last path stay open, so that the next path opens only those in which it differs. A folder that
+    is renamed meanwhile is still the one that was opened. One thread.
+    """
+
+    def __init__(self, root: Path, identity: FolderIdentity | None = None) -> None:
+        """Take a folder; nothing is opened yet.
+
+        Args:
+            root: without links in its path.
+            identity: what the folder has to be; None takes the one that is there.
+        """
+        self._root = root
+        self._identity = identity
+        self._inside: str | None = None
+        self._parts: list[str] = []
+        self._held: list[int] = []
+
+    def folder(self, inside: str) -> int:
+        """A descriptor of a folder, good until the next call; "" is the root.
+
+        Raises:
+            SwappedError: the root is another folder now.
+            OSError: it is missing, behind a link, not permitted or too deep.
+            ValueError: it is not a path.
+        """
+        if inside == self._inside:
+            return self._held[-1]
+        self._inside = None
+        parts = inside.split("/") if inside else []
+        if len(parts) > MAX_DEPTH:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), inside)
+        if not self._held:
+            self._held.append(self._opened_root())
+        same = 0
+        for part, known in zip(parts, self._parts, strict=False):
+            if part != known:
+                break
+            same += 1
+        self._keep(same)
+        for part in parts[same:]:
+            if part in ("", ".", ".."):
+                raise OSError(errno.EINVAL, "it is not a plain path", inside)
+            self._held.append(os.open(part, _FOLDER_FLAGS, dir_fd=self._held[-1]))
+            self._parts.append(part)
+        self._inside = inside
+        return self._held[-1]
+
+    def holding(self, inside: str) -> tuple[int, str]:
+        """A descriptor of the folder that a path is in, and the last part of the path; raises as `folder` does."""
+        folder, _, name = inside.rpartition("/")
+        return self.folder(folder), name
+
+    def open(self, inside: str) -> int:
+        """A new descriptor of a file of any kind, for reading; raises as `folder` does. A link is refused."""
+        folder, name = self.holding(inside)
+        return os.open(name or ".", _FILE_FLAGS, dir_fd=folder)
+
+    def lstat(self, inside: str) -> os.stat_result:
+        """What the system says of a path, also of a link; raises as `folder` does."""
+        folder, name = self.holding(inside)
+        return os.stat(name or ".", dir_fd=folder, follow_symlinks=False)
+
+    def close(self) -> None:
+        """Close the folders. Idempotent."""
+        self._inside = None
+        self._keep(-1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _opened_root(self) -> int:
+        root = os.open(self._root, _FOLDER_FLAGS)
+        if self._identity is not None and FolderIdentity.of(os.fstat(root)) != self._identity:
+            os.close(root)
+            raise FolderReplacedError(errno.ESTALE, "the folder was replaced by another one", str(self._root))
+        return root
+
+    def _keep(self, depth: int) -> None:
+        """Close what is deeper than so many parts below the root; -1 closes the root too."""
+        while len(self._held) > depth + 1:
+            with suppress(OSError):
+                os.close(self._held.pop())
+        del self._parts[max(depth, 0) :]

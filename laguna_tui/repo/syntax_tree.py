@@ -1,0 +1,210 @@
+"""A parsed file's definitions and references, read from its syntax tree.
+
+tree-sitter counts bytes of UTF-8; everything that leaves this file counts characters.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from laguna_tui.repo.grammars import Grammar
+from laguna_tui.repo.language_patterns import Kind
+from laguna_tui.repo.symbols import Symbol
+
+# Names that more than this many different ones surround in a file say little; the commonest are kept.
+REFERENCES_PER_FILE = 400
+# One and two letters are loop variables and type parameters.
+MIN_REFERENCE_CHARS = 3
+SIGNATURE_CHARS = 200
+_NAME_CHARS = 120
+_TYPE_ARGUMENTS = re.compile(r"<[^>]*>?>*")
+# Deeper than this no comment or attribute is looked for before a definition.
+_LEADING = 64
+_WRAPPERS = frozenset(
+    "decorated_definition export_statement template_declaration lexical_declaration variable_declaration"
+    " type_declaration".split()
+)
+_DECORATED = frozenset({"decorated_definition"})
+_LEADERS = frozenset("comment line_comment block_comment attribute_item".split())
+_KINDS = {"function": Kind.FUNCTION, "type": Kind.TYPE, "variable": Kind.VARIABLE}
+
+
+class _Found(NamedTuple):
+    """A captured definition, `core`, and what wraps it; `kind` is None for a scope, which only names what is inside."""
+
+    node: Node
+    core: Node
+    row: int
+    name: str
+    kind: Kind | None
+    owner: str
+
+
+def tree_contents(grammar: Grammar, text: str, limit_s: float) -> tuple[tuple[Symbol, ...], dict[str, int]]:
+    """Symbols in their order, and how often each name that is not defined here is referred to."""
+    # A lone surrogate is one character; so is the "?" that takes its place.
+    source = text.encode("utf-8", errors="replace")
+    root = grammar.parse(source, limit_s).root_node
+    symbols = _symbols(source, sorted(_definitions(grammar, source, root), key=_outermost), _char_offsets(source, text))
+    return symbols, _references(grammar, source, root, {symbol.name for symbol in symbols})
+
+
+def _definitions(grammar: Grammar, source: bytes, root: Node) -> Iterator[_Found]:
+    seen: set[int] = set()
+    for captured in sorted(_with_order(grammar, source, root), key=lambda pair: pair[0]):
+        node, name, kind, owner = captured[1]
+        if name.start_byte not in seen:
+            seen.add(name.start_byte)
+            last, scopes = _name_of(source, name)
+            if last:
+                yield _Found(
+                    _whole(node), node, name.start_point.row, last, kind, ".".join(filter(None, (owner, scopes)))
+                )
+
+
+def _with_order(
+    grammar: Grammar, source: bytes, root: Node
+) -> Iterator[tuple[int, tuple[Node, Node, Kind | None, str]]]:
+    """Captured definitions; functions before types before variables where one name node was captured twice."""
+    for captured in grammar.matches(grammar.definitions, root):
+        names = captured.get("name")
+        if not names:
+            continue
+        owner = _plain(source, captured["owner"][0]) if "owner" in captured else ""
+        for order, (key, kind) in enumerate((*_KINDS.items(), ("scope", None))):
+            if key in captured:
+                yield order, (captured[key][0], names[0], kind, owner)
+
+
+def _outermost(found: _Found) -> tuple[int, int]:
+    return found.node.start_byte, -found.node.end_byte
+
+
+def _name_of(source: bytes, node: Node) -> tuple[str, str]:
+    """The defined name and the scopes before it; C wraps the name into declarators."""
+    while (inner := node.child_by_field_name("declarator")) is not None:
+        node = inner
+    if node.type == "reference_declarator" and node.named_children:
+        return _name_of(source, node.named_children[-1])
+    plain = _plain(source, node)
+    scopes, _, last = plain.rpartition(".")
+    return last, scopes
+
+
+def _plain(source: bytes, node: Node) -> str:
+    """A name as text: without pointers, quotes and type arguments, its parts joined by "."."""
+    text = _text(source, node)
+    bare = text if "operator" in text else _TYPE_ARGUMENTS.sub("", text)
+    return "".join(bare.split()).replace("::", ".").strip("*&\"'`#()[].")[:_NAME_CHARS]
+
+
+def _whole(node: Node) -> Node:
+    """The node with what wraps it: decorators, export, template parameters."""
+    while node.parent is not None and node.parent.type in _WRAPPERS and node.parent.named_child_count <= _LEADING:
+        node = node.parent
+    return node
+
+
+def _symbols(source: bytes, definitions: Sequence[_Found], offset: Callable[[int], int]) -> tuple[Symbol, ...]:
+    symbols: list[Symbol] = []
+    around: list[tuple[int, str]] = []
+    for found in definitions:
+        while around and around[-1][0] <= found.node.start_byte:
+            around.pop()
+        outer = [name for _, name in around]
+        qualified = ".".join((*outer, *filter(None, [found.owner]), found.name))
+        if found.kind is not Kind.VARIABLE:
+            around.append((found.node.end_byte, ".".join(filter(None, (found.owner, found.name)))))
+        if found.kind is not None:
+            symbols.append(_symbol(source, found, qualified, offset))
+    return tuple(symbols)
+
+
+def _symbol(source: bytes, found: _Found, qualified: str, offset: Callable[[int], int]) -> Symbol:
+    first = _leading(found.node)
+    body = _body(found.node)
+    begin = found.core if found.node.type in _DECORATED else found.node
+    head = source[begin.start_byte : body.start_byte if body else found.node.end_byte][: SIGNATURE_CHARS * 4]
+    signature = " ".join(head.decode("utf-8", errors="replace").split())[:SIGNATURE_CHARS].rstrip(" {:=")
+    stop = offset(found.node.end_byte)
+    return Symbol(
+        found.name,
+        qualified,
+        found.kind or Kind.VARIABLE,
+        offset(first.start_byte),
+        stop,
+        offset(body.start_byte) if body else stop,
+        found.row + 1,
+        _last_row(found.node) + 1,
+        signature,
+    )
+
+
+def _last_row(node: Node) -> int:
+    """The row of a node's last character; some nodes end at the start of the row after their newline."""
+    end = node.end_point
+    return max(end.row - (end.column == 0), node.start_point.row)
+
+
+def _body(node: Node) -> Node | None:
+    """Where a definition's inside begins, looked for in what wraps it too."""
+    for _ in range(4):
+        body = node.child_by_field_name("body")
+        if body is not None:
+            return body
+        inner = [child for child in node.named_children if child.type not in _LEADERS and child.type != "decorator"]
+        value = node.child_by_field_name("value") or node.child_by_field_name("definition")
+        if value is None and not inner:
+            return None
+        node = value or inner[-1]
+    return None
+
+
+def _leading(node: Node) -> Node:
+    """The first of the comments and attributes that stand on the lines right before a definition."""
+    first = node
+    for _ in range(_LEADING):
+        before = first.prev_sibling
+        if before is None or before.type not in _LEADERS or _last_row(before) + 1 < first.start_point.row:
+            break
+        earlier = before.prev_sibling
+        if earlier is not None and earlier.end_point.row == before.start_point.row and earlier.end_point.column:
+            break  # it ends the line of something else
+        first = before
+    return first
+
+
+def _references(grammar: Grammar, source: bytes, root: Node, own: set[str]) -> dict[str, int]:
+    nodes = grammar.captured(grammar.references, root)
+    counted = Counter(_text(source, node) for node in nodes)
+    outside = {
+        name: count
+        for name, count in counted.most_common()
+        if name not in own and MIN_REFERENCE_CHARS <= len(name) <= _NAME_CHARS
+    }
+    return dict(list(outside.items())[:REFERENCES_PER_FILE])
+
+
+def _char_offsets(source: bytes, text: str) -> Callable[[int], int]:
+    """From bytes of UTF-8 to characters: in steps, so that a large file is not decoded for every offset."""
+    if len(source) == len(text):
+        return lambda offset: offset
+    step = 4096
+    marks = [0]
+    for index in range(0, len(text) - step, step):
+        marks.append(marks[-1] + len(text[index : index + step].encode("utf-8", errors="replace")))
+
+    def offset(position: int) -> int:
+        mark = bisect_right(marks, position) - 1
+        return mark * step + len(source[marks[mark] : position].decode("utf-8", errors="replace"))
+
+    return offset
+
+
+def _text(source: bytes, node: Node) -> str:
+    """A node's text; `node.text` would ask for the source in pieces again, which may have ended since."""
+    return source[node.start_byte : node.end_byte].decode("utf-8", errors="replace")

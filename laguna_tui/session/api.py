@@ -1,0 +1,179 @@
+"""What every front end depends on: the protocol of a chat session and its values. No engine and no Textual in here."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from laguna_engine.config import Speculation
+from laguna_engine.events import LoadProgress
+from laguna_tui.agent.permissions import Approver, EditMode
+from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
+from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """What is known once the model is loaded: `context_size` in tokens, and things the user should be told.
+
+    `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
+    `plan` says how it was opened, in short, and then why so, a sentence each. `no_strict` says why strict speculation
+    cannot be had in this session, and what to do; empty where it can.
+    """
+
+    context_size: int
+    details: str = ""
+    warnings: tuple[str, ...] = ()
+    mode: Speculation | None = None
+    drafter: str = ""
+    plan: tuple[str, ...] = ()
+    no_strict: str = ""
+
+
+class Here(Enum):
+    """What is on this machine of a model. READY can be opened at once."""
+
+    READY = "here"
+    PARTIAL = "partly here"
+    MISSING = "not here"
+    NOWHERE = "no download"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model that could answer. All texts are raw.
+
+    name: what `switch` takes. size: bytes of its files, None if nobody knows. have: those that are here.
+    fits: whether it runs on this machine, in a few words; runs: the same as a plain answer, None for nobody knows.
+    """
+
+    name: str
+    title: str
+    here: Here
+    fits: str = ""
+    runs: bool | None = None
+    size: int | None = None
+    have: int = 0
+    current: bool = False
+
+
+class ChatSession(Protocol):
+    """One conversation with one model. What does not say otherwise is called from one thread, which may block.
+
+    `open`, `ask`, `new_chat`, `speculate`, `switch`, `prove` and `change` raise `EngineError` or `UserError` with a
+    sentence for the user.
+    """
+
+    @property
+    def title(self) -> str:
+        """The model's name, as it is shown."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is asked about."""
+        ...
+
+    def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        """Load the model, saying how far it has come."""
+        ...
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        """Send a message; iterate to make it go on. Ends after `TurnFinished`."""
+        ...
+
+    def cancel(self) -> None:
+        """Stop what runs now, soon. Called from any thread, at any time; harmless when nothing runs."""
+        ...
+
+    def new_chat(self) -> None:
+        """Forget the conversation."""
+        ...
+
+    def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        """Decode in this mode from now on. The conversation stays; the model may have to be loaded again.
+
+        An `EngineError` says why the mode cannot be had; everything is as it was then.
+        """
+        ...
+
+    def models(self) -> Sequence[ModelChoice]:
+        """What could answer. Called from any thread, also while a turn runs; may take half a second."""
+        ...
+
+    def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        """Answer with another model from now on: a name, or the path of a file. The conversation stays.
+
+        An `EngineError` or `UserError` says why it cannot be had; the model before answers on then, if there was one.
+        """
+        ...
+
+    def prove(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
+        """Generate the last generation of the last answer again without speculation, and compare.
+
+        `cancel` ends it early. UserError when there is no answer yet.
+        """
+        ...
+
+    def cost(self, message: str) -> Cost | None:
+        """What sending this message would cost now; None while no model is open. Any thread; may take 100 ms."""
+        ...
+
+    def complete(self, text: str, cursor: int) -> Sequence[Completion]:
+        """Ways to go on with a mention that the cursor stands in, best first. Any thread; milliseconds."""
+        ...
+
+    def ahead(self, message: str) -> None:
+        """Compute what is certain of a message that is being typed, so that its answer begins sooner.
+
+        Returns when that is done, or soon after `cancel`. Harmless: whatever is sent afterwards is answered the same.
+        """
+        ...
+
+    def blocks(self) -> Sequence[ContextBlock]:
+        """What the prompt consists of now, in its order. Any thread."""
+        ...
+
+    def block_text(self, number: int) -> BlockText:
+        """One block's text. Any thread."""
+        ...
+
+    def change_cost(self, places: Mapping[int, Place]) -> Cost | None:
+        """What the next message would cost more if these blocks were changed so; nothing is changed. Any thread."""
+        ...
+
+    def change(self, places: Mapping[int, Place]) -> None:
+        """Put these blocks into these places from the next message on."""
+        ...
+
+    def trust(self) -> str:
+        """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it. Any thread.
+
+        UserError says why the folder cannot be trusted.
+        """
+        ...
+
+    def index(self) -> str:
+        """Read the folder's code, also where it waited to be asked for; a sentence about it. Any thread."""
+        ...
+
+    @property
+    def edits(self) -> EditMode:
+        """Which edits the model may make. Any thread; the user's ALWAYS makes it ALLOW."""
+        ...
+
+    @edits.setter
+    def edits(self, mode: EditMode) -> None: ...
+
+    def use_approver(self, approver: Approver) -> None:
+        """Whom to ask about edits; said before `open`. Whoever iterates `ask` waits for the answer."""
+        ...
+
+    def undo(self) -> str:
+        """Take back the newest edit of this session; a sentence about what became of it."""
+        ...
+
+    def close(self) -> None:
+        """Free everything. Idempotent."""
+        ...

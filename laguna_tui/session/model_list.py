@@ -1,0 +1,78 @@
+"""The models that a user can choose from here: what is on this machine of each, and whether it would run.
+
+Opens no socket and no model; looks at names, sizes, headers and free memory.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from laguna_engine.errors import EngineError
+from laguna_engine.fit.devices import Machine, read_machine
+from laguna_engine.fit.memory import HOST
+from laguna_engine.fit.plan import Plan, choose_plan
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import Settings
+from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.models.entry import ModelEntry, ModelKind
+from laguna_tui.models.fit import model_to_fit, plan_in_words
+from laguna_tui.models.store import ModelState, Store
+from laguna_tui.session.api import Here, ModelChoice
+
+_HERE = {
+    ModelState.BUNDLED: Here.READY,
+    ModelState.COMPLETE: Here.READY,
+    ModelState.PARTIAL: Here.PARTIAL,
+    ModelState.MISSING: Here.MISSING,
+}
+SMALL = "runs on any machine"
+UNKNOWN = "too little is known of it"
+
+
+def list_models(settings: Settings, holds: Mapping[str, int], store: Store | None = None) -> tuple[ModelChoice, ...]:
+    """The catalogue's models, and the file that is open if it is none of them.
+
+    holds: bytes that the open model takes, by device: they are free once it is closed.
+    """
+    catalogue, shelf, machine = load_catalogue(), store or Store(), freed(read_machine(), holds)
+    targets = [entry for entry in catalogue.values() if entry.kind is ModelKind.TARGET]
+    found = [_choice(entry, catalogue, shelf, settings, machine) for entry in targets]
+    if settings.model in catalogue:
+        return tuple(found)
+    own = ModelChoice(settings.model, settings.model.rpartition("/")[2], Here.READY, current=True)
+    return (own, *found)
+
+
+def freed(machine: Machine, holds: Mapping[str, int]) -> Machine:
+    """The machine as it will be when what is open is closed."""
+    devices = tuple(
+        replace(device, free=min(device.total, device.free + holds.get(device.name, 0))) for device in machine.devices
+    )
+    return replace(machine, devices=devices, ram_free=min(machine.ram_total, machine.ram_free + holds.get(HOST, 0)))
+
+
+def verdict(
+    name: str, catalogue: Mapping[str, ModelEntry], settings: Settings, machine: Machine
+) -> tuple[Plan | None, str]:
+    """The plan for a model on this machine, None if there is none; and in a few words whether it runs."""
+    try:
+        model = model_to_fit(name, catalogue, replace(settings, model=name, drafter=None))
+    except (UserError, EngineError):
+        return None, UNKNOWN
+    try:
+        plan = choose_plan(model.shape, model.drafter, machine)
+    except EngineError:
+        return None, "does not fit on this machine"
+    return plan, plan_in_words(plan)
+
+
+def _choice(
+    entry: ModelEntry, catalogue: Mapping[str, ModelEntry], store: Store, settings: Settings, machine: Machine
+) -> ModelChoice:
+    status = store.status(entry)
+    here = _HERE[status.state] if entry.path or entry.source else Here.NOWHERE
+    plan, fits = (
+        (None, SMALL) if status.state is ModelState.BUNDLED else verdict(entry.name, catalogue, settings, machine)
+    )
+    runs = None if fits == UNKNOWN else fits == SMALL or plan is not None
+    current = settings.model == entry.name
+    return ModelChoice(entry.name, entry.title, here, fits, runs, status.bytes_total, status.bytes_have, current)

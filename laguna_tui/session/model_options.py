@@ -1,0 +1,105 @@
+"""Settings and a catalogue entry, made into what the engine is asked for. Values only; nothing is opened here.
+
+What imports llama.cpp's neighbourhood is imported in the functions, so that a screen can be there before it.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import Settings
+from laguna_tui.base.units import size
+from laguna_tui.models.entry import ModelEntry
+from laguna_tui.models.model_selection import adapter_of, drafter_of
+from laguna_tui.session.draft_statistics import draft_statistics_path
+
+if TYPE_CHECKING:
+    from laguna_engine.chat.template import Family
+    from laguna_engine.config import Sampling, Speculation
+    from laguna_engine.engine import EngineInfo, EngineOptions
+    from laguna_tui.agent.turn import AgentOptions
+
+
+def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, mode: "Speculation") -> "EngineOptions":
+    """What to open without a plan: an entry that has a file, decoding in this mode."""
+    from laguna_engine.config import KvType
+    from laguna_engine.engine import EngineOptions
+
+    assert entry.path is not None, "resolve only returns entries with a file"
+    adapter = adapter_of(settings)
+    if adapter and drafter is None:
+        raise UserError(
+            f"{settings.given('adapter')}: {entry.title} has no drafter here that it could adapt; give one with "
+            "--drafter FILE.gguf, or leave the adapter out"
+        )
+    return EngineOptions(
+        model=entry.path,
+        n_ctx=settings.context or entry.context,
+        kv_type=KvType(settings.kv or KvType.F16),
+        gpu_layers=-1 if settings.gpu_layers is None else settings.gpu_layers,
+        threads=settings.threads or 0,
+        speculation=mode,
+        drafter=drafter,
+        adapters=(adapter,) if adapter else (),
+    )
+
+
+def economy_file(state: Path, options: "EngineOptions") -> Path:
+    """Where is kept what an engine opened like this learned: files, device and everything else that sets its speed."""
+    from laguna_engine.native.library import device_descriptions
+
+    files = [f"{path.name} {path.stat().st_size}" if path else "" for path in (options.model, options.drafter)]
+    chosen = (options.kv_type.value, options.gpu_layers, options.threads, options.speculation.value)
+    return draft_statistics_path(state, options.model.stem, [*files, *device_descriptions(), *map(str, chosen)])
+
+
+def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
+    """How answers are generated."""
+    from laguna_engine.config import Drafting
+    from laguna_tui.agent.turn import AgentOptions
+
+    thinking = entry.thinking if settings.thinking is None else settings.thinking
+    adapter = adapter_of(settings) if drafter_of(settings, entry) else None
+    return AgentOptions(
+        sampling=_sampling(settings, entry),
+        thinking=thinking,
+        max_tokens=settings.max_tokens,
+        turns=entry.turns,
+        drafting=Drafting(length=settings.draft_length, sampled=settings.sample_drafts, adapter=adapter and adapter[0]),
+    )
+
+
+def _sampling(settings: Settings, entry: ModelEntry) -> "Sampling":
+    from laguna_engine.config import Sampling
+
+    def chosen(key: str, default: float) -> float:
+        value = getattr(settings, key)
+        return entry.sampling.get(key, default) if value is None else value
+
+    return Sampling(
+        temperature=chosen("temperature", 0.0),
+        top_k=int(chosen("top_k", 0)),
+        top_p=chosen("top_p", 1.0),
+        min_p=chosen("min_p", 0.0),
+        repeat_penalty=chosen("repeat_penalty", 1.0),
+        seed=settings.seed,
+    )
+
+
+def family_of(entry: ModelEntry, info: "EngineInfo") -> "Family":
+    """Which chat format the open model reads: the catalogue's word, else the file's own."""
+    from laguna_engine.chat.template import Family, family_for
+
+    return Family[entry.template] if entry.template else family_for(info.name, info.chat_template)
+
+
+def describe_model(info: "EngineInfo") -> str:
+    """An open model in one line."""
+    cache = f"{info.kv_type.value} cache"
+    return f"{info.n_params / 1e6:,.0f} M parameters, {size(info.size_bytes)}, {cache}, {info.devices[0]}"
+
+
+# Where is kept which plans failed, in the state folder.
+NOTES = "plans.json"
+# Where is kept what child processes found out about the library and about model files, in the state folder.
+VERDICTS = "native.json"

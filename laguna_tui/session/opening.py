@@ -1,0 +1,191 @@
+"""Opening a model as the app does: without a plan when it is small or the user fixed everything, else by one.
+
+What the user fixed is kept or refused, with the numbers. Without a plan it costs no time and looks at no memory.
+"""
+
+import shlex
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from laguna_engine.config import EngineOptions, Speculation
+from laguna_engine.engine import Engine
+from laguna_engine.errors import EngineError
+from laguna_engine.events import LoadProgress
+from laguna_engine.ggml.device import Device
+from laguna_engine.gguf import header
+from laguna_engine.gguf.header import safe_context
+from laguna_engine.llama.context_params import all_cores_but_one
+from laguna_engine.native.cpu_determinism import can_fix_kernels
+from laguna_engine.native.verdicts import verdicts
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import Settings
+from laguna_tui.models.model_selection import ModelSelection
+from laguna_tui.session.api import SessionInfo
+from laguna_tui.session.draft_statistics import load_draft_statistics, save_draft_statistics
+from laguna_tui.session.model_options import NOTES, VERDICTS, describe_model, economy_file, engine_options
+from laguna_tui.session.opening_report import OpenedAs, OpeningReport, strict_lines, summary
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.loop import Agent
+    from laguna_tui.agent.tools.base.edit import SessionEdits
+    from laguna_tui.agent.tools.registry import Toolbox
+    from laguna_tui.session.workspace_context import WorkspaceContext
+
+T = TypeVar("T")
+
+SMALL_BYTES = 64 << 20
+"""A file below this fits on any machine that runs this program: a plan would only delay it."""
+TOO_LATE = (
+    "Strict speculation has to be chosen at the start: which kernels compute is settled for the whole process before "
+    "the first token. Leave (/export keeps the conversation) and start again with: {command}"
+)
+_AS_SET = "Opened as you set it; nothing was planned."
+_FITS_ANYWHERE = "size: {} MB fit on any machine, so nothing was planned."
+
+
+@dataclass(slots=True)
+class SessionParts:
+    """The engine and everything around it; a switch of models puts others in their places."""
+
+    engine: Engine
+    toolbox: "Toolbox"
+    agent: "Agent"
+    opened_as: OpenedAs
+    context: "WorkspaceContext"
+    edits: "SessionEdits"
+
+
+def open_selection(
+    selected: ModelSelection, mode: Speculation, state: Path | None, progress: Callable[[LoadProgress], None]
+) -> tuple[Engine, OpenedAs]:
+    """Open a model for the memory that is free now.
+
+    Args:
+        mode: how it decodes.
+        state: the user's state folder, with what was learned about drafts and about what did not fit; None for nothing.
+
+    Raises:
+        UserError: this model, or this machine, cannot do what the user fixed.
+        EngineError: it cannot be opened; says why and what to do.
+    """
+    if state is not None:
+        verdicts.keep_in(state / VERDICTS)
+
+    def opened(options: EngineOptions) -> Engine:
+        if state is not None:
+            options = replace(options, economy=load_draft_statistics(economy_file(state, options)))
+        return Engine.open(options, progress)
+
+    asked = engine_options(selected.settings, selected.entry, selected.drafter, mode)
+    notes = state / NOTES if state is not None else None
+    engine, options, report = open_engine(
+        asked, selected.settings, selected.entry.title, selected.context, notes, opened
+    )
+    return engine, OpenedAs(options, report)
+
+
+def close_engine(engine: Engine, options: EngineOptions, state: Path | None) -> None:
+    """Close an engine that was opened with these options, and keep what it learned in the state folder."""
+    engine.cancel()
+    if state is not None:
+        # An engine that fails at the very end has nothing to tell; that is no reason not to close it.
+        with suppress(EngineError):
+            learned = engine.economy()
+            if learned:
+                save_draft_statistics(economy_file(state, options), learned)
+    engine.close()
+
+
+def session_info(
+    parts: SessionParts, settings: Settings, folder: Path, mode: Speculation, withheld: str
+) -> SessionInfo:
+    """What a front end is to know of an open session. withheld: why the folder is not read; mostly empty."""
+    info, report = parts.engine.info, parts.opened_as.report
+    warnings = (*report.warnings, *info.warnings, *filter(None, (withheld,)))
+    return SessionInfo(
+        info.n_ctx, describe_model(info), warnings, mode, info.drafter, report.lines, strict_refusal(settings, folder)
+    )
+
+
+def strict_refusal(settings: Settings, folder: Path) -> str:
+    """Why strict speculation cannot be had in this process, and the command that has it; empty if it can."""
+    if can_fix_kernels():
+        return ""
+    place = ["--folder", str(folder)]
+    # The current folder may have been deleted.
+    with suppress(FileNotFoundError):
+        place = [] if folder == Path.cwd() else place
+    flags = replace(settings, speculation=Speculation.STRICT.value).flags()
+    return TOO_LATE.format(command=shlex.join(["laguna-tui", *place, *flags]))
+
+
+def open_engine(
+    options: EngineOptions,
+    settings: Settings,
+    title: str,
+    context: int | None,
+    notes: Path | None,
+    opened: Callable[[EngineOptions], T],
+) -> tuple[T, EngineOptions, OpeningReport]:
+    """Open a model: what `opened` gave, with which options, and what to tell. Arguments as for `open_planned`.
+
+    Raises:
+        UserError: this model, or this machine, cannot do what the user fixed.
+        EngineError: it cannot be opened; says why and what to do.
+    """
+    options = _possible(options, settings, title)
+    clear = unplanned(options, settings)
+    if clear is not None:
+        return opened(clear[0]), *clear
+    # Much is imported for a plan.
+    from laguna_tui.session.planned_opening import open_planned
+
+    return open_planned(options, settings, title, context, notes, opened)
+
+
+def _possible(options: EngineOptions, settings: Settings, title: str) -> EngineOptions:
+    """The same options, with no more context than there is; UserError for a fixed setting that cannot be kept."""
+    target = header.check(options.model)
+    limit = safe_context(target)
+    if settings.context is not None and settings.context > limit:
+        raise UserError(
+            f"{settings.given('context')}: {title} can use {limit:,} tokens of context, not {settings.context:,}; "
+            f"give {limit} or less, or leave it out"
+        )
+    if settings.gpu_layers and not Device.gpus():
+        raise UserError(
+            f"{settings.given('gpu_layers')}: llama.cpp finds no GPU here, so 0 layers can be on one; leave it out, "
+            "and see: laguna-tui doctor"
+        )
+    layers = target.metadata.get(f"{target.architecture}.block_count")
+    if settings.gpu_layers is not None and isinstance(layers, int) and settings.gpu_layers > layers + 1:
+        raise UserError(
+            f"{settings.given('gpu_layers')}: {title} has {layers} layers and an output matrix; give {layers + 1} or "
+            "less, or -1 for all"
+        )
+    return replace(options, n_ctx=min(options.n_ctx or limit, limit))
+
+
+def unplanned(options: EngineOptions, settings: Settings) -> tuple[EngineOptions, OpeningReport] | None:
+    """What to open and what to tell, when there is nothing to plan; else None."""
+    gpus = bool(Device.gpus())
+    if None not in (settings.context, settings.kv, settings.gpu_layers, settings.threads):
+        return options, OpeningReport((summary(options, gpus=gpus), _AS_SET, *strict_lines(options, gpus=gpus)))
+    size = _size(options.model)
+    if size >= SMALL_BYTES:
+        return None
+    if settings.threads is None:
+        options = replace(options, threads=all_cores_but_one())
+    fits = _FITS_ANYWHERE.format(max(1, round(size / 1e6)))
+    return options, OpeningReport((summary(options, gpus=gpus), fits, *strict_lines(options, gpus=gpus)))
+
+
+def _size(path: Path) -> int:
+    """Bytes of the file. One that is not there is small: the engine says best what is wrong with it."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

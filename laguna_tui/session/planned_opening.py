@@ -1,0 +1,132 @@
+"""Opening a model the way its plan says, and the next smaller way when memory runs out all the same.
+
+What the user fixed is a wish: honoured or refused, with the numbers. (Who fixes everything overrules the plan, and
+what this model or machine cannot do at all is refused before there is one: `unplanned`.) Imports much; imported only
+when a model is opened for which there is something to plan.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from laguna_engine.config import EngineOptions, KvType, Speculation
+from laguna_engine.fit.constraints import Constraints
+from laguna_engine.fit.devices import installed_build, read_machine
+from laguna_engine.fit.fallback import FailedPlans, difference, open_with_fallback
+from laguna_engine.fit.model_shape import ModelShape
+from laguna_engine.fit.plan import Plan, choose_plan
+from laguna_engine.gguf import drafter_header as drafter_files
+from laguna_engine.gguf import header
+from laguna_tui.base.settings import NO_DRAFTER, Settings
+from laguna_tui.session.opening_report import OpeningReport, strict_lines, summary
+
+T = TypeVar("T")
+
+
+def open_planned(
+    options: EngineOptions,
+    settings: Settings,
+    title: str,
+    context: int | None,
+    notes: Path | None,
+    opened: Callable[[EngineOptions], T],
+) -> tuple[T, EngineOptions, OpeningReport]:
+    """Open a model: what `opened` gave, with which options, and what to tell.
+
+    Args:
+        options: what would be opened without a plan. context: what it shall have if the user says nothing, None for
+            whatever is best. notes: where is kept what failed; None for nowhere. opened: opens with such options.
+
+    Raises:
+        EngineError: it cannot be opened, or not as the user wishes; says why and what to do.
+    """
+    plan = planned(options, settings, title, context)
+    kept = FailedPlans(notes, f"{options.model.name} {options.model.stat().st_size}", plan.machine, installed_build())
+    failed: list[str] = []
+    rung, (asked, result) = open_with_fallback(
+        plan, kept, lambda rung: _attempt(rung, options, settings, opened), failed.append
+    )
+    holds = {device.name: device.total for device in rung.memory.devices}
+    told = _report(plan, rung, asked, settings, now=any("now" in sentence for sentence in failed))
+    return result, asked, replace(told, holds=holds)
+
+
+def _attempt(
+    rung: Plan, options: EngineOptions, settings: Settings, opened: Callable[[EngineOptions], T]
+) -> tuple[EngineOptions, T]:
+    asked = _with_plan(options, settings, rung)
+    return asked, opened(asked)
+
+
+def planned(options: EngineOptions, settings: Settings, title: str, context: int | None) -> Plan:
+    """The plan for this machine as it is now."""
+    target = header.check(options.model)
+    shape = replace(ModelShape.of(target), name=title)
+    drafter = None
+    if options.drafter is not None and options.speculation is not Speculation.OFF:
+        drafter = drafter_files.read(options.drafter)
+        drafter_files.check_pair(drafter, target)
+    return choose_plan(
+        shape,
+        drafter,
+        read_machine(),
+        _wishes(settings, shape, context, options.speculation, paired=drafter is not None),
+    )
+
+
+def _wishes(
+    settings: Settings, shape: ModelShape, context: int | None, mode: Speculation, *, paired: bool
+) -> Constraints:
+    # What the catalogue says may be more than this file can use; what the user says was refused then.
+    limited = settings.context or (context if context is not None and context < shape.n_ctx else None)
+    own = paired and (settings.drafter not in (None, NO_DRAFTER) or settings.adapter is not None)
+    return Constraints(
+        limited,
+        KvType(settings.kv) if settings.kv else None,
+        drafter=True if own else False if settings.drafter == NO_DRAFTER else None,
+        gpu_layers=settings.gpu_layers,
+        strict=mode is Speculation.STRICT,
+        plain=mode is Speculation.OFF,
+    )
+
+
+def _with_plan(options: EngineOptions, settings: Settings, plan: Plan) -> EngineOptions:
+    return replace(
+        options,
+        n_ctx=settings.context or plan.load.n_ctx,
+        n_ubatch=plan.load.n_ubatch,
+        kv_type=plan.load.kv,
+        gpu_layers=plan.load.gpu_layers,
+        threads=plan.threads if settings.threads is None else settings.threads,
+        kept_experts=plan.kept_experts,
+        split=plan.load.split,
+        repack=not plan.paged,
+        draft_context=plan.load.draft_context,
+        drafter=options.drafter if plan.drafter else None,
+        adapters=options.adapters if plan.drafter else (),
+    )
+
+
+def _report(first: Plan, rung: Plan, options: EngineOptions, settings: Settings, *, now: bool) -> OpeningReport:
+    """What to tell of a model opened by `rung`. now: whether memory ran out only now, not already the last time."""
+    gpus = bool(rung.memory.gpus)
+    lines = [summary(options, gpus=gpus), *_reasons(rung, settings), *strict_lines(options, gpus=gpus)]
+    lines += [f"without: {text}." for text in rung.given_up]
+    lines += [f"next step: {rung.next_step}."] if rung.next_step else []
+    if rung is first:
+        return OpeningReport(tuple(lines))
+    less = difference(first, rung) or "less memory"
+    if not now:
+        return OpeningReport((*lines, f"smaller: What was planned first did not fit here before, so: {less}."))
+    warning = f"Memory ran out when {first.model} was opened as planned; it was opened with {less}. /plan says more."
+    return OpeningReport((*lines, f"smaller: Memory ran out at first, so: {less}."), (warning,))
+
+
+def _reasons(plan: Plan, settings: Settings) -> Iterator[str]:
+    """Why it is so."""
+    for reason in plan.reasons:
+        if reason.subject == "threads" and settings.threads is not None:
+            yield f"threads: {settings.threads or 'one per core'}. As you asked."
+        else:
+            yield f"{reason.subject}: {reason.choice}. {reason.text}"

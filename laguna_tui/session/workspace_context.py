@@ -1,0 +1,85 @@
+"""The folder around a session: its index, and what of it a message brings into the prompt. Opened when first needed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.settings import Settings
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.context.trust import Trust
+from laguna_tui.models.entry import ToolSet
+from laguna_tui.repo.workspace import Workspace
+
+if TYPE_CHECKING:
+    from laguna_engine.compress.scorer import Scorer
+    from laguna_engine.engine import Engine
+    from laguna_tui.context.attach import Attacher
+
+
+# How a mention begins.
+MENTION = "@"
+# A question is worth that much of the context before anybody has read anything: a map, and a few functions.
+_PACK_SHARE = 1 / 16
+_PACK_MOST = 4096
+
+
+class WorkspaceContext:
+    """One folder. codebase: its index, which begins to be made with `start`."""
+
+    def __init__(self, workspace: Workspace, settings: Settings, state: Path | None, wait_s: float) -> None:
+        """Take a folder; nothing is read yet.
+
+        state: where is kept whom the user trusts, None for nobody. wait_s: so long a message waits for the index.
+        """
+        self.workspace = workspace
+        self.trust = Trust(state)
+        self.codebase = Codebase(workspace.root)
+        self._settings = settings
+        self._wait_s = wait_s
+        self._packs = False
+        self._scorer: Scorer | None = None
+        self._scorer_asked = False
+
+    def start_for(self, message: str) -> None:
+        """Begin to read the folder if the message can need it."""
+        if self._packs or MENTION in message:
+            self.start()
+
+    def start(self) -> None:
+        """Begin to read the folder in the background; harmless when repeated."""
+        self.codebase.start()
+
+    def attacher(self, engine: "Engine", tools: ToolSet) -> "Attacher | None":
+        """What gathers for the model that is open and was given these tools; None for one that only knows its tools."""
+        from laguna_tui.context.attach import Attacher, AttachOptions
+
+        if tools is ToolSet.BASIC:
+            return None
+        vocabulary, pack = engine.vocab, self._pack(engine.n_ctx)
+        self._packs = pack > 0
+        options = AttachOptions(pack, self._wait_s, self.trust, self.scorer, engine.prefill_seconds)
+        return Attacher(
+            self.workspace, self.codebase, lambda text: len(vocabulary.tokenize(text, special=False)), options
+        )
+
+    def scorer(self) -> "Scorer | None":
+        """What scores files that do not fit: opened at the first call, on the session's thread; None without one.
+
+        Raises:
+            UserError, EngineError: the settings name one that cannot be used, which is said once.
+        """
+        from laguna_tui.context.shortening import open_scorer
+
+        if not self._scorer_asked:
+            self._scorer_asked = True
+            self._scorer = open_scorer(self._settings)
+        return self._scorer
+
+    def close(self) -> None:
+        """Stop reading. Idempotent."""
+        self.codebase.close()
+        if self._scorer is not None:
+            self._scorer.close()
+
+    def _pack(self, n_ctx: int) -> int:
+        wanted = self._settings.pack
+        return min(_PACK_MOST, int(n_ctx * _PACK_SHARE)) if wanted is None else wanted

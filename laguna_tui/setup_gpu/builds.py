@@ -1,0 +1,176 @@
+"""Which build of llama.cpp fits a machine: prebuilt wheels, the CUDA libraries they need, and the source build.
+
+The indexes are those of llama-cpp-python; what each one's wheels need follows from the workflows that build them
+(`.github/workflows/build-wheels-*.yaml`, release 0.3.36).
+"""
+
+from dataclasses import dataclass
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.doctor.gpus import Graphics, Vendor, Version, card_names
+from laguna_tui.doctor.host import Host
+from laguna_tui.doctor.llama_build import source_command
+
+INDEX = "https://abetlen.github.io/llama-cpp-python/whl"
+"""The project's own index; each tag is an index of its own below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrebuiltBuild:
+    """One index. libraries: what its wheels need and do not hold. packages: the Python packages that hold them."""
+
+    name: str
+    title: str
+    libraries: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Cuda:
+    """A CUDA build: its toolkit, and the compute capabilities of the cards that it has code for.
+
+    The 12 and 13 builds carry PTX, which the driver compiles for cards newer than the last one named; 11.8 does not.
+    """
+
+    toolkit: Version
+    least: Version
+    last: Version | None = None
+
+    def runs(self, driver: Version, capability: Version | None) -> bool:
+        """Whether a card like this runs it under a driver like this."""
+        if capability is None:
+            return self.toolkit <= driver
+        return self.toolkit <= driver and self.least <= capability <= (self.last or capability)
+
+    def tag(self) -> PrebuiltBuild:
+        """Its index."""
+        major, minor = self.toolkit
+        version = f"{major}.{minor}"
+        suffix = {11: "-cu11", 12: "-cu12"}.get(major, "")
+        cublas = "11.11" if major == 11 else version
+        return PrebuiltBuild(
+            f"cu{major}{minor}",
+            f"CUDA {version}",
+            (f"libcudart.so.{'11.0' if major == 11 else major}", f"libcublas.so.{major}"),
+            (f"nvidia-cuda-runtime{suffix}=={version}.*", f"nvidia-cublas{suffix}=={cublas}.*"),
+        )
+
+
+_CUDA = (
+    _Cuda((13, 2), (7, 5)),
+    _Cuda((13, 0), (7, 5)),
+    _Cuda((12, 5), (6, 0)),
+    _Cuda((12, 4), (6, 0)),
+    _Cuda((12, 3), (6, 0)),
+    _Cuda((12, 2), (6, 0)),
+    _Cuda((12, 1), (6, 0)),
+    _Cuda((11, 8), (6, 0), (8, 9)),
+)
+_ROCM_VERSION: Version = (7, 2)
+_ROCM = PrebuiltBuild("rocm72", "ROCm 7.2")
+_VULKAN = PrebuiltBuild("vulkan", "Vulkan")
+_METAL = PrebuiltBuild("metal", "Metal")
+
+TAGS = {tag.name: tag for tag in (*(build.tag() for build in _CUDA), _ROCM, _VULKAN, _METAL)}
+
+
+def choose_builds(graphics: Graphics, machine: Host) -> tuple[PrebuiltBuild, ...]:
+    """The tags that fit, the best one first; the others are for when the first index lacks the version.
+
+    Raises:
+        UserError: none does; says why and what to do.
+    """
+    if machine.system == "Darwin" and graphics.of(Vendor.APPLE):
+        return (_METAL,)
+    if not graphics.worth_using:
+        raise UserError(_why_no_card(graphics))
+    if machine.system != "Linux" or machine.processor not in ("x86_64", "AMD64"):
+        where = f"{machine.system} on {machine.processor}"
+        raise UserError(f"there are no prebuilt GPU wheels for {where}; build one: laguna-tui setup gpu --source")
+    if graphics.of(Vendor.NVIDIA) and not graphics.driven:
+        cards = card_names(graphics.of(Vendor.NVIDIA))
+        raise UserError(f"{cards}: {graphics.trouble}; see to the driver first: laguna-tui doctor says how")
+    tags = (*_nvidia(graphics), *_amd(graphics), *((_VULKAN,) if graphics.vulkan else ()))
+    if not tags:
+        raise UserError(_why_none(graphics))
+    return tags
+
+
+def _nvidia(graphics: Graphics) -> tuple[PrebuiltBuild, ...]:
+    cards = graphics.of(Vendor.NVIDIA)
+    cuda = graphics.cuda
+    if not cards or cuda is None:
+        return ()
+    fitting = [build for build in _CUDA if all(build.runs(cuda, card.capability) for card in cards)]
+    return tuple(build.tag() for build in fitting)
+
+
+def _amd(graphics: Graphics) -> tuple[PrebuiltBuild, ...]:
+    there = any(card.vendor is Vendor.AMD for card in graphics.worth_using)
+    return (_ROCM,) if there and graphics.rocm == _ROCM_VERSION else ()
+
+
+def _why_no_card(graphics: Graphics) -> str:
+    if not graphics.cards:
+        return "no graphics card was found; see: laguna-tui doctor"
+    return (
+        f"{card_names(graphics.cards)} is hardly faster than the processor beside it; to see for yourself: "
+        "laguna-tui setup gpu --tag vulkan"
+    )
+
+
+def _why_none(graphics: Graphics) -> str:
+    cards = card_names(graphics.worth_using)
+    if graphics.of(Vendor.NVIDIA) and graphics.cuda is not None:
+        version = ".".join(map(str, graphics.cuda))
+        return (
+            f"{cards}: no prebuilt wheel fits driver {graphics.driver} (CUDA {version}) and this card; update NVIDIA's "
+            "driver, or install the Vulkan loader (libvulkan1), or build one: laguna-tui setup gpu --source"
+        )
+    return f"{cards}: install ROCm 7.2 or the Vulkan loader (libvulkan1, mesa-vulkan-drivers), then come back"
+
+
+def missing_packages(tag: PrebuiltBuild, machine: Host) -> tuple[str, ...]:
+    """The Python packages to fetch with a tag's wheel; none when the machine has all its libraries."""
+    return () if all(_there(name, machine) for name in tag.libraries) else tag.packages
+
+
+def _there(library: str, machine: Host) -> bool:
+    """Known to the loader, in a folder it is told to search, or inside a package that the engine looks into."""
+    if library in machine.run(("ldconfig", "-p")).text:
+        return True
+    folders = [folder for folder in machine.environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    if machine.bindings is not None:
+        folders.append(f"{machine.bindings.rsplit('/', 1)[0]}/nvidia/*/lib")
+    return any(machine.find(f"{folder}/{library}") for folder in folders)
+
+
+def build_command(graphics: Graphics, python: str) -> str:
+    """For a shell. Compiles for the cards and the processor that are here, and for no others."""
+    return source_command(_options(graphics), python)
+
+
+def build_needs(graphics: Graphics, machine: Host) -> str:
+    """What must be there for that."""
+    tools = "a C/C++ compiler"
+    if graphics.of(Vendor.NVIDIA):
+        there = machine.program("nvcc") is not None
+        return f"{tools} and NVIDIA's CUDA toolkit ({'nvcc is there' if there else 'nvcc is not on the PATH'})"
+    if graphics.of(Vendor.AMD) and graphics.rocm is not None:
+        return f"{tools} and ROCm with its development files"
+    if graphics.of(Vendor.AMD, Vendor.INTEL):
+        return f"{tools}, the Vulkan development files and glslc"
+    return tools
+
+
+def _options(graphics: Graphics) -> str:
+    nvidia = graphics.of(Vendor.NVIDIA)
+    if nvidia:
+        kinds = sorted({card.capability for card in nvidia if card.capability is not None})
+        targets = ";".join(f"{major}{minor}" for major, minor in kinds) or "native"
+        return f"-DGGML_CUDA=on -DCMAKE_CUDA_ARCHITECTURES={targets}"
+    if graphics.of(Vendor.AMD) and graphics.rocm is not None:
+        return "-DGGML_HIP=on"
+    if graphics.of(Vendor.APPLE):
+        return "-DGGML_METAL=on"
+    return "-DGGML_VULKAN=on" if graphics.of(Vendor.AMD, Vendor.INTEL) else "-DGGML_NATIVE=on"

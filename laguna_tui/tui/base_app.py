@@ -1,0 +1,266 @@
+"""The screen without the model: its widgets, its keys, and what the user can do with what is already there."""
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+from textual.theme import ThemeProvider
+
+from laguna_tui.base.units import plural
+from laguna_tui.context.blocks import Completion
+from laguna_tui.tui import themes
+from laguna_tui.tui.commands import COMMANDS, Command, is_slash, matching
+from laguna_tui.tui.context.context_screen import ContextScreen
+from laguna_tui.tui.crash import CrashSafeApp
+from laguna_tui.tui.edits.edit_panel import EditPanel
+from laguna_tui.tui.event_sanitizer import safe_path
+from laguna_tui.tui.help_screen import HelpScreen, KeyRow, command_rows, key_rows
+from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.modal import Palette, notify
+from laguna_tui.tui.prompt.history import History, HistorySearch
+from laguna_tui.tui.prompt.mention_list import MentionList
+from laguna_tui.tui.prompt.prompt_input import PromptInput
+from laguna_tui.tui.speed.speed_panel import SpeedPanel
+from laguna_tui.tui.status_bar import StatusBar
+from laguna_tui.tui.transcript import selection
+from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.edit_entry import EditEntry
+from laguna_tui.tui.transcript.export import write_chat
+from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
+from laguna_tui.tui.transcript.transcript import Transcript
+from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
+
+ALWAYS = ("quit", "interrupt")
+MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
+# From this width on there is room for a column beside lines of prose of full length.
+COLUMN_FROM = 150
+
+
+class BaseApp(CrashSafeApp):
+    """Transcript, hint bar, input and status bar."""
+
+    CSS_PATH = Path(__file__).with_name("app.tcss")
+    TITLE = "laguna"
+    ENABLE_COMMAND_PALETTE = True
+    HORIZONTAL_BREAKPOINTS = [(0, "-small"), (COLUMN_FROM, "-wide")]  # noqa: RUF012 textual's own type
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "Stop the answer; back to the input"),
+        Binding("ctrl+c", "interrupt", "Copy, clear or stop; twice: quit", priority=True),
+        Binding("ctrl+q", "quit", "Quit", priority=True),
+        Binding("f1", "help", "This help", priority=True),
+        Binding("ctrl+p", "command_palette", "Command palette", priority=True),
+        Binding("ctrl+n", "new_chat", "New chat", priority=True),
+        Binding("ctrl+y", "copy_answer", "Copy the last answer", priority=True),
+        Binding("ctrl+t", "toggle_thinking", "Open or close the thinking", priority=True),
+        Binding("ctrl+o", "toggle_tools", "Open or close the tool calls and edits", priority=True),
+        Binding("f2", "speed", "How fast it is, and why", priority=True),
+        Binding("f3", "tint", "Tint the answer by who proposed it", priority=True),
+        Binding("f4", "drafts", "What was drafted, and what did not stand", priority=True),
+        Binding("f5", "prove", "Prove that speculation changed nothing", priority=True),
+        Binding("f6", "speculation", "Speculation off or on", priority=True),
+        Binding("f7", "model", "Choose the model that answers", priority=True),
+        Binding("f8", "setup", "Set up: get a model that suits this machine", priority=True),
+        Binding("f9", "context", "The context, block by block: what it costs, what to leave out", priority=True),
+        Binding("ctrl+r", "search_history", "Search what you typed before"),
+        Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
+        Binding("ctrl+down", "block(1)", "To the block below", priority=True),
+        Binding("pageup", "page(-1)", "Scroll up a page", priority=True),
+        Binding("pagedown", "page(1)", "Scroll down a page", priority=True),
+        Binding("ctrl+end", "follow", "Follow the end", priority=True),
+    ]
+
+    def __init__(self, settings: TuiSettings, placeholder: str) -> None:
+        super().__init__(Document(), settings.state_dir)
+        self.settings = settings
+        self.transcript = Transcript(self.document, id="transcript")
+        self.speed_panel = SpeedPanel(id="speed")
+        self.edit_panel = EditPanel(id="edit")
+        self.hint_bar = HintBar(id="hint_bar")
+        self.prompt = PromptInput(History(settings.state_dir), placeholder=placeholder, id="prompt")
+        self.status_bar = StatusBar(id="status")
+
+    def compose(self) -> ComposeResult:
+        yield self.transcript
+        yield self.speed_panel
+        yield self.edit_panel
+        yield self.hint_bar
+        yield self.prompt.mentions
+        yield self.prompt
+        yield self.status_bar
+
+    def on_mount(self) -> None:
+        for theme in (themes.DARK, themes.LIGHT):
+            self.register_theme(theme)
+        wanted = self.settings.theme
+        known = wanted in self.available_themes
+        self.theme = wanted if known else themes.automatic()
+        if not known and wanted != AUTO_THEME:
+            self.tell(f"There is no theme “{wanted}”. Choose one with /theme.", "warning")
+        self.watch(self.prompt.mentions, "found", self._hush)
+        self.prompt.focus()
+
+    def _hush(self, found: Sequence[Completion]) -> None:
+        self.hint_bar.hushed = bool(found)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return themes.tint_variables(self.current_theme)
+
+    def tell(self, text: str, severity: SeverityLevel = "information") -> None:
+        """A short note over the screen, made safe."""
+        notify(self, text, severity)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Our commands in textual's palette."""
+        del screen
+        for command in COMMANDS:
+            yield SystemCommand(command.title, command.summary, partial(self.run_command, command))
+
+    def action_command_palette(self) -> None:
+        """Show the commands."""
+        self.push_screen(Palette(id="--command-palette"))
+
+    def search_themes(self) -> None:
+        """Show the themes."""
+        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
+
+    def run_command(self, command: Command) -> None:
+        """Do what the command says."""
+        self.run_worker(self.run_action(command.action))
+
+    # -- input and the row above it
+
+    @on(PromptInput.Changed)
+    def _hint_commands(self) -> None:
+        text = self.prompt.text
+        self.hint_bar.commands = tuple(matching(text)) if text.startswith("/") and is_slash(text) else ()
+
+    @on(MentionList.Clicked)
+    def _take_mention(self, event: MentionList.Clicked) -> None:
+        self.prompt.take(event.completion)
+        self.prompt.focus()
+
+    @on(PromptInput.Untypable)
+    def _refuse_mention(self, event: PromptInput.Untypable) -> None:
+        self.tell(f"{event.label} cannot be mentioned: its name cannot be typed. Rename it.", "warning")
+
+    @on(PromptInput.EndPressed)
+    @on(HintBar.FollowClicked)
+    def _follow(self) -> None:
+        self.action_follow()
+
+    @on(Transcript.FollowChanged)
+    def _show_way_back(self, event: Transcript.FollowChanged) -> None:
+        self.hint_bar.following = event.following
+
+    @on(Transcript.Left)
+    def _back_to_prompt(self, event: Transcript.Left) -> None:
+        self.prompt.focus()
+        if event.typed:
+            self.prompt.insert(event.typed)
+
+    @on(EditPanel.Left)
+    def _type(self, event: EditPanel.Left) -> None:
+        self.prompt.focus()
+        self.prompt.put(event.typed)
+
+    @on(EditPanel.Scrolled)
+    def _scroll(self, event: EditPanel.Scrolled) -> None:
+        self.transcript.scroll_relative(y=event.lines, animate=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While another screen is open, our keys belong to it; one can always quit."""
+        actions = (binding.action.partition("(")[0] for binding in BaseApp.BINDINGS if isinstance(binding, Binding))
+        return len(self.screen_stack) <= 1 or action in ALWAYS or action not in actions
+
+    # -- moving
+
+    def action_follow(self) -> None:
+        """Go to the end of the transcript and stay there."""
+        self.transcript.action_follow()
+
+    def action_page(self, step: int) -> None:
+        """Scroll the transcript by a page, wherever the focus is."""
+        if step < 0:
+            self.transcript.scroll_page_up(animate=False)
+        else:
+            self.transcript.scroll_page_down(animate=False)
+
+    def action_block(self, step: int) -> None:
+        """Move the block cursor, giving the transcript the focus first."""
+        if self.focused is not self.transcript:
+            self.transcript.focus()
+        else:
+            self.transcript.action_cursor(step)
+
+    def action_toggle_thinking(self) -> None:
+        """Open all thinking, or close it."""
+        self.transcript.toggle_all(ThinkingEntry)
+
+    def action_toggle_tools(self) -> None:
+        """Open all tool calls and edits, or close them."""
+        self.transcript.toggle_all(ToolCallEntry, EditEntry)
+
+    # -- taking things out
+
+    @on(Transcript.Copied)
+    def _copy_block(self, event: Transcript.Copied) -> None:
+        self._copy(event.text)
+
+    def action_copy_answer(self) -> None:
+        """Copy the block under the cursor, or else the last answer."""
+        if self.focused is self.transcript:
+            self.transcript.action_copy()
+            return
+        answer = selection.last_answer(self.document)
+        if answer:
+            self._copy(answer)
+        else:
+            self.tell("There is no answer to copy yet.", "warning")
+
+    def _copy(self, text: str) -> None:
+        self.copy_to_clipboard(text)
+        lines = text.count("\n") + 1
+        self.tell(f"Copied {lines} {plural(lines, 'line')}.")
+
+    def action_export(self) -> None:
+        """Write the conversation into the folder we were started in."""
+        try:
+            path = write_chat(self.document, Path.cwd(), time.localtime())
+        except OSError as error:
+            self.tell(f"The chat was not written: {error}. Start laguna-tui where you may write.", "error")
+        else:
+            self.tell(f"Wrote {safe_path(path)}")
+
+    # -- screens
+
+    @staticmethod
+    def help_sections() -> dict[str, list[KeyRow]]:
+        """What the help screen and the documentation of the keys are made from."""
+        return {
+            "Everywhere": key_rows(BaseApp.BINDINGS),
+            "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING)],
+            "In the transcript": key_rows(Transcript.BINDINGS),
+            "When a file is to be changed": key_rows(EditPanel.BINDINGS),
+            "In the context": key_rows(ContextScreen.BINDINGS),
+            "Commands": command_rows(),
+        }
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        self.push_screen(HelpScreen(self.help_sections()))
+
+    def action_search_history(self) -> None:
+        """Find an earlier input."""
+
+        def put(text: str | None) -> None:
+            if text is not None:
+                self.prompt.replace_text(text)
+
+        self.push_screen(HistorySearch(self.prompt.past.entries), put)

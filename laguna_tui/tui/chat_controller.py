@@ -1,0 +1,265 @@
+"""The chat on the screen: messages go out, and what the session says comes in.
+
+The session's queue is polled at drawing speed while there is something to poll for, and applied to the transcript, the
+status bar, the row above the input, and the other controllers.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from textual.app import App
+from textual.timer import Timer
+
+from laguna_engine.events import LoadProgress
+from laguna_tui.base.events import ReplayCheck, ReplayProgress
+from laguna_tui.base.text import sanitize, sanitize_line
+from laguna_tui.session.api import ChatSession, SessionInfo
+from laguna_tui.tui.context.context_screen import ContextScreen
+from laguna_tui.tui.edits.edit_controller import EditController
+from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_proof
+from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.modal import notify
+from laguna_tui.tui.process_setup import Heap
+from laguna_tui.tui.prompt.prompt_controller import PromptController
+from laguna_tui.tui.prompt.prompt_input import PromptInput
+from laguna_tui.tui.session_controller import SessionController
+from laguna_tui.tui.session_messages import (
+    NO_MODEL,
+    ChatCleared,
+    ContextChanged,
+    EditUndone,
+    ModeChanged,
+    ModelChanged,
+    SessionFailed,
+    SessionIdle,
+    SessionOpened,
+    SessionState,
+    error_sentence,
+)
+from laguna_tui.tui.speed.speed_controller import MODE_SENTENCES, SpeedController
+from laguna_tui.tui.speed.speed_stats import MODE_NAMES
+from laguna_tui.tui.status_bar import SessionStatus, StatusBar
+from laguna_tui.tui.transcript.entries import WelcomeEntry
+from laguna_tui.tui.transcript.transcript import Transcript
+from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
+
+# Fast enough to look continuous, slow enough to leave the processor to the model.
+DRAWS_PER_SECOND = 20
+
+
+class ChatController:
+    """Sends messages and shows events. Screen's thread only.
+
+    Attributes:
+        plan: how the model was opened, sanitised: the first line in short, then `subject: sentence`.
+    """
+
+    def __init__(
+        self,
+        app: App[None],
+        session: ChatSession,
+        controller: SessionController,
+        writer: TranscriptWriter,
+        *,
+        transcript: Transcript,
+        prompt: PromptInput,
+        hint_bar: HintBar,
+        status_bar: StatusBar,
+        speed: SpeedController,
+        edits: EditController,
+        typing: PromptController,
+    ) -> None:
+        self._app, self._controller, self._writer = app, controller, writer
+        self._transcript, self._prompt, self._hint_bar, self._status_bar = transcript, prompt, hint_bar, status_bar
+        self._speed, self._edits, self._typing = speed, edits, typing
+        self._model, self._folder = sanitize_line(session.title), safe_path(session.folder)
+        self._sanitizer = EventSanitizer()
+        self._heap = Heap()
+        self._welcome = WelcomeEntry(self._model, self._folder)
+        self._warned: set[str] = set()
+        self._poller: Timer | None = None
+        self.plan: tuple[str, ...] = ()
+
+    def open(self) -> None:
+        """Show the first entry and load the model."""
+        self._status_bar.status = SessionStatus(model=self._model, folder=self._folder)
+        self._poller = self._app.set_interval(1 / DRAWS_PER_SECOND, self._poll)
+        self._transcript.document.append(self._welcome)
+        self._transcript.update_rows()
+        self._controller.open()
+
+    # -- to the session
+
+    def send(self, message: str) -> None:
+        """Ask, now or when the session is free."""
+        if self._controller.state is SessionState.FAILED:
+            notify(self._app, NO_MODEL, "warning")
+            self._prompt.replace_text(message)
+            return
+        if self._controller.send(message):
+            self._writer.ask(sanitize(message))
+            self._transcript.follow()
+        self.go_on()
+
+    def stop(self) -> None:
+        """Stop the answer; messages that waited go back into the input."""
+        if self._controller.state is not SessionState.BUSY:
+            return
+        self._controller.stop()
+        self._give_back()
+        self.show()
+
+    def new_chat(self) -> None:
+        """Forget the conversation."""
+        if self._controller.state is SessionState.FAILED:
+            notify(self._app, NO_MODEL, "warning")
+            return
+        self._controller.new_chat()
+        self._writer.clear()
+        self._transcript.document.append(self._welcome)
+        self._transcript.action_follow()
+        self.go_on()
+
+    def prove(self) -> None:
+        """Generate the last answer again without speculation, and compare."""
+        if not self._controller.prove():
+            notify(self._app, "An answer can be proved when nothing else is going on.", "warning")
+            return
+        self._transcript.follow()
+        self.go_on()
+
+    def say(self, done: Callable[[], str]) -> None:
+        """Do something on a thread of its own, which may wait for a file or another process, and show its sentence."""
+
+        def do() -> None:
+            try:
+                text, kind = sanitize(done()), "info"
+            except Exception as error:
+                text, kind = error_sentence(error), "error"
+            self._app.call_later(self._said, text, kind)
+
+        threading.Thread(target=do, name="laguna-command", daemon=True).start()
+
+    def _said(self, text: str, kind: str) -> None:
+        """Show a sentence now: nothing may be polled for."""
+        self._writer.say(text, kind)
+        self._transcript.follow()
+        self.show()
+
+    def go_on(self) -> None:
+        """There is something to poll for again."""
+        self.watch()
+        self.show()
+
+    def watch(self) -> None:
+        """Poll; nothing has changed on the screen yet."""
+        if self._poller is not None:
+            self._poller.resume()
+
+    def _give_back(self) -> None:
+        """Put the messages that wait into the input."""
+        waiting = self._controller.unqueue()
+        if waiting:
+            self._prompt.replace_text("\n".join(part for part in (self._prompt.text, waiting) if part))
+
+    # -- from the session
+
+    def _poll(self) -> None:
+        """Apply what happened since the last drawing, and draw it once."""
+        if not self._app.screen_stack:
+            # The app is closing: Textual takes the screens away before the timers.
+            return
+        for item in self._controller.poll():
+            self._apply(item)
+        queued = self._controller.next_queued()
+        if queued is not None:
+            self.send(queued)
+        self.show()
+
+    def show(self) -> None:
+        """Draw what has changed, once."""
+        self._edits.show()
+        self._status_bar.status = replace(
+            self._status_bar.status,
+            state=self._controller.state,
+            ahead=self._controller.reading_ahead,
+            asking=self._edits.asking,
+            unasked=self._edits.unasked,
+        )
+        if not self._controller.free:
+            self._typing.busy()
+        self._hint_bar.queued = tuple(sanitize_line(message) for message in self._controller.queued)
+        self._speed.show(busy=self._controller.busy)
+        self._transcript.update_rows()
+        if self._poller is not None and not self._controller.busy:
+            self._poller.pause()
+
+    def _apply(self, item: object) -> None:
+        if isinstance(item, LoadProgress):
+            item = safe_progress(item)
+        elif is_event(item):
+            item = self._sanitizer.safe(item)
+            self._writer.apply(item)
+            self._speed.tracker.hear(item)
+        elif isinstance(item, ReplayProgress | ReplayCheck):
+            item = safe_proof(item) if isinstance(item, ReplayCheck) else item
+            self._writer.prove(item)
+        elif isinstance(item, EditUndone):
+            self._writer.say(item.sentence)
+        self._status_bar.status = self._status_bar.status.told(item)
+        self._typing.hear(item)
+        self._react(item)
+
+    def _react(self, item: object) -> None:
+        """What the session has become, or failed to."""
+        match item:
+            case SessionOpened(info):
+                self._welcome.tell(sanitize_line(info.details))
+                self._opened(info)
+                self._heap.set_aside()
+            case ModeChanged(info):
+                self._opened(info)
+                notify(self._app, MODE_SENTENCES[info.mode] if info.mode else "The mode was changed.")
+            case ModelChanged(info, title):
+                self._changed(info, title)
+                self._heap.set_aside()
+            case SessionFailed(sentence):
+                self._status_bar.status = replace(self._status_bar.status, proof=None, load=None)
+                self._writer.fail(sentence)
+                if self._controller.state is SessionState.FAILED:
+                    self._give_back()
+            case SessionIdle():
+                self._writer.settle()
+                self._heap.set_aside()
+                if isinstance(self._app.screen, ContextScreen):
+                    self._app.screen.look()
+            case ContextChanged(used):
+                self._status_bar.status = replace(self._status_bar.status, used=used)
+                notify(self._app, "The context is changed, from the next message on.")
+            case ChatCleared():
+                self._status_bar.status = replace(self._status_bar.status, used=0, rate=None, prefill=None)
+
+    def _changed(self, info: SessionInfo, title: str) -> None:
+        """Another model answers."""
+        self._model = sanitize_line(title)
+        self._welcome = WelcomeEntry(self._model, self._folder)
+        self._welcome.tell(sanitize_line(info.details))
+        self._status_bar.status = replace(self._status_bar.status, model=self._model, used=0, rate=None)
+        self._opened(info)
+        how = f" with {self.plan[0]}" if self.plan else ""
+        words = f"{self._model} answers from here on{how}. It reads the conversation with your next message."
+        self._writer.say(words)
+
+    def _opened(self, info: SessionInfo) -> None:
+        """The session is as this says, from now on."""
+        mode = MODE_NAMES[info.mode] if info.mode else ""
+        self._status_bar.status = replace(self._status_bar.status, size=info.context_size, load=None, mode=mode)
+        self._typing.context_size = info.context_size
+        self._speed.tracker.mode, self._speed.tracker.drafter = info.mode, sanitize_line(info.drafter)
+        self._speed.no_strict = sanitize_line(info.no_strict)
+        self.plan = tuple(map(sanitize_line, info.plan))
+        for warning in info.warnings:
+            if warning not in self._warned:
+                self._writer.say(sanitize(warning), "warning")
+        self._warned.update(info.warnings)

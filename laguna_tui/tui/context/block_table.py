@@ -1,0 +1,178 @@
+"""The blocks of a context, what the user wants of them, and both as rows of text for a width. No widget.
+
+Texts of blocks are raw; they are made safe here.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from laguna_tui.base import units
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.base.units import count, plural
+from laguna_tui.context.blocks import BlockKind, ContextBlock, Cost, Place
+from laguna_tui.tui import formatting
+from laguna_tui.tui.context.cost_text import WARNING, about, breaks
+from laguna_tui.tui.formatting import BAD, MUTED, StyledText
+from laguna_tui.tui.text_lines import cells, crop, crop_front
+
+Changes = Mapping[int, Place]
+
+
+class BlockTable:
+    """`changes` holds what differs from how it is now, by the blocks' numbers."""
+
+    def __init__(self) -> None:
+        self.blocks: tuple[ContextBlock, ...] = ()
+        self.changes: dict[int, Place] = {}
+
+    @property
+    def used(self) -> int:
+        """Tokens of all blocks."""
+        return sum(block.tokens for block in self.blocks)
+
+    @property
+    def cached(self) -> int:
+        """Those of them that are in the KV cache."""
+        return sum(block.cached for block in self.blocks)
+
+    def lay(self, blocks: Sequence[ContextBlock]) -> None:
+        """These are the blocks now. What was wanted of them is kept as far as it still can be had and is a change."""
+        self.blocks = tuple(blocks)
+        can = {block.number: block for block in blocks}
+        self.changes = {
+            number: place
+            for number, place in self.changes.items()
+            if number in can and place in can[number].choices and place is not can[number].place
+        }
+
+    def place(self, block: ContextBlock) -> Place:
+        """Where the user wants the block."""
+        return self.changes.get(block.number, block.place)
+
+    def cycle(self, block: ContextBlock) -> bool:
+        """Want the block in the next place it can have; whether there is one."""
+        if len(block.choices) < 2:
+            return False
+        at = block.choices.index(self.place(block)) if self.place(block) in block.choices else -1
+        wanted = block.choices[(at + 1) % len(block.choices)]
+        self.changes.pop(block.number, None)
+        if wanted is not block.place:
+            self.changes[block.number] = wanted
+        return True
+
+
+# From these widths on there are columns for kind, share and place, and for the reasons.
+COLUMNS_FROM, REASONS_FROM = 60, 120
+KIND, TOKENS, CACHED, PLACE = 13, 9, 9, 12
+BAR, WIDE_BAR = 6, 16
+MAX_TITLE = 64
+FAINT, NEW, HELD = "$foreground 25%", "$accent", "$primary"
+MARKS = {
+    Place.KEPT: ("● ", "$success"),
+    Place.SHORTENED: ("◐ ", "$warning"),
+    Place.DROPPED: ("○ ", "$foreground 50%"),
+}
+
+
+def totals(board: BlockTable, size: int, width: int) -> list[StyledText]:
+    """How full the context is, and how much of it need not be computed again."""
+    share = f"({units.share(board.used, size)})"
+    used = f"{count(board.used)} of {count(size)} tokens {share}"
+    held = f" · {units.share(board.cached, board.used)} cached" if board.used else ""
+    if cells(used + held) > width:
+        used = f"{count(board.used)} / {count(size)} {share}"
+    room = width - cells(used + held) - 2
+    bar = _bar(board.used, board.cached, size, min(room, 2 * WIDE_BAR)) if room >= BAR else []
+    return [(crop(used, width), "bold"), (crop(held, width - cells(used)), MUTED), ("  " if bar else "", MUTED), *bar]
+
+
+def block_row(block: ContextBlock, board: BlockTable, width: int) -> list[StyledText]:
+    """One block in one row of `width` cells."""
+    wanted = board.place(block)
+    if width < COLUMNS_FROM:
+        title = _title(block, width - 2 - TOKENS)
+        return [MARKS[wanted], title, _tokens(block)]
+    bar = WIDE_BAR if width >= REASONS_FROM else BAR
+    after: list[StyledText] = [
+        _tokens(block),
+        ("  ", MUTED),
+        *_bar(block.tokens, block.cached, board.used, bar),
+        _held(block),
+        _place(block, wanted),
+    ]
+    room = width - 2 - KIND - sum(cells(text) for text, _ in after)
+    name = min(room, MAX_TITLE) if width >= REASONS_FROM else room
+    why = crop(sanitize_line(block.why), room - name)
+    return [MARKS[wanted], (f"{block.kind.value:<{KIND}}", MUTED), _title(block, name), *after, (why, MUTED)]
+
+
+def details(block: ContextBlock, board: BlockTable, width: int) -> list[StyledText]:
+    """What there is to know of a block, in a few lines; its name in one."""
+    takes = f"{count(block.tokens)} of {count(block.whole)}" if block.whole != block.tokens else count(block.tokens)
+    parts = [
+        (f"{block.kind.value}  ", MUTED),
+        (_cropped(block, width - len(block.kind.value) - 2), "bold"),
+        (f"\n{takes} tokens, {count(block.cached)} cached; {block.place.value}", "$foreground"),
+        (f": {sanitize_line(block.why)}" if block.why else "", "$foreground"),
+    ]
+    if len(block.choices) < 2:
+        return [*parts, ("\nthis is never left out", MUTED)]
+    parts.append(("\nSpace: ", MUTED))
+    for index, place in enumerate(block.choices):
+        tone = "bold $accent" if place is board.place(block) else MUTED
+        parts += [(" › " if index else "", MUTED), (place.value, tone)]
+    return parts
+
+
+def price(changes: int, cost: Cost | None) -> list[StyledText]:
+    """What the changes would cost with the next message; None: not known yet."""
+    if not changes:
+        return []
+    many = f"{changes} {plural(changes, 'change')}"
+    if cost is None:
+        return [(f"{many}: looking what that costs …", MUTED)]
+    long, _ = about(cost)
+    if not cost.fits:
+        return [(f"{many}: does not fit, the next message would have no room", BAD)]
+    if not cost.new:
+        return [(f"{many}: costs nothing", "$success"), (" · Enter applies", MUTED)]
+    again = f", {count(cost.lost)} of them again" if cost.lost < cost.new else " again"
+    tone = WARNING if breaks(cost) else "$foreground"
+    words = f"{many}: {count(cost.new)} tokens to read{again if breaks(cost) else ''}{long}"
+    return [(words, tone), (" · Enter applies", MUTED)]
+
+
+def _title(block: ContextBlock, room: int) -> StyledText:
+    text = _cropped(block, max(1, room - 1))
+    return text + " " * max(0, room - cells(text)), "$foreground" if block.tokens else MUTED
+
+
+def _cropped(block: ContextBlock, room: int) -> str:
+    """The end of a path says more than its start; with words it is the other way round."""
+    cropped = crop_front if block.kind in (BlockKind.FILE, BlockKind.INSTRUCTIONS) else crop
+    return cropped(sanitize_line(block.title), room)
+
+
+def _tokens(block: ContextBlock) -> StyledText:
+    return f"{count(block.tokens):>{TOKENS}}", "$foreground" if block.cached >= block.tokens else NEW
+
+
+def _held(block: ContextBlock) -> StyledText:
+    if block.cached >= block.tokens:
+        return f"  {'cached' if block.tokens else '–':<{CACHED}}", MUTED
+    text = units.share(block.cached, block.tokens) if block.cached else "new"
+    return f"  {text:<{CACHED}}", NEW
+
+
+def _place(block: ContextBlock, wanted: Place) -> StyledText:
+    if wanted is not block.place:
+        return f"{f'→ {wanted.value}':<{PLACE}}", "bold $accent"
+    return f"{wanted.value:<{PLACE}}", MUTED
+
+
+def _bar(part: int, cached: int, whole: int, width: int) -> list[StyledText]:
+    """The share of `part` in `whole`; what is cached of it in another colour. Nothing is too little to be seen."""
+    fraction = max(part / whole, 0.5 / width) if whole and part else 0.0
+    text = formatting.progress_bar(fraction, width)
+    filled = len(text.rstrip(formatting.EMPTY))
+    held = round(filled * cached / part) if part else 0
+    return [(text[:held], HELD), (text[held:filled], NEW), (text[filled:], FAINT)]

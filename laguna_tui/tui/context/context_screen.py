@@ -1,0 +1,161 @@
+"""The context, block by block: what it costs, what is left out and why, and what a change costs before it is made."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.context.blocks import BlockText, ContextBlock, Cost
+from laguna_tui.session.api import ChatSession
+from laguna_tui.tui.background_query import BackgroundQuery
+from laguna_tui.tui.context.block_table import BlockTable, Changes, block_row, details, price, totals
+from laguna_tui.tui.context.comparison_screen import ComparisonScreen
+from laguna_tui.tui.formatting import MUTED
+from laguna_tui.tui.modal import Modal
+
+NOTHING = "Nothing is in the context yet."
+LOOKING = "looking at the context …"
+HINTS = ("Space changes · D shows the text · Enter applies · Esc leaves", "Space · D · Enter · Esc")
+
+
+class BlockList(OptionList):
+    """The blocks. Enter is the screen's: a click only moves the highlight."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.apply", show=False)]
+
+
+class ContextScreen(Modal[Changes | None]):
+    """Gives back the changes to make, or None. The session is asked on other threads; nothing here waits for it."""
+
+    DEFAULT_CSS = Path(__file__).with_name("context_screen.tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "cycle", "Keep, shorten or drop the block"),
+        Binding("enter", "apply", "Apply the changes; without any, show the block's text"),
+        Binding("d,D", "compare", "The block's text, before and after"),
+        Binding("escape,q,Q,f9", "dismiss", "Leave without a change"),
+    ]
+
+    def __init__(self, session: ChatSession, size: int) -> None:
+        """size: of the context, in tokens."""
+        super().__init__()
+        self._session, self._context_size = session, size
+        self.board = BlockTable()
+        self._cost: Cost | None = None
+        self._blocks = BackgroundQuery[None, Sequence[ContextBlock]](
+            self, lambda _: session.blocks(), self._lay, self._fail
+        )
+        self._costs = BackgroundQuery[Changes, Cost | None](self, session.change_cost, self._price, self._fail)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="context") as box:
+            box.border_title = "Context"
+            yield Static(LOOKING, id="totals", markup=False)
+            yield BlockList(compact=True)
+            yield Static(id="details", markup=False)
+            yield Static(id="price", markup=False)
+
+    def on_mount(self) -> None:
+        self.look()
+
+    def look(self) -> None:
+        """Find out what the context is now."""
+        self._blocks.put(None)
+
+    # -- what the session answers
+
+    def _lay(self, _: None, blocks: Sequence[ContextBlock]) -> None:
+        at = self._options.highlighted
+        self.board.lay(blocks)
+        self._options.clear_options()
+        self._options.add_options([Option(self._row(block)) for block in blocks])
+        self._options.highlighted = min(at or 0, len(blocks) - 1) if blocks else None
+        self._options.focus()
+        self._tell()
+
+    def _price(self, _: Changes, cost: Cost | None) -> None:
+        self._cost = cost
+        self._tell()
+
+    def _fail(self, sentence: str) -> None:
+        self.query_one("#price", Static).update(Content.styled(sanitize_line(sentence), "$error"))
+
+    # -- drawing
+
+    @property
+    def _options(self) -> OptionList:
+        return self.query_one(OptionList)
+
+    @property
+    def _block(self) -> ContextBlock | None:
+        at = self._options.highlighted
+        return self.board.blocks[at] if at is not None and at < len(self.board.blocks) else None
+
+    def _row(self, block: ContextBlock) -> Content:
+        return Content.assemble(*block_row(block, self.board, self._options.scrollable_content_region.width))
+
+    def _tell(self) -> None:
+        """Bring everything but the rows to date."""
+        total = totals(self.board, self._context_size, self._width) if self.board.blocks else [(NOTHING, MUTED)]
+        self.query_one("#totals", Static).update(Content.assemble(*total))
+        known = details(self._block, self.board, self._width) if self._block is not None else []
+        self.query_one("#details", Static).update(Content.assemble(*known))
+        self.query_one("#price", Static).update(Content.assemble(*price(len(self.board.changes), self._cost)))
+        # What is told below may have taken rows from the list.
+        self.call_after_refresh(self._options.scroll_to_highlight)
+
+    @property
+    def _width(self) -> int:
+        return self.query_one("#totals").content_size.width
+
+    def on_resize(self, event: events.Resize) -> None:
+        box = self.query_one("#context")
+        box.border_subtitle = next((hint for hint in HINTS if len(hint) < event.size.width - 4), HINTS[-1])
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        for index, block in enumerate(self.board.blocks):
+            self._options.replace_option_prompt_at_index(index, self._row(block))
+        self._tell()
+
+    @on(OptionList.OptionHighlighted)
+    def _highlighted(self) -> None:
+        self._tell()
+
+    # -- what the user does
+
+    def action_cycle(self) -> None:
+        """Want the block in another place, and ask what that would cost."""
+        block, at = self._block, self._options.highlighted
+        if block is None or at is None or not self.board.cycle(block):
+            return
+        self._cost = None
+        if self.board.changes:
+            self._costs.put(dict(self.board.changes))
+        else:
+            self._costs.forget()
+        self._options.replace_option_prompt_at_index(at, self._row(block))
+        self._tell()
+
+    def action_apply(self) -> None:
+        """Make the changes; when there are none, show the block."""
+        if self.board.changes:
+            self.dismiss(dict(self.board.changes))
+        else:
+            self.action_compare()
+
+    def action_compare(self) -> None:
+        """Show the block's text before and after."""
+        block = self._block
+        if block is not None:
+            self.app.push_screen(ComparisonScreen(sanitize_line(block.title), lambda: self._text(block.number)))
+
+    def _text(self, number: int) -> BlockText:
+        return self._session.block_text(number)

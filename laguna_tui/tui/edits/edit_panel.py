@@ -1,0 +1,229 @@
+"""The question below the conversation whether a proposed edit is made. The diff itself is in the conversation.
+
+A key that was meant for the input must never answer. So an answer counts only while the panel has the focus, and only
+if the key was pressed when somebody could have read the question; whatever else is typed goes to the input.
+"""
+
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from laguna_tui.agent.permissions import Decision
+from laguna_tui.tui.formatting import MUTED, StyledText
+from laguna_tui.tui.text_lines import cells, crop_front
+from laguna_tui.tui.transcript.edit_entry import EditEntry, counted
+
+KeyChoice = tuple[str, str]
+"""A key and what it does."""
+ChoiceForms = tuple[tuple[KeyChoice, ...], ...]
+"""The same choices in words of different length, the longest first."""
+
+CHOICES: ChoiceForms = (
+    (("y", "yes"), ("n", "no"), ("a", "always in this session"), ("Esc", "no, and stop")),
+    (("y", "yes"), ("n", "no"), ("a", "always"), ("Esc", "stop")),
+)
+ELSEWHERE: ChoiceForms = ((("Tab", "to answer"), ("Esc", "no, and stop")), (("Tab", "to answer"), ("Esc", "stop")))
+_BETWEEN = "   "
+
+
+def choice_parts(forms: ChoiceForms, width: int) -> list[StyledText]:
+    """The row."""
+    parts: list[StyledText] = []
+    for key, what in _fitting(forms, width):
+        parts += [(_BETWEEN, "")] if parts else []
+        parts += [(key, "bold $accent"), (f" {what}", "$foreground")]
+    return parts
+
+
+def choice_at(forms: ChoiceForms, width: int, column: int) -> str:
+    """The key whose words stand in this column, empty between them."""
+    at = 0
+    for key, what in _fitting(forms, width):
+        end = at + cells(f"{key} {what}")
+        if at <= column < end:
+            return key
+        at = end + len(_BETWEEN)
+    return ""
+
+
+def _fitting(forms: ChoiceForms, width: int) -> tuple[KeyChoice, ...]:
+    rows = {form: cells(_BETWEEN.join(f"{key} {what}" for key, what in form)) for form in forms}
+    return next((form for form, wide in rows.items() if wide <= width), forms[-1])
+
+
+#: Nobody reads a question and presses a key within this time.
+REACTION_S = 0.4
+_TITLE = "Change {}?"
+# Border, corners and blanks beside a title.
+_CORNERS = 6
+_TONES = {"code-inserted": "$success", "code-deleted": "$error", "muted": MUTED}
+
+
+class EditPanel(Widget, can_focus=True):
+    """Shows itself while there is a question. Texts of the edit are safe to show."""
+
+    DEFAULT_CSS = Path(__file__).with_name("edit_panel.tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "yes", "Yes, make this edit"),
+        Binding("n", "no", "No, and go on without it"),
+        Binding("a", "always", "Always: make all edits of this session"),
+        Binding("escape", "stop", "No, and stop the answer"),
+        Binding("up", "up", "Scroll up a line"),
+        Binding("down", "down", "Scroll down a line"),
+        Binding("tab", "leave", "To the input; Tab there comes back"),
+    ]
+
+    class Decided(Message):
+        """The user has decided."""
+
+        def __init__(self, decision: Decision) -> None:
+            super().__init__()
+            self.decision = decision
+
+    class Stopped(Message):
+        """The user wants neither the edit nor the rest of the answer."""
+
+    class Scrolled(Message):
+        """The user wants to see the diff so many lines further down."""
+
+        def __init__(self, lines: int) -> None:
+            super().__init__()
+            self.lines = lines
+
+    class Left(Message):
+        """The user wants to type; `typed` is what was typed already, raw."""
+
+        def __init__(self, typed: str = "") -> None:
+            super().__init__()
+            self.typed = typed
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.display = False
+        self._edit: EditEntry | None = None
+        self._from = self._focused_at = 0.0
+        # Keys that come in one read with a letter for the input are here before the focus is there.
+        self._typing = False
+        self._own_keys = {binding.key: binding.action for binding in self.BINDINGS if isinstance(binding, Binding)}
+
+    def ask(self, edit: EditEntry) -> None:
+        """Ask about this edit. It is answered once the panel has the focus."""
+        self._edit = edit
+        self._count_from_now()
+        self._say_title()
+        self.display = True
+        self.refresh(layout=True)
+
+    def listen(self) -> None:
+        """Take the focus."""
+        self._count_from_now()
+        self.focus()
+
+    def hide(self) -> None:
+        """There is nothing to ask any more."""
+        self._edit = None
+        self.display = False
+
+    def _count_from_now(self) -> None:
+        self._from = time.monotonic() + REACTION_S
+
+    # -- drawing
+
+    def render(self) -> Content:
+        edit = self._edit
+        if edit is None:
+            return Content()
+        parts: list[StyledText] = [(text, _TONES.get(tone, "")) for text, tone in counted(edit.diff, edit.places)]
+        parts += [("\n", ""), (f"! {edit.warning}\n", "$warning")] if edit.warning else [("\n", "")]
+        return Content.assemble(*parts, *choice_parts(self._forms, self.content_size.width))
+
+    @property
+    def _forms(self) -> tuple[tuple[tuple[str, str], ...], ...]:
+        return CHOICES if self.has_focus else ELSEWHERE
+
+    def _say_title(self) -> None:
+        if self._edit is not None:
+            room = self.app.size.width - _CORNERS - len(_TITLE)
+            self.border_title = Content(_TITLE.format(crop_front(self._edit.path, room)))
+
+    def on_resize(self) -> None:
+        self._say_title()
+
+    def on_focus(self) -> None:
+        self._focused_at = time.monotonic()
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self._typing = False
+        self.refresh()
+
+    # -- what the user does
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Taken here in the order in which they were pressed, as in the input; bindings run in a queue of their own.
+        action = self._own_keys.get(event.key)
+        if action is None and not event.is_printable and event.key != "enter":
+            return
+        event.stop()
+        event.prevent_default()
+        early = event.time < self._from
+        if event.is_printable and event.character and (action is None or early or self._typing):
+            self._typing = True
+            self.post_message(self.Left(event.character))
+        elif action is not None:
+            getattr(self, f"action_{action}")()
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        self.post_message(self.Left(event.text))
+
+    def on_click(self, event: events.Click) -> None:
+        """A choice can be clicked, once it shows: what brings the focus here answers nothing."""
+        offset = event.get_content_offset(self)
+        early = event.time < self._focused_at + REACTION_S
+        if early or offset is None or offset.y != self.content_size.height - 1:
+            return
+        key = choice_at(self._forms, self.content_size.width, offset.x)
+        action = self._own_keys.get(key.lower().replace("esc", "escape"))
+        if action is not None:
+            getattr(self, f"action_{action}")()
+
+    def action_yes(self) -> None:
+        """Make this edit."""
+        self._decide(Decision.YES)
+
+    def action_no(self) -> None:
+        """Go on without it."""
+        self._decide(Decision.NO)
+
+    def action_always(self) -> None:
+        """Make this edit, and all later ones of this session."""
+        self._decide(Decision.ALWAYS)
+
+    def _decide(self, decision: Decision) -> None:
+        if self._edit is not None:
+            # A second key must not answer the question that comes next.
+            self._edit = None
+            self.post_message(self.Decided(decision))
+
+    def action_stop(self) -> None:
+        """Neither make it nor go on."""
+        self.post_message(self.Stopped())
+
+    def action_up(self) -> None:
+        """See the line above."""
+        self.post_message(self.Scrolled(-1))
+
+    def action_down(self) -> None:
+        """See the line below."""
+        self.post_message(self.Scrolled(1))
+
+    def action_leave(self) -> None:
+        """Back to the input."""
+        self.post_message(self.Left())

@@ -1,0 +1,128 @@
+"""The event sanitizer: every text from the model, the files and the tools is made safe to draw, once, here."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeGuard, get_args
+
+from laguna_engine.events import DrafterFailed, LoadProgress
+from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.events import (
+    AgentEvent,
+    AnswerCorrected,
+    Attached,
+    CallRejected,
+    DraftRound,
+    EditDone,
+    EditProposed,
+    ReasoningDelta,
+    ReplayCheck,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from laguna_tui.base.hunks import HunkLine
+from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
+
+_KINDS = get_args(AgentEvent)
+
+
+def is_event(item: object) -> TypeGuard[AgentEvent]:
+    """Whether this is something the agent said."""
+    return isinstance(item, _KINDS)
+
+
+class EventSanitizer:
+    """Makes the events of one conversation safe, in their order: an emoji may come in two deltas."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[type[TextDelta | ReasoningDelta], TextSanitizer] = {}
+
+    def safe(self, event: AgentEvent) -> AgentEvent:
+        """The same event with every text in it sanitised."""
+        if isinstance(event, TurnStarted):
+            self._pieces.clear()
+        if isinstance(event, TextDelta | ReasoningDelta):
+            return replace(event, text=self._pieces.setdefault(type(event), TextSanitizer()).sanitize(event.text))
+        return safe_event(event)
+
+
+def safe_event(event: AgentEvent) -> AgentEvent:
+    """The same event with every text in it sanitised; arguments become one-line texts."""
+    match event:
+        case TextDelta(text) | ReasoningDelta(text):
+            return replace(event, text=sanitize(text))
+        case Attached(titles, notes):
+            return Attached(tuple(map(sanitize_line, titles)), tuple(map(sanitize_line, notes)))
+        case ToolStarted():
+            return replace(event, name=sanitize_line(event.name), arguments=_safe_arguments(event.arguments))
+        case ToolFinished():
+            return replace(event, name=sanitize_line(event.name), output=sanitize(event.output))
+        case EditProposed() | EditDone():
+            return _safe_edit(event)
+        case CallRejected() | DrafterFailed():
+            return _safe_problem(event)
+        case AnswerCorrected(said):
+            return AnswerCorrected(sanitize(said))
+        case TurnFinished(end, detail):
+            return TurnFinished(end, sanitize(detail))
+        case DraftRound(spun, stood, instead):
+            safe = replace(spun, rejected=sanitize(spun.rejected), reason=sanitize_line(spun.reason))
+            return DraftRound(safe, sanitize(stood), sanitize(instead))
+        case _:
+            return event
+
+
+def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | DrafterFailed:
+    if isinstance(event, CallRejected):
+        return CallRejected(sanitize(event.raw), sanitize_line(event.problem))
+    return replace(event, problem=sanitize_line(event.problem))
+
+
+def _safe_edit(event: EditProposed | EditDone) -> EditProposed | EditDone:
+    if isinstance(event, EditDone):
+        return EditDone(sanitize_line(event.path), event.places)
+    return replace(event, proposal=_safe_proposal(event.proposal))
+
+
+def safe_proof(event: ReplayCheck) -> ReplayCheck:
+    """The same, with texts that can be drawn."""
+    found = event.difference
+    if found is None:
+        return event
+    before, answered, plain = map(sanitize, (found.before, found.answered, found.plain))
+    return replace(event, difference=replace(found, before=before, answered=answered, plain=plain))
+
+
+def _safe_proposal(proposal: EditProposal) -> EditProposal:
+    """The same with a path, a warning and a diff that can be drawn; one line of the diff stays one."""
+    hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in proposal.hunks)
+    return replace(proposal, path=sanitize_line(proposal.path), warning=sanitize_line(proposal.warning), hunks=hunks)
+
+
+def _safe_line(line: HunkLine) -> HunkLine:
+    return replace(line, text=sanitize(line.text).replace("\n", " "))
+
+
+def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:
+    return {sanitize_line(key): _safe_value(value) for key, value in arguments.items()}
+
+
+def _safe_value(value: object) -> str:
+    text = sanitize_line(str(value))
+    return f'"{text}"' if isinstance(value, str) else text
+
+
+def safe_progress(progress: LoadProgress) -> LoadProgress:
+    """The same progress, with a stage that can be drawn."""
+    return LoadProgress(sanitize_line(progress.stage), progress.fraction)
+
+
+def safe_path(path: Path) -> str:
+    """The path as one line, with the home folder as `~`."""
+    try:
+        shown = Path("~") / path.relative_to(Path.home())
+    except (ValueError, RuntimeError):
+        shown = path
+    return sanitize_line(str(shown))

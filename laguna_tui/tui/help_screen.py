@@ -1,0 +1,86 @@
+"""The keys and commands as a page of text, made from the bindings themselves so that it cannot drift.
+
+The help screen: every key and command, made from the bindings.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from laguna_tui.tui.commands import COMMANDS
+from laguna_tui.tui.modal import Modal
+
+_NAMES = {
+    "escape": "Esc",
+    "enter": "Enter",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "up": "↑",
+    "down": "↓",
+    "end": "End",
+    "home": "Home",
+    "tab": "Tab",
+    "space": "Space",
+}
+
+KeyRow = tuple[str, str]
+
+
+def key_rows(bindings: Iterable[BindingType]) -> list[KeyRow]:
+    """Keys and what they do, for each binding that has a description."""
+    rows = [binding for binding in bindings if isinstance(binding, Binding)]
+    return [(key_names(binding.key), binding.description) for binding in rows if binding.description]
+
+
+def key_names(keys: str) -> str:
+    """`ctrl+j,escape,g,G` -> `Ctrl+J  Esc  g`: a letter that counts in either case is shown once."""
+    listed = keys.split(",")
+    return "  ".join(_key_name(key) for key in listed if not (key.isupper() and key.lower() in listed))
+
+
+def _key_name(key: str) -> str:
+    # A bare letter is shown as it is typed: g and G are different keys.
+    return key if len(key) == 1 else "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
+
+
+def command_rows() -> list[KeyRow]:
+    """The slash commands."""
+    named = [command for command in COMMANDS if command.slash]
+    return [(f"{command.slash} {command.takes}".strip(), command.summary) for command in named]
+
+
+KEY_COLUMN = 34
+NARROW = 72
+
+
+class HelpScreen(Modal[None]):
+    """Shows sections of keys. Closes with Esc, Q, F1 or Enter."""
+
+    DEFAULT_CSS = Path(__file__).with_name("help_screen.tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f1,enter", "dismiss", "Close the help")]
+
+    def __init__(self, sections: dict[str, list[KeyRow]]) -> None:
+        super().__init__()
+        self._sections = sections
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="help") as box:
+            box.border_title = "Keys and commands"
+            box.border_subtitle = "Esc closes"
+            yield Static(self._content(), markup=False)
+
+    def _content(self) -> Content:
+        parts: list[tuple[str, str]] = []
+        narrow = self.app.size.width < NARROW
+        for title, rows in self._sections.items():
+            parts.append((f"{title}\n" if not parts else f"\n{title}\n", "bold $primary"))
+            for key, what in rows:
+                parts.append((f"{key}\n  " if narrow else f"{key:<{KEY_COLUMN}}", "$accent"))
+                parts.append((f"{what}\n", "$foreground"))
+        return Content.assemble(*parts)

@@ -1,0 +1,181 @@
+"""Who proposed which part of a text, and that knowledge carried over to the runs the text is drawn as.
+
+Drawing leaves marks out but moves nothing, so what is drawn is found in its source again, in order. A tint is one more
+word in a run's tone; what it looks like is the palette's business.
+"""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+
+from laguna_engine.events import Source
+from laguna_tui.tui.markdown.flow import CodeFlow, Flow, Flows, ProseFlow, TableFlow
+from laguna_tui.tui.text_lines import TextRun, TextRuns, next_boundary
+
+TINTS = {Source.DFLASH: "by-dflash", Source.SUFFIX: "by-suffix", Source.FILE: "by-file"}
+"""The tone words of whoever drafts; what the target wrote itself has none."""
+
+# How far ahead the next drawn text is looked for: further than the address of a link that is left out.
+_REACH = 200
+# The same for texts so short that they stand everywhere: further than the marks between two cells of a table.
+_NEAR = 16
+_SHORT = 3
+_FENCE = re.compile(r"[\s>*+.)\d-]*(?:`{3,}|~{3,})[^\n]*\n")
+
+
+@dataclass(slots=True)
+class TintSwitch:
+    """Whether tints are drawn; shared by everything that could draw them."""
+
+    on: bool = False
+
+
+class AttributedText:
+    """A growing text whose every letter has a proposer."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._starts: list[int] = []
+        self._sources: list[Source] = []
+        self._length = 0
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        self._parts = ["".join(self._parts)]
+        return self._parts[0]
+
+    @property
+    def plain(self) -> bool:
+        """Whether the target wrote all of it."""
+        return all(source is Source.TARGET for source in self._sources)
+
+    def add(self, text: str, source: Source) -> None:
+        """More of it."""
+        if not self._sources or self._sources[-1] is not source:
+            self._starts.append(self._length)
+            self._sources.append(source)
+        self._parts.append(text)
+        self._length += len(text)
+
+    def take(self, block: str) -> "AttributedText":
+        """Cut off a block that stands near the front; it is given back, and what stood before it is forgotten."""
+        text = self.text
+        start = max(0, text.find(block))
+        end = min(len(text), start + len(block))
+        taken, rest = AttributedText(), AttributedText()
+        for part, source in self.parts(start, end):
+            taken.add(part, source)
+        for part, source in self.parts(end, len(text)):
+            rest.add(part, source)
+        self._parts, self._starts, self._sources, self._length = rest._parts, rest._starts, rest._sources, rest._length
+        return taken
+
+    def parts(self, start: int, end: int) -> list[tuple[str, Source]]:
+        """The text between two offsets, cut where the proposer changes."""
+        text, parts = self.text, []
+        index = bisect_right(self._starts, start) - 1
+        while start < end:
+            until = self._starts[index + 1] if index + 1 < len(self._starts) else self._length
+            parts.append((text[start : min(until, end)], self._sources[index]))
+            start, index = until, index + 1
+        return parts
+
+
+class Tinter:
+    """Goes along a text once, tinting what is drawn of it in the order in which it is drawn."""
+
+    def __init__(self, said: AttributedText, at: int = 0) -> None:
+        self.at = at
+        self._said = said
+        self._tone = ""
+
+    def runs(self, runs: TextRuns) -> TextRuns:
+        """The same runs, parted and tinted."""
+        return tuple(part for run in runs for part in self._run(run))
+
+    def past_fence(self) -> None:
+        """Go over the line that opens a code block, if that is what comes next."""
+        fence = _FENCE.match(self._said.text, self.at)
+        self.at = fence.end() if fence else self.at
+
+    def _run(self, run: TextRun) -> list[TextRun]:
+        found = self._find(run.text)
+        if found < 0:
+            return self._letters(run)
+        self.at = found + len(run.text)
+        parts = _whole(self._said.parts(found, self.at))
+        return [TextRun(text, self._tinted(run.tone, source)) for text, source in parts]
+
+    def _find(self, drawn: str) -> int:
+        text = self._said.text
+        if text.startswith(drawn, self.at):
+            return self.at
+        if drawn.isspace():
+            return -1
+        return text.find(drawn, self.at, self.at + len(drawn) + (_REACH if len(drawn) > _SHORT else _NEAR))
+
+    def _letters(self, run: TextRun) -> list[TextRun]:
+        """A run that is not drawn as it was written, letter by letter."""
+        out: list[TextRun] = []
+        text = self._said.text
+        for letter in run.text:
+            found = -1 if letter.isspace() else text.find(letter, self.at, self.at + _NEAR)
+            if found >= 0:
+                self.at = found + 1
+                ((_, source),) = self._said.parts(found, self.at)
+                self._tinted(run.tone, source)
+            tone = f"{run.tone}{self._tone}"
+            if out and (out[-1].tone == tone or _belonging(out[-1].text, letter)):
+                out[-1] = TextRun(out[-1].text + letter, out[-1].tone)
+            else:
+                out.append(TextRun(letter, tone))
+        return out
+
+    def _tinted(self, tone: str, source: Source) -> str:
+        self._tone = f" {TINTS[source]}" if source in TINTS else ""
+        return f"{tone}{self._tone}"
+
+
+def _whole(parts: list[tuple[str, Source]]) -> list[tuple[str, Source]]:
+    """The same with what is drawn as one in one part, the one it begins in: it would be measured wrong in two."""
+    out: list[tuple[str, Source]] = []
+    for text, source in parts:
+        cut = 0
+        if out:
+            before, whose = out[-1]
+            cut = _belonging(before, text)
+            out[-1] = (before + text[:cut], whose)
+        if cut < len(text):
+            out.append((text[cut:], source))
+    return out
+
+
+def _belonging(before: str, text: str) -> int:
+    """How many letters of the text go on with what `before` ends with, such as an emoji."""
+    if text[:1].isascii():
+        return 0
+    end = before[-_NEAR:]
+    return next_boundary(end + text, len(end)) - len(end)
+
+
+def tinted(flows: Flows, said: AttributedText) -> Flows:
+    """The flows of a block of Markdown, tinted; `said` is the block's source."""
+    if said.plain:
+        return flows
+    walk = Tinter(said)
+    return tuple(_flow(flow, walk) for flow in flows)
+
+
+def _flow(flow: Flow, walk: Tinter) -> Flow:
+    match flow:
+        case ProseFlow(runs):
+            return replace(flow, runs=walk.runs(runs))
+        case CodeFlow(lines):
+            walk.past_fence()
+            return replace(flow, lines=tuple(map(walk.runs, lines)))
+        case TableFlow(head, rows):
+            inked = tuple(map(walk.runs, head))
+            return replace(flow, head=inked, rows=tuple(tuple(map(walk.runs, row)) for row in rows))
+        case _:
+            return flow

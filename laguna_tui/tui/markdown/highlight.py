@@ -1,0 +1,103 @@
+"""Code to toned runs with pygments. Highlighting may fail or be too dear: then the code is shown plain."""
+
+import re
+from functools import lru_cache
+
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Token, _TokenType
+from pygments.util import ClassNotFound
+
+from laguna_tui.tui.text_lines import TextRun, TextRuns
+
+# Highlighting holds up the screen for about 0.1 s at this length, and some lexers take time quadratic in the length
+# of hostile text; past this, no colours.
+MAX_HIGHLIGHT = 20_000
+TAB = 4
+_LANGUAGE = re.compile(r"[\w.+#-]{1,24}")
+_TONES: dict[_TokenType, str] = {
+    Token.Comment: "code-comment",
+    Token.Keyword: "code-keyword",
+    Token.Operator.Word: "code-keyword",
+    Token.Literal.String: "code-string",
+    Token.Literal.Number: "code-number",
+    Token.Name.Function: "code-name",
+    Token.Name.Class: "code-name",
+    Token.Name.Tag: "code-name",
+    Token.Name.Builtin: "code-builtin",
+    Token.Name.Constant: "code-number",
+    Token.Keyword.Constant: "code-number",
+    Token.Name.Decorator: "code-builtin",
+    Token.Name.Attribute: "code-builtin",
+    Token.Generic.Deleted: "code-deleted",
+    Token.Generic.Inserted: "code-inserted",
+    Token.Generic.Heading: "code-name",
+    Token.Generic.Subheading: "code-name",
+    Token.Generic.Prompt: "code-comment",
+}
+
+
+def language_of(info: str) -> str:
+    """The language that a fence's info string names, or nothing."""
+    found = _LANGUAGE.match(info.strip())
+    return found.group() if found else ""
+
+
+def highlight(code: str, language: str) -> tuple[TextRuns, ...]:
+    """The code's lines in tones; plain when the language is unknown, or the code is long or breaks the lexer."""
+    code = code.expandtabs(TAB)
+    lexer = _lexer(language)
+    lines = None if lexer is None or len(code) > MAX_HIGHLIGHT else _lex(code, lexer)
+    return lines or plain_lines(code)
+
+
+def plain_lines(code: str) -> tuple[TextRuns, ...]:
+    """The code's lines in one tone."""
+    return tuple((TextRun(line, "code"),) for line in code.split("\n"))
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str) -> Lexer | None:
+    if not language:
+        return None
+    try:
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+def _lex(code: str, lexer: Lexer) -> tuple[TextRuns, ...] | None:
+    lines: list[list[TextRun]] = [[]]
+    try:
+        for kind, text in lexer.get_tokens(code):
+            tone = _tone(kind)
+            head, *more = text.split("\n")
+            lines[-1].append(TextRun(head, tone))
+            lines.extend([TextRun(part, tone)] for part in more)
+    except Exception:  # lexers are third-party code on untrusted text: any failure only costs the colours
+        return None
+    merged = tuple(_merge(line) for line in lines)
+    return merged if [_text(line) for line in merged] == code.split("\n") else None
+
+
+def _text(line: TextRuns) -> str:
+    return "".join(run.text for run in line)
+
+
+def _merge(line: list[TextRun]) -> TextRuns:
+    out: list[TextRun] = []
+    for run in line:
+        if out and out[-1].tone == run.tone:
+            out[-1] = TextRun(out[-1].text + run.text, run.tone)
+        elif run.text:
+            out.append(run)
+    return tuple(out)
+
+
+@lru_cache(maxsize=256)
+def _tone(kind: _TokenType) -> str:
+    while kind is not Token:
+        if kind in _TONES:
+            return f"code {_TONES[kind]}"
+        kind = kind.parent or Token
+    return "code"

@@ -1,0 +1,49 @@
+"""What is shown over the screen: short notes, and screens that close once, however many keys arrive meanwhile.
+
+Textual handles the keys of one read before the messages they cause: two Enters post two selections, and the second
+`dismiss` would pop the screen below, which is the last one.
+"""
+
+from typing import TypeVar
+
+from textual import on
+from textual.app import App
+from textual.await_complete import AwaitComplete
+from textual.command import CommandPalette
+from textual.message import Message
+from textual.notifications import SeverityLevel
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input, OptionList
+
+from laguna_tui.base.text import sanitize_line
+
+T = TypeVar("T")
+
+
+def notify(app: App[None], text: str, severity: SeverityLevel = "information") -> None:
+    """A short note over the screen. The text is made safe here and never parsed as markup."""
+    app.notify(sanitize_line(text), severity=severity, markup=False, timeout=4)
+
+
+class ClosesOnce(Screen[T]):
+    """Ignores `dismiss` and every action unless the screen is on top."""
+
+    def dismiss(self, result: T | None = None) -> AwaitComplete:
+        return super().dismiss(result) if self.is_active else AwaitComplete()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return super().check_action(action, parameters) if self.is_active else False
+
+
+class Modal(ModalScreen[T], ClosesOnce[T]):
+    """A modal screen of ours."""
+
+
+class Palette(CommandPalette, ClosesOnce[None]):
+    """Textual's palette of commands and themes; runs what was chosen once."""
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    def _ignore_when_closed(self, event: Message) -> None:
+        if not self.is_active:
+            event.prevent_default().stop()

@@ -1,0 +1,242 @@
+"""The setup screen: what this machine is, what model suits it, and one key to get it and to use it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.base.units import duration, size
+from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress
+from laguna_tui.models.model_setup import SetupOffer
+from laguna_tui.tui import formatting
+from laguna_tui.tui.formatting import BAD, BUSY, GOOD, MUTED, StyledText
+from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.models.background_download import BackgroundDownload, DownloadStage
+from laguna_tui.tui.session_messages import error_sentence
+
+TEXT, KEY = "$foreground", "$accent"
+_BAR = 24
+_DOING = {
+    DownloadPhase.METADATA: "asking what there is",
+    DownloadPhase.WAITING: "waiting for another process",
+    DownloadPhase.TRANSFER: "downloading",
+    DownloadPhase.VERIFY: "checking",
+    DownloadPhase.CONVERT: "converting",
+    DownloadPhase.DONE: "done",
+}
+OFFLINE = "Offline: nothing is downloaded, no connection is opened. A GGUF of your own: /model FILE.gguf"
+
+
+def setup_parts(
+    offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str
+) -> list[StyledText]:
+    """The setup screen: what was found, what is recommended and why, how far it is, and the keys that help now."""
+    parts: list[StyledText] = [("Found\n", "bold $primary"), (f"{sanitize_line(offer.machine)}\n\n", TEXT)]
+    parts.append((f"{'Recommended' if offer.name else 'No larger model'}\n", "bold $primary"))
+    if offer.name:
+        parts += [(sanitize_line(offer.title), "bold"), (f"  {_amount(offer)}\n", MUTED)]
+    parts += [(f"{sanitize_line(why)}\n", TEXT) for why in offer.why]
+    parts.append(("\n", TEXT))
+    return parts + _now(offer, stage, progress, problem)
+
+
+def download_hint(offer: SetupOffer | None, stage: DownloadStage, progress: DownloadProgress | None) -> str:
+    """The download in one line, the weightiest first."""
+    if offer is None or stage is DownloadStage.NOTHING:
+        return ""
+    title = sanitize_line(offer.title)
+    share = _share(progress)
+    match stage:
+        case DownloadStage.RUNNING:
+            return "  ".join(filter(None, [f"↓ {share or '…'} {title}", *_speed(progress)]))
+        case DownloadStage.PAUSED:
+            return f"paused {share} {title}  F8 goes on"
+        case DownloadStage.FAILED:
+            return f"download stopped: {title}  F8 says why"
+        case _:
+            return f"{title} is here  F8 switches to it"
+
+
+def _amount(offer: SetupOffer) -> str:
+    if offer.ready:
+        return "is here"
+    if offer.offline:
+        return "is not here"
+    total = size(offer.size) if offer.size else "size not known yet"
+    return f"{size(offer.have)} of {total} here" if offer.have else f"{total} to download"
+
+
+def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str) -> list[StyledText]:
+    """Where it is and what to press."""
+    if not offer.name:
+        return [*_key("Esc", "go on with the model that is here")]
+    if stage is DownloadStage.READY or offer.ready:
+        return [(f"{sanitize_line(offer.title)} is here.\n", GOOD), *_key("Enter", "switch to it; the chat stays")]
+    if offer.offline:
+        return [(f"{OFFLINE}\n", MUTED), *_key("Esc", "close")]
+    match stage:
+        case DownloadStage.RUNNING:
+            keys = [*_key("P", "pause"), *_key("X", "cancel"), *_key("Esc", "chat meanwhile")]
+            return [*_progress(progress), *keys]
+        case DownloadStage.PAUSED:
+            keys = [*_key("Enter", "go on"), *_key("X", "throw it away"), *_key("Esc", "later")]
+            return [(f"Paused {_share(progress)}. What has arrived is kept.\n", BUSY), *keys]
+        case DownloadStage.FAILED:
+            return [(f"{problem}\n", BAD), *_key("Enter", "go on"), *_key("X", "throw it away"), *_key("Esc", "later")]
+        case _:
+            first = "go on with the download" if offer.have else "download it"
+            return [*_key("Enter", f"{first}; chat meanwhile"), *_key("Esc", "not now (F8 or /setup comes back)")]
+
+
+def _progress(progress: DownloadProgress | None) -> list[StyledText]:
+    if progress is None:
+        return [("beginning …\n", BUSY)]
+    parts: list[StyledText] = []
+    if progress.bytes_total:
+        done = progress.bytes_done / progress.bytes_total
+        amount = f"{size(progress.bytes_done)} of {size(progress.bytes_total)}"
+        parts += [(formatting.progress_bar(done, _BAR), BUSY), (f" {_share(progress)}  {amount}\n", TEXT)]
+    words = "  ".join([_DOING[progress.phase], *_speed(progress)])
+    parts += [(f"{words}\n", TEXT), (f"{sanitize_line(progress.file)}\n", MUTED)]
+    return parts + ([(f"{sanitize_line(progress.note)}\n", MUTED)] if progress.note else [])
+
+
+def _share(progress: DownloadProgress | None) -> str:
+    if progress is None or not progress.bytes_total:
+        return ""
+    return f"{100 * progress.bytes_done // progress.bytes_total} %"
+
+
+def _speed(progress: DownloadProgress | None) -> list[str]:
+    """Rate and the time that is left, or what else it does."""
+    if progress is None:
+        return []
+    if progress.phase is not DownloadPhase.TRANSFER:
+        return []
+    rate = [f"{size(progress.rate)}/s"] if progress.rate else []
+    return rate + ([f"{duration(progress.eta_s)} left"] if progress.eta_s is not None else [])
+
+
+def _key(key: str, what: str) -> list[StyledText]:
+    return [(f"{key:<6}", KEY), (f"{what}\n", TEXT)]
+
+
+LOOKING = "looking at this machine …"
+
+
+class SetupScreen(Modal[SetupOffer | None]):
+    """Gives back what to switch to, or None. `look` may take a while; it runs on a thread of its own.
+
+    On the first start it opens by itself, maybe over a question that is being typed: letters that are no keys of its
+    own close it and are handed to `typed`, so that the Enter after them downloads nothing.
+    """
+
+    DEFAULT_CSS = Path(__file__).with_name("setup_screen.tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "go", "Download, go on, or switch"),
+        Binding("p,P", "pause", "Pause"),
+        Binding("x,X", "cancel", "Cancel, and throw away what has arrived"),
+        Binding("escape,q,Q,f8", "dismiss", "Close"),
+    ]
+
+    def __init__(
+        self,
+        look: Callable[[], SetupOffer],
+        fetching: BackgroundDownload,
+        begun: Callable[[], None],
+        typed: Callable[[str], None],
+    ) -> None:
+        """Take where to look, and what to call.
+
+        Args:
+            begun: called when something was begun here that has to be looked at again and again.
+            typed: called with each character meant for the input.
+        """
+        super().__init__()
+        self._look, self._fetching, self._begun, self._typed = look, fetching, begun, typed
+        self._own_keys = {
+            key for binding in self.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
+        }
+        self._typing = False
+        self._offer: SetupOffer | None = None
+        self._working = False
+        self._text = Static(LOOKING, markup=False)
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="setup") as box:
+            box.border_title = "Set up"
+            yield self._text
+
+    def on_mount(self) -> None:
+        self.find()
+
+    @work(thread=True, exclusive=True)
+    def find(self) -> None:
+        """Look at the machine and at what is here."""
+        try:
+            self.app.call_from_thread(self._found, self._look(), "")
+        except Exception as error:
+            self.app.call_from_thread(self._found, None, error_sentence(error))
+
+    def _found(self, offer: SetupOffer | None, problem: str) -> None:
+        self._offer = offer
+        if offer is None:
+            self._text.update(Content(problem))
+        self.show()
+
+    def show(self) -> None:
+        """Draw it as it is now."""
+        if self._offer is None:
+            return
+        fetching, stage = self._fetching, self._stage()
+        mine = stage is not DownloadStage.NOTHING
+        if self._working and not mine:
+            # It was cancelled: how much is here has to be looked up again.
+            self.find()
+        self._working = mine
+        progress, problem = (fetching.progress, fetching.problem) if mine else (None, "")
+        self._text.update(Content.assemble(*setup_parts(self._offer, stage, progress, problem)))
+
+    def on_key(self, event: events.Key) -> None:
+        """Hand over what is typed; keys that come in one read are all here before the screen is closed."""
+        if event.is_printable and event.character and (self._typing or event.key not in self._own_keys):
+            event.stop()
+            self._typed(event.character)
+            if not self._typing:
+                self._typing = True
+                self.dismiss(None)
+
+    def action_go(self) -> None:
+        """The one key: download, go on, or switch."""
+        offer, stage = self._offer, self._stage()
+        if offer is None or not offer.name or self._typing:
+            return
+        if offer.ready or stage is DownloadStage.READY:
+            self.dismiss(offer)
+        elif not offer.offline and stage is not DownloadStage.RUNNING:
+            self._fetching.begin(offer)
+            self._begun()
+            self.show()
+
+    def action_pause(self) -> None:
+        """Stop the download; what has arrived is kept."""
+        self._fetching.pause()
+
+    def action_cancel(self) -> None:
+        """Stop the download, and let go what has arrived."""
+        self._fetching.cancel()
+        self._begun()
+        self.show()
+
+    def _stage(self) -> DownloadStage:
+        """Where the download of this very model is."""
+        mine, got = self._offer, self._fetching.offer
+        same = mine is not None and got is not None and mine.name == got.name
+        return self._fetching.stage if same else DownloadStage.NOTHING

@@ -1,0 +1,1 @@
+"""The input: typing, its history, mentions, and what is found out while the user types."""

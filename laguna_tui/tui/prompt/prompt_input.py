@@ -1,0 +1,217 @@
+"""The input: several lines, history on the arrow keys, slash commands and mentions completed with Tab."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
+
+from laguna_tui.base.text import JOINER, sanitize, sanitize_line
+from laguna_tui.context.blocks import Completion
+from laguna_tui.tui.commands import is_slash, matching
+from laguna_tui.tui.formatting import StyledText
+from laguna_tui.tui.process_setup import SHIFT_ENTER, register_alt_enter
+from laguna_tui.tui.prompt.history import History
+from laguna_tui.tui.prompt.mention_list import QUOTE, MentionList
+
+# Cells of the border that no text may stand on.
+_CORNERS = 6
+
+
+class PromptInput(TextArea):
+    """Where the user types. What is pasted is sanitised: it is shown here before it is sent anywhere."""
+
+    DEFAULT_CSS = Path(__file__).with_name("prompt_input.tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Send"),
+        Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
+        Binding("up", "up", "Line above, at the top the message before"),
+        Binding("down", "down", "Line below, at the bottom the message after"),
+        Binding("tab", "complete", "Complete a command or a mention, else to a question or the transcript"),
+        Binding("end", "end", "End of the line, then follow the answer"),
+    ]
+
+    class Sent(Message):
+        """The user pressed Enter on this text."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Untypable(Message):
+        """A name was chosen that cannot be typed: a terminal would obey what is in it. `label` is safe to show."""
+
+        def __init__(self, label: str) -> None:
+            super().__init__()
+            self.label = label
+
+    # Whether the text was last changed by typing, and not by recalling or clearing it.
+    by_hand = False
+
+    def __init__(self, history: History, *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, soft_wrap=True, placeholder=Content(placeholder), highlight_cursor_line=False)
+        self.past = history
+        self.mentions = MentionList()
+        self.touched_at = 0.0
+        self._below: Callable[[int], StyledText] | None = None
+        self._own_keys = {
+            key: binding.action
+            for binding in self.BINDINGS
+            if isinstance(binding, Binding)
+            for key in binding.key.split(",")
+        }
+        self._own_keys[SHIFT_ENTER] = "newline"
+        self.cursor_blink = False
+        register_alt_enter()
+
+    @property
+    def cursor_index(self) -> int:
+        """Characters before the cursor."""
+        return len(self.document.get_text_range((0, 0), self.cursor_location))
+
+    def load_text(self, text: str) -> None:
+        self.by_hand = False
+        super().load_text(text)
+
+    def edit(self, edit: Edit) -> EditResult:
+        self.by_hand = True
+        return super().edit(edit)
+
+    def say_below(self, say: Callable[[int], StyledText] | None) -> None:
+        """Put what `say` makes of the cells there are for it into the lower border."""
+        if say is None and self._below is None:
+            return
+        self._below = say
+        parts = [say(self.outer_size.width - _CORNERS)] if say is not None else []
+        self.border_subtitle = Content.assemble(*parts)
+
+    def on_resize(self) -> None:
+        self.say_below(self._below)
+
+    def on_blur(self) -> None:
+        self.mentions.close()
+
+    def replace_text(self, text: str) -> None:
+        """Put this text in, the cursor at its end."""
+        self.load_text(text)
+        self.move_cursor(self.document.end)
+
+    def action_send(self) -> None:
+        """Hand the text over and start anew."""
+        text = self.text.strip()
+        if not text:
+            return
+        self.past.add(text)
+        self.load_text("")
+        self.post_message(self.Sent(text))
+
+    def action_newline(self) -> None:
+        """A line break at the cursor."""
+        self._replace_via_keyboard("\n", *self.selection)
+
+    def action_up(self) -> None:
+        """Up a row; from the first row, back in history."""
+        if self.wrapped_document.location_to_offset(self.cursor_location).y > 0:
+            self.action_cursor_up()
+        elif (older := self.past.older(self.text)) is not None:
+            self.replace_text(older)
+
+    def action_down(self) -> None:
+        """Down a row; from the last row, forward in history."""
+        if self.wrapped_document.location_to_offset(self.cursor_location).y < self.wrapped_document.height - 1:
+            self.action_cursor_down()
+        elif (newer := self.past.newer()) is not None:
+            self.replace_text(newer)
+
+    def action_complete(self) -> None:
+        """Complete a slash command; when there is none, move the focus on."""
+        found = matching(self.text) if is_slash(self.text) else []
+        if found:
+            self.replace_text(found[0].slash)
+        else:
+            # What stands nearest above: a question, or else the transcript.
+            self.screen.focus_previous()
+
+    def take(self, completion: Completion) -> None:
+        """Go on with the mention before the cursor as this says."""
+        self.mentions.close()
+        if sanitize_line(completion.insert) != completion.insert:
+            self.post_message(self.Untypable(sanitize_line(completion.label)))
+            return
+        before = self.text[: completion.start]
+        start = before.count("\n"), len(before) - before.rfind("\n") - 1
+        self._replace_via_keyboard(completion.insert, start, self.cursor_location)
+        # A folder is gone into; whatever else was chosen is what was meant.
+        self.by_hand = completion.insert.rstrip(QUOTE).endswith("/")
+
+    def _steer(self, key: str) -> bool:
+        """Let the open list of mentions have the key; whether it took it."""
+        mentions, cursor = self.mentions, self.cursor_index
+        if not mentions.still_fits(self.text, cursor):
+            mentions.close()
+            return False
+        # What is there already, word for word, needs no choosing: Enter sends it. So is a folder that was gone into, as
+        # long as nothing in it was looked at; an open quote must still be closed.
+        there = self.text[mentions.chosen.start : cursor]
+        whole_folder = there.endswith("/") and QUOTE not in there and mentions.at == 0
+        news = there != mentions.chosen.insert.rstrip() and not whole_folder
+        match key:
+            case "up" | "down":
+                mentions.move(1 if key == "down" else -1)
+            case "escape":
+                mentions.close()
+            case "tab" | "enter" if news or key == "tab":
+                self.take(mentions.chosen)
+            case _:
+                return False
+        return True
+
+    def action_end(self) -> None:
+        """To the end of the line; when already there, follow the answer."""
+        if self.cursor_at_end_of_line:
+            self.post_message(self.EndPressed())
+        else:
+            self.action_cursor_line_end()
+
+    class EndPressed(Message):
+        """End was pressed at the end of a line."""
+
+    def update_suggestion(self) -> None:
+        """Show the rest of a slash command as a ghost."""
+        text = self.text
+        found = matching(text) if len(text) > 1 and is_slash(text) else []
+        self.suggestion = found[0].slash[len(text) :] if found else ""
+
+    async def _on_key(self, event: events.Key) -> None:
+        self.touched_at = event.time
+        # Bindings run in the app's queue, ahead of letters that still wait in ours: text that is typed by a program
+        # or a fast hand would be sent without its end. So our own keys are taken here, in order.
+        action = self._own_keys.get(event.key)
+        if self._steer(event.key):
+            event.stop()
+            event.prevent_default()
+        elif action is not None:
+            event.stop()
+            event.prevent_default()
+            getattr(self, f"action_{action}")()
+        elif event.character == JOINER:
+            # Textual takes only what prints; a keyboard's emoji come as their parts.
+            event.stop()
+            event.prevent_default()
+            self._replace_via_keyboard(JOINER, *self.selection)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        self.touched_at = event.time
+        self.put(event.text)
+
+    def put(self, text: str) -> None:
+        """Put raw text in at the cursor, as if it were typed."""
+        text = sanitize(text.replace("\r\n", "\n").replace("\r", "\n"))
+        self._replace_via_keyboard(text, *self.selection)

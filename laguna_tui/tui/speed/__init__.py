@@ -1,0 +1,1 @@
+"""How fast the model answers, and what speculation contributes."""

@@ -1,0 +1,251 @@
+"""The speed panel: a strip above the input on small screens, a column beside everything on wide ones.
+
+Each row of the strip is made from segments in the order of their worth; what does not fit is left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from laguna_engine.config import Speculation
+from laguna_engine.events import Source
+from laguna_tui.base import units
+from laguna_tui.base.events import DraftRound
+from laguna_tui.tui import formatting
+from laguna_tui.tui.drafter_colours import BARS, STRONG, TEXT, percent
+from laguna_tui.tui.formatting import MUTED, StyledText, fitted
+from laguna_tui.tui.speed.speed_stats import MODE_NAMES, Speed
+from laguna_tui.tui.text_lines import TextRun, cells, crop, plain, wrap
+
+_HEADING = "bold $primary"
+_LABEL_CELLS = 9
+_SHARE_CELLS = 6
+# Drafts longer than this are rare; their places would push everything else off the screen.
+_MAX_POSITIONS = 16
+Rows = list[list[StyledText]]
+
+
+def speed_column(speed: Speed, rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
+    """Rows for a column of `width` cells, at least 40; what is below `height` is left out, the last rounds first."""
+    sections = (
+        ("tokens per second", _rate_rows(speed)),
+        ("a round", _round_rows(speed)),
+        ("drafts stand up to place", _position_rows(speed, width)),
+        ("draft length over time", _length_rows(speed, width)),
+        ("who proposed it", _share_rows(speed, width)),
+        ("now", _reason_rows(speed, width)),
+        ("last rounds", _last_rounds(rounds, width, height)),
+    )
+    rows: Rows = []
+    for title, body in sections:
+        if body:
+            rows += [*([[]] if rows else []), [(title, _HEADING)], *(fitted([row], width) for row in body)]
+    return rows[:height]
+
+
+def _labelled(name: str, *parts: StyledText) -> list[StyledText]:
+    return [(f"{name:<{_LABEL_CELLS}}", MUTED), *parts]
+
+
+def _rate_rows(speed: Speed) -> Rows:
+    def row(name: str, rate: float | None, mark: str = "") -> Rows:
+        return [_labelled(name, (f"{mark}{units.rate(rate)}", TEXT))] if rate is not None else []
+
+    rows = [*row("decode", speed.decode), *row("plain", speed.plain, "≈ ")]
+    if speed.gain is not None:
+        rows.append(_labelled("gain", (f"{speed.gain:.2f}×", gain_style(speed.gain))))
+    return [*rows, *row("prefill", speed.prefill)] or [[("–", MUTED)]]
+
+
+def _round_rows(speed: Speed) -> Rows:
+    if not speed.tokens_per_round:
+        return []
+    rows = [
+        _labelled("tokens", (f"{speed.tokens_per_round:.2f}", TEXT), (f" in {units.count(speed.rounds)} rounds", MUTED))
+    ]
+    if speed.acceptance is not None:
+        rows.append(_labelled("stand", (percent(speed.acceptance), TEXT), (" of what was drafted", MUTED)))
+    return rows
+
+
+def _position_rows(speed: Speed, width: int) -> Rows:
+    places = enumerate(speed.positions[:_MAX_POSITIONS], 1)
+    return [_barred(str(place), share, BARS[Source.DFLASH], 3, width) for place, share in places]
+
+
+def _share_rows(speed: Speed, width: int) -> Rows:
+    return [
+        _barred(source.value, share, BARS[source], _LABEL_CELLS, width) for source, share in _by_share(speed.shares)
+    ]
+
+
+def _barred(name: str, share: float, style: str, label: int, width: int) -> list[StyledText]:
+    room = max(1, width - label - _SHARE_CELLS)
+    bar = formatting.FULL * round(share * room)
+    return [(f"{name:<{label}}", MUTED), (f"{bar:<{room}}", style), (f"{percent(share):>{_SHARE_CELLS}}", TEXT)]
+
+
+def _length_rows(speed: Speed, width: int) -> Rows:
+    if not speed.lengths:
+        return []
+    shown = speed.lengths[-width:]
+    top = max(*shown, 1)
+    return [[(formatting.sparkline(shown, top), "$secondary")], [(f"now {shown[-1]}, at most {top}", MUTED)]]
+
+
+def _reason_rows(speed: Speed, width: int) -> Rows:
+    reason = SWITCHED_OFF if speed.mode is not None and speed.mode.value == "off" else speed.reason
+    return [[(plain(line.runs), TEXT)] for line in wrap((TextRun(reason),), width)] if reason else []
+
+
+def _last_rounds(rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
+    return [round_row(told, width) for told in reversed(rounds[-height:])]
+
+
+def round_row(told: DraftRound, width: int) -> list[StyledText]:
+    """A round in one row: how many of how many stood, then what stood, what did not, and what came instead."""
+    spun = told.round
+    head = f"{spun.accepted}/{spun.drafted}" if spun.drafted else "–"
+    texts = (
+        (told.stood, f"$foreground on $tint-{spun.drafter.value}" if spun.drafter else TEXT),
+        (spun.rejected, "$error strike"),
+        (told.instead, TEXT),
+    )
+    row: list[StyledText] = [(f"{head:<6}", MUTED)]
+    room = width - 6
+    for text, style in texts:
+        shown = crop(one_line(text), room)
+        row += [(shown, style)] if shown else []
+        room -= cells(shown)
+    return row
+
+
+def one_line(text: str) -> str:
+    """Text with its line breaks as signs, for a row."""
+    return text.replace("\n", "⏎").replace("\t", "→")
+
+
+# A strip is this high; whatever is higher is a column.
+STRIP = 6
+
+
+class SpeedPanel(Widget):
+    """Draws the numbers it is given. Hidden, it is given none and costs nothing."""
+
+    BORDER_TITLE = "speed"
+    DEFAULT_CSS = Path(__file__).with_name("speed_panel.tcss").read_text(encoding="utf-8")
+
+    speed: reactive[Speed] = reactive(Speed())
+    rounds: reactive[tuple[DraftRound, ...]] = reactive(())
+
+    def watch_speed(self, before: Speed, speed: Speed) -> None:
+        if panel_title(before) != panel_title(speed):
+            # Brackets in a title would be markup; a title is text here.
+            self.border_title = panel_title(speed).replace("[", "\\[")
+
+    def render(self) -> Content:
+        width, height = self.size
+        column = height > STRIP
+        rows = speed_column(self.speed, self.rounds, width, height) if column else speed_rows(self.speed, width)
+        return Content.assemble(*_lines(rows))
+
+
+def _lines(rows: list[list[StyledText]]) -> list[StyledText]:
+    parts: list[StyledText] = []
+    for row in rows:
+        parts += [*([("\n", "")] if parts else []), *row]
+    return parts
+
+
+LABEL = 7
+SWITCHED_OFF = "switched off; F6 switches it on"
+
+
+def gain_style(gain: float) -> str:
+    """The colour of a gain, which may be a loss."""
+    return "$success" if gain > 1 else TEXT
+
+
+def speed_rows(speed: Speed, width: int) -> list[list[StyledText]]:
+    """The rows of a panel of this width, at least 20 cells."""
+    rows = [
+        _rate_row(speed),
+        _round_row(speed),
+        _position_row(speed, width),
+        _length_row(speed, width),
+        _share_row(speed),
+        _reason_row(speed),
+    ]
+    return [fitted(row, width) for row in rows]
+
+
+def _label(text: str) -> StyledText:
+    return (f"{text:<{LABEL}}", MUTED)
+
+
+def _rate_row(speed: Speed) -> list[list[StyledText]]:
+    decode = units.rate(speed.decode) if speed.decode is not None else "–"
+    segments: list[list[StyledText]] = [[_label("decode"), (decode, STRONG)]]
+    if speed.gain is not None:
+        segments.append([(f"{speed.gain:.2f}×", gain_style(speed.gain))])
+    if speed.plain is not None:
+        segments.append([("plain ", MUTED), (f"≈ {units.rate(speed.plain)}", TEXT)])
+    if speed.prefill is not None:
+        segments.append([("prefill ", MUTED), (units.rate(speed.prefill), TEXT)])
+    return segments
+
+
+def _round_row(speed: Speed) -> list[list[StyledText]]:
+    if not speed.tokens_per_round:
+        return [[_label("round"), ("–", TEXT)]]
+    segments: list[list[StyledText]] = [[_label("round"), (f"{speed.tokens_per_round:.2f} tokens", STRONG)]]
+    if speed.acceptance is not None:
+        segments.append([(percent(speed.acceptance), TEXT), (" of drafts stand", MUTED)])
+    return [*segments, [(f"{units.count(speed.rounds)} rounds", MUTED)]]
+
+
+def _position_row(speed: Speed, width: int) -> list[list[StyledText]]:
+    """Small bars, and the numbers of the first places."""
+    if not speed.positions:
+        return [[_label("stands"), ("–", TEXT)]]
+    bars = formatting.sparkline(speed.positions[: max(1, width - LABEL)], 1.0)
+    numbers = [[(percent(share), MUTED)] for share in speed.positions]
+    return [[_label("stands"), (bars, BARS[Source.DFLASH])], *numbers]
+
+
+def _length_row(speed: Speed, width: int) -> list[list[StyledText]]:
+    if not speed.lengths:
+        return [[_label("length"), ("–", TEXT)]]
+    now = f" {speed.lengths[-1]}"
+    room = max(1, width - LABEL - len(now))
+    shown = speed.lengths[-room:]
+    return [[_label("length"), (formatting.sparkline(shown, max(*shown, 1)), "$secondary"), (now, TEXT)]]
+
+
+def _share_row(speed: Speed) -> list[list[StyledText]]:
+    if not speed.shares:
+        return [[_label("by"), ("–", TEXT)]]
+    ordered = _by_share(speed.shares)
+    segments = [
+        [("▇ ", BARS[source]), (f"{source.value} {percent(share)}", TEXT)] for source, share in ordered if share
+    ]
+    return [[_label("by"), *segments[0]], *segments[1:]]
+
+
+def _by_share(shares: Mapping[Source, float]) -> list[tuple[Source, float]]:
+    """Who drafted most first, the target last."""
+    return sorted(shares.items(), key=lambda pair: (pair[0] is Source.TARGET, -pair[1]))
+
+
+def _reason_row(speed: Speed) -> list[list[StyledText]]:
+    reason = SWITCHED_OFF if speed.mode is Speculation.OFF else speed.reason or "–"
+    return [[_label("now"), (reason, TEXT)]]
+
+
+def panel_title(speed: Speed) -> str:
+    """The panel's headline."""
+    parts = ["speed", *([MODE_NAMES[speed.mode]] if speed.mode else []), *([speed.drafter] if speed.drafter else [])]
+    return " · ".join(parts)

@@ -1,0 +1,120 @@
+"""The numbers of the newest answer; cheap enough to be kept while nobody looks at them."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from laguna_engine.config import Speculation
+from laguna_engine.events import Prefill, Source
+from laguna_engine.speculate.metrics import SpeculationMetrics, Summary
+from laguna_tui.base.events import DraftRound, Rate, StepFinished, TurnStarted
+
+MODE_NAMES = {Speculation.FAST: "fast", Speculation.STRICT: "strict", Speculation.OFF: "spec off"}
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """The numbers of one answer. Rates in tokens per second, None where nothing was measured.
+
+    gain: how many times as fast as plain decoding it is, by the rounds in which nobody drafted. positions: for each
+    place in a draft, the share of drafts that long which stood up to there. lengths: tokens drafted in each round,
+    newest last. shares: of the answer's tokens, by who proposed them. reason: why this drafter and length, or why none.
+    """
+
+    mode: Speculation | None = None
+    drafter: str = ""
+    decode: float | None = None
+    prefill: float | None = None
+    gain: float | None = None
+    rounds: int = 0
+    tokens_per_round: float | None = None
+    acceptance: float | None = None
+    positions: tuple[float, ...] = ()
+    lengths: tuple[int, ...] = ()
+    shares: Mapping[Source, float] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def plain(self) -> float | None:
+        """What the rate would be without speculation."""
+        return self.decode / self.gain if self.decode and self.gain else None
+
+
+# Rounds whose words are kept to look at: a screen or two.
+KEPT_ROUNDS = 60
+
+
+@dataclass(slots=True)
+class SpeedTracker:
+    """Hears the agent's events. `first` numbers the oldest of the kept `rounds`, from 1 in each answer."""
+
+    mode: Speculation | None = None
+    drafter: str = ""
+    rounds: deque[DraftRound] = field(default_factory=lambda: deque(maxlen=KEPT_ROUNDS))
+    _tally: SpeculationMetrics = field(default_factory=SpeculationMetrics)
+    _count: int = 0
+    _decode: float | None = None
+    _prefill: float | None = None
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest round in `rounds`."""
+        return self._count - len(self.rounds) + 1
+
+    @property
+    def shares(self) -> dict[Source, float]:
+        """The part of the answer's tokens that each proposed; empty when nothing was told of it."""
+        return self._tally.summary().shares
+
+    def speed(self) -> Speed:
+        """The numbers as they stand."""
+        told = self._tally.summary()
+        return Speed(
+            mode=self.mode,
+            drafter=self.drafter,
+            decode=self._decode,
+            prefill=self._prefill,
+            gain=_gain(told),
+            rounds=told.rounds,
+            tokens_per_round=told.tokens_per_round,
+            acceptance=told.together.acceptance,
+            positions=told.together.by_position,
+            lengths=told.lengths,
+            shares=told.shares,
+            reason=told.reason,
+        )
+
+    def hear(self, event: object) -> None:
+        """Take an event into account."""
+        match event:
+            case TurnStarted():
+                self._begin()
+            case Prefill(done, _, cached, seconds) if done > cached and seconds > 0:
+                self._prefill = (done - cached) / seconds
+            case Rate(_, speed):
+                self._decode = speed
+            case DraftRound():
+                self.rounds.append(event)
+                self._count += 1
+                self._tally.add(event.round)
+            case StepFinished(stats):
+                self._decode = stats.decode_rate or self._decode
+                self._prefill = stats.prefill_rate or self._prefill
+            case _:
+                pass
+
+    def _begin(self) -> None:
+        self.rounds.clear()
+        self._count = 0
+        self._tally.clear()
+        self._decode = self._prefill = None
+
+
+def _gain(told: Summary) -> float | None:
+    """How many times as fast the rounds were as the latest of them that drafted nothing; None without such.
+
+    Means on both sides: what else the machine does slows a few rounds a lot, of either kind.
+    """
+    plain = [step.total_s for step in told.steps if not step.drafted]
+    return told.rate * fmean(plain) if plain and told.rate else None

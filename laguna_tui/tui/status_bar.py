@@ -1,0 +1,200 @@
+"""The status bar: state, speed, context and model in one row, in as many words as there is room for."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from laguna_engine.events import LoadProgress, Prefill
+from laguna_tui.base import units
+from laguna_tui.base.events import (
+    Rate,
+    ReasoningDelta,
+    ReplayCheck,
+    ReplayProgress,
+    StepFinished,
+    TextDelta,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from laguna_tui.tui import formatting
+from laguna_tui.tui.formatting import BAD, BUSY, GOOD, MUTED, StyledText
+from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.text_lines import cells, crop
+
+MAX_BAR = 20
+MIN_BAR = 6
+ASKING = "$accent"
+
+
+_DOING: dict[type, str] = {
+    TextDelta: "answering",
+    ReasoningDelta: "thinking",
+    ToolStarted: "looking",
+    TurnFinished: "waiting",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStatus:
+    """The numbers of the moment."""
+
+    state: SessionState = SessionState.LOADING
+    model: str = ""
+    folder: str = ""
+    used: int = 0
+    size: int = 0
+    doing: str = "waiting"
+    rate: float | None = None
+    prefill: Prefill | None = None
+    load: LoadProgress | None = None
+    mode: str = ""
+    proof: ReplayProgress | None = None
+    ahead: bool = False
+    asking: bool = False
+    unasked: bool = False
+
+    def told(self, event: object) -> "SessionStatus":
+        """The status after an event."""
+        match event:
+            case LoadProgress():
+                return replace(self, load=event)
+            case TurnStarted(total, cached):
+                prefill = Prefill(cached, total, cached, 0.0)
+                return replace(self, doing="reading", used=total, rate=None, prefill=prefill)
+            case Prefill():
+                return replace(self, doing="reading", used=max(self.used, event.done), prefill=event)
+            case Rate():
+                return replace(self, used=event.context_used, rate=event.tokens_per_second, prefill=None)
+            case StepFinished():
+                rate = event.stats.decode_rate or self.rate
+                return replace(self, used=event.context_used, size=event.context_size, rate=rate, prefill=None)
+            case TextDelta() | ReasoningDelta() | ToolStarted() | TurnFinished():
+                return replace(self, doing=_DOING[type(event)], prefill=None)
+            case ReplayProgress():
+                return replace(self, doing="proving", proof=event, rate=None)
+            case ReplayCheck():
+                return replace(self, doing="waiting", proof=None)
+            case _:
+                return self
+
+
+def status_parts(status: SessionStatus, width: int) -> list[StyledText]:
+    """The bar's parts for `width` cells, the right side pushed to the right. What does not fit is left out."""
+    room = width - 2
+    # While it works, its speed is worth more than the long form of the context; when it is ready, it is not.
+    speeds = (True, False) if status.state is SessionState.BUSY else (False,)
+    for speed in speeds:
+        for right in _rights(status):
+            used = _width(right)
+            left = _left(status, room - used - 2, must_say_speed=speed)
+            if left:
+                return [(" ", MUTED), *left, (" " * (room - used - _width(left)), MUTED), *right, (" ", MUTED)]
+    return [(crop(f" {_word(status)}", width), MUTED)]
+
+
+def _rights(status: SessionStatus) -> list[list[StyledText]]:
+    """The right side, from rich to poor."""
+    between: StyledText = ("  ·  ", "$foreground 35%")
+    # Not left out before everything else is: whoever looks away must be able to see that files change unasked.
+    unasked: list[StyledText] = [("edits unasked", ASKING)] if status.unasked else []
+    dot: StyledText = (" · ", "$foreground 35%")
+    mode: list[StyledText] = [(status.mode, MUTED)] if status.mode else []
+    mode = [*unasked, *([dot] if unasked and mode else []), *mode]
+    near: list[StyledText] = [*mode, dot] if mode else []
+    short = [*near, (units.share(status.used, status.size), MUTED)] if status.size else mode
+    full = f"{units.count(status.used)} / {units.count(status.size)} ({units.share(status.used, status.size)})"
+    long = [*near, (full, MUTED)] if status.size else mode
+    model: list[StyledText] = [(status.model, MUTED)]
+    folder: list[StyledText] = [(status.folder, MUTED)]
+    joined = [*model, *([between, *long] if long else [])]
+    rich = [] if _progress(status) is not None else [[*folder, between, *joined]]
+    return [*rich, joined, long, short, unasked, []]
+
+
+def _width(parts: list[StyledText]) -> int:
+    return sum(cells(text) for text, _ in parts)
+
+
+def _left(status: SessionStatus, room: int, *, must_say_speed: bool) -> list[StyledText]:
+    """The left side: what goes on, with a bar where there is room for one. Empty when it does not fit."""
+    busy = _progress(status)
+    word: list[StyledText] = [(f"{_glyph(status)} ", _tone(status)), (_word(status), _tone(status))]
+    rate: list[StyledText] = [(f"  {_rate(status)}", MUTED)] if _rate(status) else []
+    if busy is not None:
+        percent = f" {round(100 * busy)} %"
+        spare = room - _width([*word, *rate]) - cells(percent) - 1
+        if spare >= MIN_BAR:
+            word.append((f" {formatting.progress_bar(busy, min(MAX_BAR, spare))}", BUSY))
+        word.append((percent, MUTED))
+    for parts in ([*word, *rate],) if must_say_speed else ([*word, *rate], word):
+        if _width(parts) <= room:
+            return parts
+    return []
+
+
+def _progress(status: SessionStatus) -> float | None:
+    if status.state is SessionState.LOADING and status.load is not None:
+        return status.load.fraction
+    prefill, proof = status.prefill, status.proof
+    if status.state is SessionState.BUSY and proof is not None and proof.total:
+        return proof.done / proof.total
+    if status.state is SessionState.BUSY and prefill is not None and prefill.done < prefill.total:
+        return prefill.done / prefill.total
+    return None
+
+
+def _rate(status: SessionStatus) -> str:
+    if status.state is SessionState.READY and status.ahead:
+        return "reading ahead"
+    prefill = status.prefill
+    if prefill is not None and prefill.seconds > 0 and prefill.done > prefill.cached:
+        return units.rate((prefill.done - prefill.cached) / prefill.seconds)
+    return units.rate(status.rate) if status.rate is not None else ""
+
+
+def _word(status: SessionStatus) -> str:
+    match status.state:
+        case SessionState.LOADING:
+            return status.load.stage if status.load is not None else "loading"
+        case SessionState.BUSY:
+            return "waiting for you" if status.asking else status.doing
+        case SessionState.STOPPING:
+            return "stopping …"
+        case SessionState.FAILED:
+            return "no model"
+        case SessionState.READY:
+            return "ready"
+
+
+def _glyph(status: SessionStatus) -> str:
+    return {SessionState.READY: "●", SessionState.FAILED: "✕"}.get(status.state, "◌")
+
+
+def _tone(status: SessionStatus) -> str:
+    if status.state is SessionState.BUSY and status.asking:
+        return ASKING
+    return {SessionState.READY: GOOD, SessionState.FAILED: BAD}.get(status.state, BUSY)
+
+
+class Bar(Widget):
+    """One row over the whole width."""
+
+    DEFAULT_CSS = Path(__file__).with_name("status_bar.tcss").read_text(encoding="utf-8")
+
+
+class StatusBar(Bar):
+    """State, speed, context and model in one row."""
+
+    status: reactive[SessionStatus] = reactive(SessionStatus())
+
+    def render(self) -> Content:
+        return assembled(status_parts(self.status, self.size.width))
+
+
+def assembled(parts: list[StyledText]) -> Content:
+    """The parts as content. The texts are never parsed as markup."""
+    return Content.assemble(*parts)

@@ -1,0 +1,200 @@
+"""Text in tones, measured in terminal cells and wrapped into lines.
+
+A tone is a list of words from the transcript's palette, separated by blanks; later words win. Nothing here knows a
+colour.
+"""
+
+import re
+from typing import NamedTuple
+
+from rich.cells import cell_len, get_character_cell_size, split_graphemes
+
+from laguna_tui.base.text import JOINER
+
+
+class TextRun(NamedTuple):
+    """A piece of text in one tone."""
+
+    text: str
+    tone: str = "text"
+
+
+TextRuns = tuple[TextRun, ...]
+
+
+class TextLine(NamedTuple):
+    """One row of the screen, without the gutter.
+
+    `glue` is what stood in the source between this row and the one before: None for a real line break, else the
+    blank (or nothing) at which a long line was broken, so that copying can join it again. The first `lead` cells
+    are decoration that copying leaves out. `fill` is the tone that paints the row on to cell `reach`, if any.
+    """
+
+    runs: TextRuns
+    glue: str | None = None
+    lead: int = 0
+    fill: str = ""
+    reach: int = 0
+
+
+BLANK = TextLine(())
+
+
+def plain(runs: TextRuns) -> str:
+    """The text of the runs."""
+    return "".join(run.text for run in runs)
+
+
+# A word, or one ideograph: East Asian text may break between any two of them. A no-break space is part of a word.
+_WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffdc\U00020000-\U0003fffd"
+_WORD = re.compile(rf"[{_WIDE}]\ufe0f?|[^ \t\n\u3000{_WIDE}]+")
+# A column narrower than this shows nothing readable; laying out is done as if it were this wide and is cropped.
+MIN_WIDTH = 4
+# Two of them are a flag, and each is measured as one cell.
+_FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+
+
+def cells(text: str) -> int:
+    """How many terminal cells the text takes."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def wrap(runs: TextRuns, width: int, first: TextRuns = (), rest: TextRuns = (), fill: str = "") -> list[TextLine]:
+    """Rows of at most `width` cells, broken at blanks; `first` and `rest` are put before the rows and count.
+
+    With `fill`, that tone paints each row up to `width`.
+    """
+    rows: list[TextLine] = []
+    for paragraph in split_lines(runs):
+        text = plain(paragraph)
+        spans = break_words(text, max(MIN_WIDTH, width - cells(plain(rest))))
+        before = 0
+        for (start, end), inside in zip(spans, cut(paragraph, spans), strict=True):
+            lead = rest if rows else first
+            glue = text[before:start] if before else None
+            rows.append(TextLine(lead + inside, glue, cells(plain(lead)), fill, width))
+            before = end
+    return rows
+
+
+def fold(runs: TextRuns, width: int) -> list[TextRuns]:
+    """Rows of at most `width` cells, broken anywhere, every blank kept: for code."""
+    text = plain(runs)
+    if cells(text) <= width:
+        return [runs]
+    return cut(runs, _folds(text, 0, len(text), max(MIN_WIDTH, width)))
+
+
+def split_lines(runs: TextRuns) -> list[TextRuns]:
+    """The runs, parted at each newline."""
+    lines: list[list[TextRun]] = [[]]
+    for text, tone in runs:
+        head, *more = text.split("\n")
+        if head:
+            lines[-1].append(TextRun(head, tone))
+        lines.extend([TextRun(part, tone)] if part else [] for part in more)
+    return [tuple(line) for line in lines]
+
+
+def break_words(text: str, width: int) -> list[tuple[int, int]]:
+    """Where each row starts and ends in the text; the blanks between two rows belong to neither."""
+    if cells(text) <= width:
+        return [(0, len(text))]
+    rows: list[tuple[int, int]] = []
+    start = end = used = 0
+    for word in _WORD.finditer(text):
+        more = cells(text[end : word.end()])
+        if used + more <= width:
+            end, used = word.end(), used + more
+            continue
+        if end > start:
+            rows.append((start, end))
+        *whole, (start, end) = _folds(text, word.start(), word.end(), width)
+        rows.extend(whole)
+        used = cells(text[start:end])
+    rows.append((start, end))
+    return rows
+
+
+def next_boundary(text: str, at: int) -> int:
+    """The next place, from `at` on, that is not inside of what a terminal draws as one, such as an emoji of several."""
+    while 0 < at < len(text) and _joins(text, at):
+        at += 1
+    return at
+
+
+def _joins(text: str, at: int) -> bool:
+    """Whether the character belongs to those before it."""
+    if text[at].isascii():
+        return False
+    if text[at] in _FLAG_LETTERS:
+        before = len(text[:at]) - len(text[:at].rstrip(_FLAG_LETTERS))
+        return before % 2 == 1
+    return text[at - 1] == JOINER or not get_character_cell_size(text[at])
+
+
+def _folds(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]:
+    rows: list[tuple[int, int]] = []
+    while cells(text[start:end]) > width:
+        part = text[start : min(end, next_boundary(text, start + width))]
+        stop = start + (_fitting(part, width) or next_boundary(part, 1))
+        rows.append((start, stop))
+        start = stop
+    return [*rows, (start, end)]
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many leading characters fit into `width` cells."""
+    if text.isascii():
+        return min(len(text), width)
+    room = width
+    for start, _, size in split_graphemes(text)[0]:
+        room -= size
+        if room < 0:
+            return _flag_start(text, start)
+    return len(text)
+
+
+def _flag_start(text: str, at: int) -> int:
+    """The place, or the one before it if a flag of two letters would be cut."""
+    return at - 1 if at and text[at] in _FLAG_LETTERS and _joins(text, at) else at
+
+
+def cut(runs: TextRuns, spans: list[tuple[int, int]]) -> list[TextRuns]:
+    """The runs between character offsets, for spans that follow one another."""
+    if len(spans) == 1:
+        return [runs]
+    out: list[TextRuns] = []
+    index = at = 0  # the run that is looked at, and the offset it starts at
+    for start, end in spans:
+        inside: list[TextRun] = []
+        while index < len(runs):
+            text, tone = runs[index]
+            if at + len(text) > start and at < end:
+                inside.append(TextRun(text[max(0, start - at) : end - at], tone))
+            if at + len(text) > end:
+                break
+            at += len(text)
+            index += 1
+        out.append(tuple(inside))
+    return out
+
+
+def crop(text: str, width: int) -> str:
+    """The text in at most `width` cells, with an ellipsis where it was cut."""
+    if cells(text) <= width:
+        return text
+    return text[: _fitting(text, max(0, width - 1))] + "…" if width > 0 else ""
+
+
+def crop_front(text: str, width: int) -> str:
+    """The end of the text in at most `width` cells, with an ellipsis where its beginning was cut."""
+    if cells(text) <= width:
+        return text
+    start, room = len(text), max(0, width - 1)
+    for first, _, size in reversed(split_graphemes(text)[0]):
+        room -= size
+        if room < 0:
+            break
+        start = first
+    return "…" + text[next_boundary(text, start) :] if width > 0 else ""

@@ -1,0 +1,135 @@
+"""What leads to an answer: thinking and tool calls, one row each until they are opened."""
+
+from collections.abc import Sequence
+
+from laguna_engine.events import Source
+from laguna_tui.base.units import plural
+from laguna_tui.tui.markdown.attributed_text import AttributedText, Tinter, TintSwitch
+from laguna_tui.tui.markdown.highlight import TAB
+from laguna_tui.tui.markdown.layout import MAX_PROSE
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop, wrap
+from laguna_tui.tui.transcript.entries import HeadlineEntry
+
+OPEN, CLOSED, RUNNING = "▾ ", "▸ ", "◌ "
+# While the model thinks, its last lines are shown; when it is done they fold away.
+PEEK = 4
+
+
+class ThinkingEntry(HeadlineEntry):
+    """The model's thinking."""
+
+    def __init__(self, tint: TintSwitch) -> None:
+        super().__init__()
+        self._said = AttributedText()
+        self._tint = tint
+        self.seconds: float | None = None
+
+    def extend(self, text: str, source: Source) -> None:
+        """More thinking, and who proposed it."""
+        self._said.add(text, source)
+        self.changed()
+
+    def finish(self, seconds: float) -> None:
+        """The thinking ended after so long."""
+        self.seconds = seconds
+        self.changed()
+
+    def mark(self) -> TextRun:
+        return TextRun(OPEN if self.is_open else CLOSED, "thinking")
+
+    def headline(self, width: int) -> TextRuns:
+        said = "thinking …" if self.seconds is None else f"thought for {spent(self.seconds)}"
+        return (TextRun(crop(said, width), "thinking"),)
+
+    def body(self, width: int) -> Sequence[TextLine]:
+        runs: TextRuns = (TextRun(self.source().expandtabs(TAB), "thinking-text"),)
+        return barred(Tinter(self._said).runs(runs) if self._tint.on else runs, width)
+
+    def peek(self, width: int) -> Sequence[TextLine]:
+        if self.seconds is not None:
+            return ()
+        # Only the end of the text is wrapped: the peek must not cost more as the thinking grows.
+        return bar(self.source()[-width * (PEEK + 1) :], width, "thinking-text")[-PEEK:]
+
+    def source(self) -> str:
+        return self._said.text.strip("\n")
+
+
+class ToolCallEntry(HeadlineEntry):
+    """A tool call and its result."""
+
+    def __init__(self, call: str, *, gap: bool) -> None:
+        super().__init__(gap=gap)
+        self.call = call
+        self.output: str | None = None
+        self.ok = True
+        self.seconds = 0.0
+        self.stopped = self.declined = False
+
+    def stop_waiting(self) -> None:
+        """The turn ended before the tool did."""
+        self.stopped = True
+        self.finish("", 0.0, ok=False)
+
+    def finish(self, output: str, seconds: float, *, ok: bool, declined: bool = False) -> None:
+        """The tool ran; `declined`: not to its end, because the user did not want it."""
+        self.output, self.seconds, self.ok, self.declined = output, seconds, ok, declined
+        self.changed()
+
+    def mark(self) -> TextRun:
+        if self.output is None:
+            return TextRun(RUNNING, "tool")
+        return TextRun(OPEN if self.is_open else CLOSED, self._tone())
+
+    def headline(self, width: int) -> TextRuns:
+        summary = self._summary()
+        call = crop(self.call, max(width - cells(summary) - 2, width // 2))
+        name, paren, rest = call.partition("(")
+        tone = self._tone()
+        shown = crop(f"  {summary}", width - cells(call))
+        return (
+            TextRun(name, f"{tone} strong"),
+            TextRun(paren + rest, tone),
+            TextRun(shown, "muted" if tone == "tool" else tone),
+        )
+
+    def _tone(self) -> str:
+        if self.declined:
+            return "muted"
+        return "tool" if self.ok else "error"
+
+    def _summary(self) -> str:
+        if self.output is None:
+            return "running …"
+        if self.stopped:
+            return "stopped"
+        if self.declined:
+            # How long it took says only how long somebody thought.
+            return "declined"
+        count = self.output.count("\n") + 1 if self.output else 0
+        what = f"{count} {plural(count, 'line')}" if self.ok else "failed"
+        return f"{what}  {self.seconds:.2f} s"
+
+    def body(self, width: int) -> Sequence[TextLine]:
+        return bar(self.output or "", width, "tool-text")
+
+    def source(self) -> str:
+        return f"{self.call}\n{self.output or ''}"
+
+
+def bar(text: str, width: int, tone: str) -> list[TextLine]:
+    """Text beside a thin bar: what belongs to the headline above it."""
+    return barred((TextRun(text.expandtabs(TAB), tone),), width)
+
+
+def barred(runs: TextRuns, width: int) -> list[TextLine]:
+    """The same for runs."""
+    lead = (TextRun("│ ", "rule"),)
+    return wrap(runs, min(width, MAX_PROSE), lead, lead)
+
+
+def spent(seconds: float) -> str:
+    """A duration as people say it."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60} s"

@@ -1,0 +1,262 @@
+"""The transcript widget: one scrolling widget that draws a document row by row, however long it is.
+
+It follows the end until the user scrolls up, keeps its place while rows above or below change, and paints only what
+is on the screen.
+
+A laid-out line to a strip: the gutter in front, tones made colours, the rest of the row filled.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, cells, plain
+from laguna_tui.tui.transcript.document import GUTTER, MARGIN, Document
+from laguna_tui.tui.transcript.selection import rows_text
+
+# Painted rows that are kept: a few screens' worth.
+KEPT_ROWS = 1024
+# After a resize, this many pieces off the screen are laid out again per idle slice (about 2 ms).
+SETTLE_PIECES = 40
+SETTLE_EVERY = 0.02
+TONES = (
+    "text muted rule cursor bar user user-mark thinking thinking-text tool tool-text error warning info proved "
+    "heading heading-h1 heading-h2 strong em strike inline-code link bullet quote quote-bar "
+    "code code-label code-comment code-keyword code-string code-number code-name code-builtin code-deleted "
+    "code-inserted added dropped added-part dropped-part by-dflash by-suffix by-file"
+).split()
+
+
+class TranscriptView(ScrollView):
+    """Draws a document. Call `update_rows` after the document changed."""
+
+    DEFAULT_CSS = Path(__file__).with_name("transcript_view.tcss").read_text(encoding="utf-8")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
+    ALLOW_SELECT = True
+
+    following: var[bool] = var(True)
+
+    class FollowChanged(Message):
+        """The view started or stopped following the end."""
+
+        def __init__(self, following: bool) -> None:
+            super().__init__()
+            self.following = following
+
+    def __init__(self, document: Document, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.document = document
+        self._palette: dict[str, Style] = {}
+        self._drawn: LRUCache[tuple[int, int, int, bool], Strip] = LRUCache(KEPT_ROWS)
+        self._focused_pieces = range(0)
+        self._moving = False
+        self._settling = False
+
+    @property
+    def allow_select(self) -> bool:
+        return True
+
+    # -- keeping rows, scroll position and virtual size in step
+
+    def update_rows(self) -> None:
+        """Show what the document is now; the place that is being read stays where it is."""
+        anchor = self._anchor()
+        changed = self.document.flush()
+        if changed is None:
+            return
+        self._lay_visible(anchor)
+        self._place(anchor)
+        self._repaint_from(changed)
+
+    def _anchor(self) -> tuple[int, int]:
+        return self.document.at(self.scroll_offset.y) if len(self.document) else (0, 0)
+
+    def _lay_visible(self, anchor: tuple[int, int]) -> None:
+        """Lay out the pieces that will be on the screen: from the anchor down, or from the end up."""
+        document, height = self.document, self.size.height
+        if self.following:
+            index = len(document) - 1
+            while index >= 0 and document.height - document.top(index + 1) < height:
+                document.refresh(index)
+                index -= 1
+            return
+        index = anchor[0]
+        while index < len(document) and document.top(index) < document.top(anchor[0]) + anchor[1] + height:
+            document.refresh(index)
+            index += 1
+
+    def _place(self, anchor: tuple[int, int]) -> None:
+        self._moving = True
+        size = Size(self.size.width, self.document.height)
+        if size != self.virtual_size:
+            self.virtual_size = size
+        if self.following:
+            self.scroll_end(animate=False, immediate=True, x_axis=False, force=True)
+        elif len(self.document):
+            index = min(anchor[0], len(self.document) - 1)
+            self.scroll_to(y=self.document.top(index) + anchor[1], animate=False, immediate=True, force=True)
+        self._moving = False
+
+    def _repaint_from(self, row: int) -> None:
+        top = max(0, row - self.scroll_offset.y)
+        if top < self.size.height:
+            self.refresh(Region(0, top, self.size.width, self.size.height - top))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if not self._moving:
+            self.following = round(new_value) >= self.max_scroll_y
+            self._lay_visible(self._anchor())
+            self.update_rows()
+
+    def watch_following(self, following: bool) -> None:
+        self.post_message(self.FollowChanged(following))
+
+    def follow(self) -> None:
+        """Go to the end and stay there."""
+        self.following = True
+        self._lay_visible((0, 0))
+        self._place((0, 0))
+        self.refresh()
+
+    def on_resize(self, event: events.Resize) -> None:
+        width = max(MIN_WIDTH, event.size.width - GUTTER - MARGIN)
+        self._lay_again(lambda: self.document.resize(width))
+
+    def restyle(self) -> None:
+        """Draw everything anew; the place that is being read stays where it is."""
+        self._lay_again(self.document.restyle)
+
+    def _lay_again(self, change: Callable[[], None]) -> None:
+        anchor = self._anchor()
+        self._drawn.clear()
+        change()
+        self._lay_visible(anchor)
+        self.document.flush()
+        self._place(anchor)
+        self.refresh()
+        self._settle_later()
+
+    def _settle_later(self) -> None:
+        if not self._settling:
+            self._settling = True
+            self.set_timer(SETTLE_EVERY, self._settle)
+
+    def _settle(self) -> None:
+        self._settling = False
+        anchor = self._anchor()
+        more = self.document.settle(SETTLE_PIECES)
+        self.document.flush()
+        self._place(anchor)
+        if more:
+            self._settle_later()
+
+    # -- painting
+
+    def palette(self, tone: str) -> Style:
+        """The colours of a tone in the theme of the moment."""
+        style = self._palette.get(tone)
+        if style is None:
+            style = self._palette[tone] = self._mixed(tone.split())
+        return style
+
+    def _mixed(self, words: list[str]) -> Style:
+        """Later words win, but only in what their rules say: colour, ground, or the way of writing."""
+        style = self.get_component_rich_style("tone--text")
+        for word in words:
+            said = self.get_component_rich_style(f"tone--{word}", partial=True)
+            seen = self.get_component_rich_style(f"tone--{word}")
+            colours = Style(color=said.color and seen.color, bgcolor=said.bgcolor and seen.bgcolor)
+            style += said.without_color + colours
+        return style
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._palette.clear()
+        self._drawn.clear()
+
+    def mark_focused(self, pieces: range) -> None:
+        """Put the block cursor beside these pieces."""
+        if pieces != self._focused_pieces:
+            self._focused_pieces = pieces
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        row = self.scroll_offset.y + y
+        width = self.size.width
+        if row >= self.document.height:
+            return Strip.blank(width, self.palette("text"))
+        strip = self._row(row, width).apply_offsets(0, row)
+        selection = self.text_selection
+        return strip if selection is None else self._selected(strip, row, selection)
+
+    def _row(self, row: int, width: int) -> Strip:
+        index, inner = self.document.at(row)
+        piece = self.document.piece(index)
+        inside = inner >= piece.gap
+        focused = inside and index in self._focused_pieces
+        key = (piece.serial, piece.version, inner, focused)
+        strip = self._drawn.get(key)
+        if strip is None:
+            mark = piece.mark() if inside else NO_MARK
+            mark = mark if inner == piece.gap else mark._replace(text="")
+            line = self.document.line(index, inner)
+            strip = draw_line(line, mark, width, self.palette, focused=focused)
+            self._drawn[key] = strip
+        return strip
+
+    # -- selecting with the mouse
+
+    def _selected(self, strip: Strip, row: int, selection: Selection) -> Strip:
+        found = selection.get_span(row)
+        if found is None:
+            return strip
+        start, end = found
+        text = " " * GUTTER + plain(self.document.line(*self.document.at(row)).runs)
+        left = cells(text[:start])
+        right = cells(text) if end == -1 else cells(text[:end])
+        if right <= left:
+            return strip
+        before, middle, after = strip.divide([left, right, strip.cell_length])
+        chosen = self.screen.get_component_rich_style("screen--selection")
+        return Strip.join([before, middle.apply_style(Style(bgcolor=chosen.bgcolor)), after])
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        first = (selection.start.y, selection.start.x) if selection.start else (0, 0)
+        last = (selection.end.y, selection.end.x) if selection.end else (self.document.height, None)
+        return rows_text(self.document, first, last), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        del selection
+        self.refresh()
+
+
+CURSOR = "▌"
+NO_MARK = TextRun("")
+
+StyleOf = Callable[[str], Style]
+
+
+def draw_line(line: TextLine, mark: TextRun, width: int, palette: StyleOf, *, focused: bool = False) -> Strip:
+    """The row as a strip of exactly `width` cells: bar, `mark` (two cells, or none), text."""
+    base = palette("text")
+    bar = Segment(CURSOR, palette("cursor")) if focused else Segment(" ", base)
+    gutter = mark.text or " " * (GUTTER - 1)
+    segments = [bar, Segment(gutter, palette(mark.tone))]
+    segments.extend(Segment(run.text, palette(run.tone)) for run in line.runs)
+    if line.fill:
+        rest = line.reach - sum(cells(run.text) for run in line.runs)
+        segments.append(Segment(" " * max(0, rest), palette(line.fill)))
+    strip = Strip(segments)
+    return strip.crop_extend(0, width - MARGIN, base).extend_cell_length(width, base)

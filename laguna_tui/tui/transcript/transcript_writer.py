@@ -1,0 +1,261 @@
+"""What happens in a chat, as pieces of a document: the one place that turns the agent's events into something to show.
+
+Deals in sanitised events and pieces; knows no widget and no colour. Markdown is split as it streams, and each block
+is converted once, when it closes.
+"""
+
+import time
+from collections.abc import Callable
+
+from laguna_engine.events import DrafterFailed, Prefill, Source
+from laguna_tui.base.events import (
+    AgentEvent,
+    AnswerCorrected,
+    Attached,
+    CallRejected,
+    EditDone,
+    EditProposed,
+    ReasoningDelta,
+    ReplayCheck,
+    ReplayProgress,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+    TurnStarted,
+)
+from laguna_tui.tui.markdown.attributed_text import TintSwitch
+from laguna_tui.tui.markdown.flow import Flows
+from laguna_tui.tui.markdown.markdown_parser import to_flows
+from laguna_tui.tui.transcript.answer_entries import AnswerStream
+from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
+from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
+from laguna_tui.tui.transcript.replay_entry import ReplayEntry
+from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
+
+# What every end is told as that is not a warning.
+_KINDS = {
+    TurnEnd.ANSWERED: "info",
+    TurnEnd.CANCELLED: "info",
+    TurnEnd.CONTEXT_FULL: "error",
+    TurnEnd.MESSAGE_TOO_LONG: "error",
+}
+# What to do about it in the app.
+_ADVICE = {
+    TurnEnd.CONTEXT_FULL: "Start a new chat: /new",
+    TurnEnd.MESSAGE_TOO_LONG: "↑ brings it back: send less of it, or mention a file with @ instead of pasting it.",
+    TurnEnd.MAX_TOKENS: "Ask it to go on.",
+}
+_STOPPED = "stopped"
+_REOPEN = "It is tried again once the model is opened again: /model"
+
+
+class TranscriptWriter:
+    """Applies events to a document."""
+
+    def __init__(
+        self,
+        document: Document,
+        clock: Callable[[], float] = time.monotonic,
+        converter: Callable[[str], Flows] = to_flows,
+    ) -> None:
+        self.document = document
+        self.tint = TintSwitch()
+        self._clock = clock
+        self._convert = converter
+        self._stream: AnswerStream | None = None
+        self._thought: ThinkingEntry | None = None
+        self._thought_at = 0.0
+        self._calls: dict[int, ToolCallEntry] = {}
+        self._working: ProgressEntry | None = None
+        self._proved: ReplayEntry | None = None
+        self._edit: EditEntry | None = None
+        self._failed: list[str] = []
+
+    @property
+    def proposed(self) -> EditEntry | None:
+        """The edit that is not decided yet."""
+        return self._edit
+
+    def ask(self, text: str) -> None:
+        """The user's message was sent."""
+        self.document.append(QuestionEntry(text))
+        self._work()
+
+    def say(self, text: str, kind: str = "info") -> None:
+        """The app has something to tell."""
+        self._idle()
+        self._end_text()
+        self.document.append(NoticeEntry(text, kind))
+
+    def fail(self, text: str) -> None:
+        """Something raised; the chat goes on."""
+        self.settle()
+        self.say(text, "error")
+
+    def settle(self) -> None:
+        """Nothing runs any more: what still looks as if it did is closed."""
+        self._idle()
+        self._end_text()
+        self._end_proof()
+        self._end_edit(EditOutcome.NOT_MADE)
+        for called in self._calls.values():
+            called.stop_waiting()
+        self._calls.clear()
+
+    def clear(self) -> None:
+        """A new chat."""
+        self.document.clear()
+        self._stream = self._thought = self._working = self._proved = self._edit = None
+        self._calls.clear()
+
+    def prove(self, state: ReplayProgress | ReplayCheck) -> None:
+        """How far a proof has come, or what came of it."""
+        if self._proved is None:
+            self._idle()
+            self._end_text()
+            self._proved = ReplayEntry()
+            self.document.append(self._proved)
+        self._proved.tell(state)
+        if isinstance(state, ReplayCheck):
+            self._proved = None
+
+    def _end_proof(self) -> None:
+        """A proof that nothing came of leaves no trace."""
+        if self._proved is not None:
+            self.document.remove(self._proved)
+            self._proved = None
+
+    def _change(self, event: EditProposed | EditDone) -> None:
+        if isinstance(event, EditDone):
+            self._end_edit(EditOutcome.MADE)
+        else:
+            self._edit = EditEntry(event.proposal, agreed=not event.asks)
+            self.document.append(self._edit)
+
+    def _end_edit(self, fate: EditOutcome, why: str = "") -> None:
+        if self._edit is not None:
+            self._edit.finish(fate, why)
+            self._edit = None
+
+    def apply(self, event: AgentEvent) -> None:
+        """Show what the event says."""
+        match event:
+            case Attached():
+                self._attach(event)
+            case TurnStarted(total, cached):
+                self._work(Prefill(cached, total, cached, 0.0))
+            case Prefill():
+                self._work(event)
+            case ReasoningDelta() | TextDelta():
+                self._say(event)
+            case ToolStarted():
+                self._call(event)
+            case ToolFinished():
+                self._result(event)
+            case EditProposed() | EditDone():
+                self._change(event)
+            case CallRejected() | AnswerCorrected() | DrafterFailed():
+                self._remark(event)
+            case TurnFinished():
+                self._finish(event)
+
+    def _work(self, prefill: Prefill | None = None) -> None:
+        """Show that something is going on before there is text."""
+        if self._working is None:
+            self._end_text()
+            self._working = ProgressEntry()
+            self.document.append(self._working)
+        self._working.tell(prefill)
+
+    def _remark(self, event: CallRejected | AnswerCorrected | DrafterFailed) -> None:
+        """What the model or a drafter did wrongly."""
+        if isinstance(event, DrafterFailed):
+            # Told at the end, so that it does not cut the answer in two.
+            self._failed.append(f"{event.sentence} {_REOPEN}")
+        elif isinstance(event, AnswerCorrected):
+            self.say(event.sentence)
+        else:
+            self.say(f"The model wrote a call that cannot be run: {event.problem}", "warning")
+            self._work()
+
+    def _attach(self, event: Attached) -> None:
+        """Under the question: what was put in beside it."""
+        self._idle()
+        if event.titles:
+            self.document.append(NoticeEntry(f"with {', '.join(event.titles)}", gap=False))
+        for note in event.notes:
+            self.document.append(NoticeEntry(note, "warning", gap=False))
+        self._work()
+
+    def _idle(self) -> None:
+        if self._working is not None:
+            self.document.remove(self._working)
+            self._working = None
+
+    def _say(self, event: ReasoningDelta | TextDelta) -> None:
+        if isinstance(event, ReasoningDelta):
+            self._reason(event.text, event.source)
+        else:
+            self._answer(event.text, event.source)
+
+    def _reason(self, text: str, source: Source) -> None:
+        if self._thought is None:
+            if not text.strip():
+                return
+            self._idle()
+            self._end_text()
+            self._thought, self._thought_at = ThinkingEntry(self.tint), self._clock()
+            self.document.append(self._thought)
+        self._thought.extend(text, source)
+
+    def _answer(self, text: str, source: Source) -> None:
+        if self._stream is None:
+            text = text.lstrip("\n")
+            if not text.strip():
+                return
+            self._idle()
+            self._end_text()
+            self._stream = AnswerStream(self.document, self._convert, self.tint)
+        self._stream.feed(text, source)
+
+    def _end_text(self) -> None:
+        if self._thought is not None:
+            self._thought.finish(self._clock() - self._thought_at)
+            self._thought = None
+        if self._stream is not None:
+            self._stream.finish()
+            self._stream = None
+
+    def _call(self, event: ToolStarted) -> None:
+        self._idle()
+        self._end_text()
+        called = ToolCallEntry(call_text(event), gap=not isinstance(self.document.last, ToolCallEntry))
+        self._calls[event.call_id] = called
+        self.document.append(called)
+
+    def _result(self, event: ToolFinished) -> None:
+        declined = self._edit is not None and not self._edit.agreed and not event.ok
+        self._end_edit(EditOutcome.NOT_MADE, event.output)
+        called = self._calls.pop(event.call_id, None)
+        if called is not None:
+            called.finish(event.output, event.seconds, ok=event.ok, declined=declined)
+        self._work()
+
+    def _finish(self, event: TurnFinished) -> None:
+        self.settle()
+        sentence = event.sentence or (_STOPPED if event.end is TurnEnd.CANCELLED else "")
+        for failure in self._failed:
+            self.say(failure, "warning")
+        self._failed.clear()
+        if sentence:
+            self.say(" ".join(filter(None, (sentence, _ADVICE.get(event.end)))), _KINDS.get(event.end, "warning"))
+
+
+def call_text(event: ToolStarted) -> str:
+    """The call as a line of code: `search("name", path="src")`. The first argument goes without its name."""
+    values = list(event.arguments.items())
+    first = [str(value) for _, value in values[:1]]
+    return f"{event.name}({', '.join([*first, *(f'{key}={value}' for key, value in values[1:])])})"

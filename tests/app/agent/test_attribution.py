@@ -1,0 +1,48 @@
+"""Text that leaves the parser is given back to whoever proposed it, also where the parser held it back."""
+
+from laguna_engine.events import Source
+from laguna_tui.agent.conversation import MAX_FILE_TOKENS, FilesRead
+from laguna_tui.agent.generation import Attribution
+
+TARGET, DFLASH, FILE = Source.TARGET, Source.DFLASH, Source.FILE
+
+
+def test_a_token_that_comes_out_whole_is_one_part():
+    trail = Attribution()
+    trail.lay("word", DFLASH)
+    assert trail.parts("word") == [("word", DFLASH)]
+
+
+def test_what_was_held_back_keeps_its_proposer():
+    trail = Attribution()
+    trail.lay("one <", DFLASH)
+    assert trail.parts("one") == [("one", DFLASH)]
+    trail.lay("b", FILE)
+    assert trail.parts(" <b") == [(" <", DFLASH), ("b", FILE)]
+
+
+def test_what_is_left_out_is_passed_over():
+    trail = Attribution()
+    trail.lay("\n</think>\n", TARGET)
+    trail.lay("Here", DFLASH)
+    assert trail.parts("Here") == [("Here", DFLASH)]
+
+
+def test_text_that_was_never_laid_belongs_to_the_newest_token():
+    trail = Attribution()
+    trail.lay("abc", DFLASH)
+    trail.clear()
+    trail.lay("", FILE)
+    assert trail.parts("é") == [("é", FILE)]
+
+
+def test_files_keep_their_order_of_use_and_their_bound():
+    files = FilesRead()
+    for name in "abc":
+        files.add(name, [ord(name)] * (MAX_FILE_TOKENS // 3))
+    assert files.holds("a")
+    files.add("d", [4] * 10)
+    assert [stretch[0] for stretch in files.tokens] == [ord("c"), ord("a"), 4]
+    files.add("huge", range(2 * MAX_FILE_TOKENS))
+    assert [len(stretch) for stretch in files.tokens] == [MAX_FILE_TOKENS]
+    assert files.tokens[0][-1] == 2 * MAX_FILE_TOKENS - 1

@@ -1,0 +1,381 @@
+"""The edit tool: who decides, what the model is told, and what can be taken back."""
+
+import shutil
+
+import pytest
+
+from laguna_tui.agent.permissions import Decision, EditMode
+from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.events import EditDone, EditProposed
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.repo.workspace import Workspace
+from tests.app.approvers import always, never
+
+CART = "def total(items):\n    return sum(items)\n"
+RENAME = {"path": "shop/cart.py", "old": "total", "new": "amount"}
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "root/shop").mkdir(parents=True)
+    (tmp_path / "root/shop/cart.py").write_text(CART)
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def cart(root):
+    return root / "shop/cart.py"
+
+
+class Bench:
+    """A toolbox whose edits go through `edits`, and what was told on the way."""
+
+    def __init__(self, root, edits, codebase):
+        self.edits = edits
+        self.told = []
+        self.box = Toolbox(Workspace(root), codebase=codebase, tools="full", edits=edits)
+
+    def run(self, arguments, should_stop=lambda: False):
+        steps = self.box.steps("edit", arguments, should_stop)
+        while True:
+            try:
+                self.told.append(next(steps))
+            except StopIteration as stop:
+                return stop.value
+
+
+@pytest.fixture
+def bench(root, tmp_path):
+    codebase = Codebase(root, tmp_path / "index")
+
+    def made(approver=None, mode=EditMode.ASK):
+        return Bench(root, SessionEdits(mode, approver, ResultStore(tmp_path / "kept")), codebase)
+
+    yield made
+    codebase.close()
+
+
+def test_an_edit_that_is_agreed_to_is_made_and_told(bench, cart):
+    with_user = bench(always)
+    result = with_user.run(RENAME)
+    assert (result.output, result.ok) == ("Changed `shop/cart.py` in 1 place.", True)
+    assert cart.read_text() == CART.replace("total", "amount")
+    proposed, done = with_user.told
+    assert (type(proposed), proposed.proposal.path, proposed.asks) == (EditProposed, "shop/cart.py", True)
+    assert done == EditDone("shop/cart.py", 1)
+
+
+def test_several_places_are_counted(bench, cart):
+    cart.write_text("total = total + subtotal\n")
+    assert bench(always).run({**RENAME, "all": True}).output == "Changed `shop/cart.py` in 2 places."
+    assert cart.read_text() == "amount = amount + subtotal\n"
+
+
+def test_an_edit_that_breaks_a_python_file_says_so_to_the_model(bench, cart):
+    cart.write_text("def total(items):\n    return 1\n")
+    result = bench(always).run({"path": "shop/cart.py", "old": "return 1", "new": "return (1"})
+    assert result.output == (
+        "Changed `shop/cart.py` in 1 place.\n"
+        "The file is no longer valid Python: '(' was never closed in line 2. Edit it again."
+    )
+    assert result.ok
+
+
+def test_lines_that_were_indented_are_told_to_the_model_and_to_the_user(bench, cart):
+    cart.write_text("class Cart:\n    def total(self):\n        return 1\n")
+    with_user = bench(always)
+    new = 'def total(self):\n    """The sum."""'
+    result = with_user.run({"path": "shop/cart.py", "old": "def total(self):", "new": new})
+    note = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
+    assert result.output == f"Changed `shop/cart.py` in 1 place.\n{note}"
+    assert with_user.told[0].proposal.warning == note
+    assert '\n        """The sum."""\n' in cart.read_text()
+
+
+def test_an_edit_that_is_declined_changes_nothing(bench, cart):
+    with_user = bench(never)
+    result = with_user.run(RENAME)
+    assert result.output == "error: the user declined this edit; ask what to do instead"
+    assert not result.ok
+    assert cart.read_text() == CART
+    assert [type(event) for event in with_user.told] == [EditProposed]
+
+
+def test_the_user_sees_the_proposal_before_the_file_is_touched(bench, cart):
+    seen = []
+
+    def approver(proposal, cancelled):
+        seen.append((proposal.diff[1], cart.read_text()))
+        return Decision.YES
+
+    bench(approver).run(RENAME)
+    assert seen == [("-def total(items):", CART)]
+
+
+def test_always_asks_no_more(bench, cart):
+    asked = []
+
+    def approver(proposal, cancelled):
+        asked.append(proposal.path)
+        return Decision.ALWAYS
+
+    with_user = bench(approver)
+    with_user.run(RENAME)
+    with_user.run({**RENAME, "old": "sum(", "new": "max("})
+    assert len(asked) == 1
+    assert with_user.edits.mode is EditMode.ALLOW
+    assert [event.asks for event in with_user.told if isinstance(event, EditProposed)] == [True, False]
+    assert cart.read_text() == "def amount(items):\n    return max(items)\n"
+
+
+@pytest.mark.parametrize(
+    ("mode", "sentence"),
+    [(EditMode.NEVER, "edits are not allowed here"), (EditMode.ASK, "--edits allow")],
+)
+def test_where_nobody_agrees_nothing_is_proposed(bench, cart, mode, sentence):
+    alone = bench(mode=mode)
+    result = alone.run(RENAME)
+    assert result.output.startswith("error: ")
+    assert sentence in result.output
+    assert not alone.told
+    assert cart.read_text() == CART
+
+
+def test_a_toolbox_that_was_told_of_no_edits_makes_none(root, tmp_path, cart):
+    codebase = Codebase(root, tmp_path / "index")
+    result = Toolbox(Workspace(root), codebase=codebase, tools="full").run("edit", RENAME)
+    assert result.output.startswith("error: edits are not allowed here")
+    assert cart.read_text() == CART
+
+
+def test_edits_that_are_forbidden_while_the_proposal_is_shown_are_not_made(bench, cart):
+    allowed = bench(mode=EditMode.ALLOW)
+    steps = allowed.box.steps("edit", RENAME)
+    next(steps)
+    allowed.edits.mode = EditMode.NEVER
+    with pytest.raises(StopIteration) as stop:
+        next(steps)
+    assert not stop.value.value.ok
+    assert cart.read_text() == CART
+
+
+def test_a_turn_that_is_stopped_while_the_user_is_asked_changes_nothing(bench, cart):
+    stopped = []
+
+    def approver(proposal, cancelled):
+        stopped.append(True)
+        assert cancelled()
+        return Decision.YES
+
+    result = bench(approver).run(RENAME, lambda: bool(stopped))
+    assert result.output == "error: the turn was stopped before this edit was made"
+    assert cart.read_text() == CART
+
+
+def test_a_file_that_changes_while_the_user_is_asked_is_left_alone(bench, cart):
+    def approver(proposal, cancelled):
+        cart.write_text("mine\n")
+        return Decision.YES
+
+    assert "changed since the edit was proposed" in bench(approver).run(RENAME).output
+    assert cart.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"path": "shop/cart.py", "old": "total"},
+        {**RENAME, "old": ""},
+        {**RENAME, "new": "total"},
+        {**RENAME, "old": None},
+        {**RENAME, "all": "sometimes"},
+        {**RENAME, "path": " "},
+        {**RENAME, "path": "shop"},
+        {**RENAME, "path": "../x\ny"},
+        {**RENAME, "path": "no\nfile"},
+        {**RENAME, "old": "not\nthere"},
+        {**RENAME, "line": 3},
+        {**RENAME, "new": "\ud800"},
+    ],
+)
+def test_bad_arguments_are_answered_in_one_line(bench, cart, arguments):
+    result = bench(always).run(arguments)
+    assert result.output.startswith("error: ")
+    assert "\n" not in result.output
+    assert not result.ok
+    assert cart.read_text() == CART
+
+
+def test_what_the_app_itself_goes_by_is_not_edited(bench, root, monkeypatch):
+    config = root / ".config/laguna-tui/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('edits = "never"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(root / ".config"))
+    result = bench(always).run({"path": ".config/laguna-tui/config.toml", "old": "never", "new": "allow"})
+    assert "belongs to laguna-tui itself" in result.output
+    assert config.read_text() == 'edits = "never"\n'
+
+
+def obeyed(root):
+    (root / ".envrc").write_text("export A=1\n")
+    return {"path": ".envrc", "old": "A=1", "new": "A=2"}
+
+
+def test_what_other_programs_run_is_asked_about_whatever_is_allowed(bench, root):
+    asked = []
+
+    def approver(proposal, cancelled):
+        asked.append(proposal.path)
+        return Decision.NO
+
+    with_user = bench(approver, EditMode.ALLOW)
+    result = with_user.run(obeyed(root))
+    assert asked == [".envrc"]
+    assert [event.asks for event in with_user.told] == [True]
+    assert result.output == "error: the user declined this edit; ask what to do instead"
+    assert (root / ".envrc").read_text() == "export A=1\n"
+
+
+def test_always_is_no_answer_for_what_other_programs_run(bench, root):
+    asked = []
+
+    def approver(proposal, cancelled):
+        asked.append(proposal.path)
+        return Decision.ALWAYS
+
+    with_user = bench(approver)
+    assert with_user.run(obeyed(root)).ok
+    assert with_user.run({"path": ".envrc", "old": "A=2", "new": "A=3"}).ok
+    assert asked == [".envrc", ".envrc"]
+    assert (root / ".envrc").read_text() == "export A=3\n"
+
+
+def test_where_nobody_can_agree_what_other_programs_run_is_not_edited(bench, root, cart):
+    alone = bench(mode=EditMode.ALLOW)
+    result = alone.run(obeyed(root))
+    assert result.output == (
+        "error: .envrc is not edited unasked, because shells and their tools run what it says, and nobody can be asked"
+        " here; tell the user to ask for it in a terminal and to agree there"
+    )
+    assert not alone.told
+    assert (root / ".envrc").read_text() == "export A=1\n"
+    assert alone.run(RENAME).ok
+
+
+def test_gits_own_files_are_not_edited_even_if_the_user_agrees(bench, root):
+    (root / "store/objects").mkdir(parents=True)
+    (root / "store/refs").mkdir()
+    (root / "store/HEAD").write_text("ref: refs/heads/main\n")
+    (root / "store/config").write_text("[core]\n")
+    result = bench(always).run({"path": "store/config", "old": "[core]", "new": "[core]\nfsmonitor = evil"})
+    assert "belongs to git itself" in result.output
+    assert (root / "store/config").read_text() == "[core]\n"
+
+
+def as_a_folder(root, other):
+    other.rename(root)
+
+
+def as_a_link(root, other):
+    root.symlink_to(other)
+
+
+@pytest.mark.parametrize("swap", [as_a_folder, as_a_link])
+def test_a_folder_that_was_swapped_while_the_user_is_asked_is_not_written_to(bench, root, cart, tmp_path, swap):
+    shutil.copytree(root, tmp_path / "other")
+
+    def approver(proposal, cancelled):
+        root.rename(tmp_path / "away")
+        swap(root, tmp_path / "other")
+        return Decision.YES
+
+    result = bench(approver).run(RENAME)
+    assert "the folder was replaced by another one" in result.output
+    assert cart.read_text() == (tmp_path / "away/shop/cart.py").read_text() == CART
+
+
+def test_an_edit_is_not_taken_back_in_a_folder_that_took_the_place_of_the_edited_one(bench, root, cart, tmp_path):
+    with_user = bench(always)
+    with_user.run(RENAME)
+    shutil.copytree(root, tmp_path / "other")
+    root.rename(tmp_path / "away")
+    (tmp_path / "other").rename(root)
+    assert "the folder was replaced by another one" in with_user.edits.undo()
+    assert cart.read_text() == CART.replace("total", "amount")
+
+
+def test_edits_are_taken_back_newest_first(bench, cart):
+    with_user = bench(always)
+    with_user.run(RENAME)
+    after_one = cart.read_text()
+    with_user.run({**RENAME, "old": "sum(", "new": "max("})
+    assert with_user.edits.undo() == (
+        "shop/cart.py is as it was before its edit. 1 earlier edit can be taken back too."
+    )
+    assert cart.read_text() == after_one
+    assert with_user.edits.undo() == "shop/cart.py is as it was before the last edit."
+    assert cart.read_text() == CART
+    assert with_user.edits.undo() == "There is no edit to take back."
+
+
+def test_an_edit_whose_file_was_changed_since_is_not_taken_back(bench, cart, root):
+    (root / "notes.txt").write_text("total\n")
+    with_user = bench(always)
+    with_user.run({**RENAME, "path": "notes.txt"})
+    with_user.run(RENAME)
+    cart.write_text("mine\n")
+    assert "changed since it was edited" in with_user.edits.undo()
+    assert cart.read_text() == "mine\n"
+    with_user.edits.undo()
+    assert (root / "notes.txt").read_text() == "total\n"
+
+
+def test_taking_back_gives_the_very_bytes_again(bench, cart):
+    cart.write_bytes(b"\xef\xbb\xbfx = '\xe9'\r\ntotal")
+    with_user = bench(always)
+    assert with_user.run(RENAME).ok
+    with_user.edits.undo()
+    assert cart.read_bytes() == b"\xef\xbb\xbfx = '\xe9'\r\ntotal"
+
+
+def test_an_edit_that_cannot_be_taken_back_now_can_be_later(bench, cart):
+    with_user = bench(always)
+    with_user.run(RENAME)
+    cart.chmod(0o444)
+    assert with_user.edits.undo().startswith("The edit is not taken back: shop/cart.py is read-only")
+    cart.chmod(0o644)
+    with_user.edits.undo()
+    assert cart.read_text() == CART
+
+
+def test_old_texts_are_private_and_gone_when_the_session_ends(bench, cart, tmp_path):
+    with_user = bench(always)
+    with_user.run(RENAME)
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert kept.read_text() == CART
+    assert kept.stat().st_mode & 0o777 == 0o600
+    with_user.edits.close()
+    assert not list((tmp_path / "kept").iterdir())
+    assert with_user.edits.undo() == "There is no edit to take back."
+
+
+def test_an_edit_whose_old_text_nobody_can_keep_on_disk_can_be_taken_back_all_the_same(root, tmp_path, cart):
+    (tmp_path / "file").touch()
+    edits = SessionEdits(EditMode.ALLOW, store=ResultStore(tmp_path / "file/results"))
+    box = Toolbox(Workspace(root), codebase=Codebase(root, tmp_path / "index"), tools="full", edits=edits)
+    assert box.run("edit", RENAME).ok
+    edits.undo()
+    assert cart.read_text() == CART
+
+
+def test_the_next_search_knows_the_edited_file(bench, cart):
+    with_user = bench(always)
+    search = {"pattern": "amount", "mode": "symbol"}
+    assert "no definition" in with_user.box.run("search", search).output
+    with_user.run(RENAME)
+    assert with_user.box.run("search", search).output == "amount shop/cart.py:1: def amount(items)"
+    with_user.edits.undo()
+    assert "no definition" in with_user.box.run("search", search).output

@@ -1,0 +1,125 @@
+"""The full search: definitions by name, code by words, and all that the plain one does."""
+
+import pytest
+from filelock import FileLock
+
+from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.full.search import STILL_INDEXING, Search
+from laguna_tui.agent.tools.full.search import search_lines as regex_search
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.repo.index_database import index_path
+from laguna_tui.repo.workspace import Workspace
+from tests.app.repo.conftest import FILES, write
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "shop"
+    write(root, FILES)
+    return root
+
+
+@pytest.fixture
+def codebase(root, tmp_path):
+    opened = Codebase(root, tmp_path / "cache")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def search(root, tmp_path, codebase):
+    """Runs the tool as the model calls it."""
+    box = Toolbox(Workspace(root), ResultStore(tmp_path / "results"), codebase=codebase, tools="full")
+    yield lambda pattern, **more: box.run("search", {"pattern": pattern, **more}).output
+    box.close()
+
+
+def test_without_a_mode_it_is_the_plain_search(search, root):
+    for arguments in ({"pattern": "def .*price"}, {"pattern": "cart", "path": "web"}, {"pattern": "nothing at all"}):
+        plain = regex_search(Workspace(root), arguments, lambda: False).output
+        assert search(**arguments) == search(**arguments, mode="regex") == plain
+
+
+def test_a_symbol_is_found_where_it_is_defined(search):
+    assert search("ShoppingCart", mode="symbol") == "ShoppingCart shop/cart.py:5: class ShoppingCart"
+    assert search("ShoppingCart.total_price", mode="symbol") == (
+        "ShoppingCart.total_price shop/cart.py:12: def total_price(self)"
+    )
+
+
+def test_scopes_say_which_definition_is_meant(search, root):
+    write(root, {"runs.py": "class One:\n    def run(self): pass\n\nclass Two:\n    def run(self): pass\n"})
+    assert search("Two.run", mode="symbol") == "Two.run runs.py:5: def run(self)"
+    assert search("run", mode="symbol").splitlines() == [
+        "One.run runs.py:2: def run(self)",
+        "Two.run runs.py:5: def run(self)",
+    ]
+
+
+def test_a_part_of_a_name_finds_the_names_it_could_be(search):
+    assert search("price", mode="symbol").splitlines()[:2] == [
+        "PriceList shop/prices.py:4: class PriceList",
+        "ShoppingCart.total_price shop/cart.py:12: def total_price(self)",
+    ]
+
+
+def test_words_find_code_and_say_why(search):
+    first, *_ = search("round an amount to whole cents", mode="ranked").splitlines()
+    assert first == "roundMoney shop/prices.py:8: def roundMoney(amount) (name)"
+
+
+def test_text_is_found_by_its_heading(search):
+    first, *_ = search("refund within a week", mode="ranked").splitlines()
+    assert first.startswith("- README.md:5: Refunds")
+
+
+def test_a_path_narrows_every_mode(search):
+    assert search("cart", mode="symbol", path="web").splitlines() == ["CartView web/cart.ts:2: export class CartView"]
+    assert "web/cart.ts" not in search("cart total", mode="ranked", path="shop")
+    assert search("cart", mode="symbol", path="README.md").startswith("no definition is called cart")
+
+
+def test_what_was_written_a_moment_ago_is_found(search, root):
+    assert search("Voucher", mode="symbol") == "no definition is called Voucher; try mode ranked"
+    write(root, {"shop/voucher.py": "class Voucher:\n    pass\n"})
+    assert search("Voucher", mode="symbol") == "Voucher shop/voucher.py:1: class Voucher"
+
+
+def test_more_results_than_are_read_are_counted(search, root):
+    write(root, {"many.py": "".join(f"def handle_{number}(): pass\n" for number in range(30))})
+    lines = search("handle", mode="symbol").splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == "… 10 more"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ({"pattern": "x", "mode": "fuzzy"}, "error: there is no mode fuzzy; call again with one of regex, symbol"),
+        ({"pattern": "x", "mode": 3}, "error: mode is missing; call again with mode as text"),
+        ({"pattern": "", "mode": "symbol"}, "error: pattern is empty"),
+        ({"pattern": "x" * 2000, "mode": "ranked"}, "error: the pattern is longer than 1000 characters"),
+        ({"pattern": "x", "mode": "symbol", "path": "../.."}, "error: ../.. is outside the folder"),
+        ({"pattern": "x", "query": "y"}, "error: unknown argument query; use pattern, mode, path"),
+        ({"pattern": "\udcff'\" OR 1", "mode": "ranked"}, "no code has the words"),
+        ({"pattern": "%_!", "mode": "symbol"}, "no definition is called %_!"),
+    ],
+)
+def test_whatever_a_model_writes_gets_a_sentence(search, arguments, answer):
+    assert search(**arguments).startswith(answer)
+
+
+def test_an_index_that_is_not_ready_in_time_is_said_to_be_a_part(root, tmp_path, codebase):
+    (tmp_path / "cache").mkdir()
+    with FileLock(f"{index_path(root, tmp_path / 'cache')}.lock"):
+        tool = Search(codebase, wait_s=0.0)
+        answer = tool(Workspace(root), {"pattern": "cart", "mode": "symbol"}, lambda: False)
+    assert answer.output.splitlines()[-1] == STILL_INDEXING
+
+
+def test_a_stop_by_the_user_ends_the_waiting(root, tmp_path, codebase):
+    (tmp_path / "cache").mkdir()
+    with FileLock(f"{index_path(root, tmp_path / 'cache')}.lock"):
+        tool = Search(codebase, wait_s=3600.0)
+        assert tool(Workspace(root), {"pattern": "cart", "mode": "ranked"}, lambda: True).output

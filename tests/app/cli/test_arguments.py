@@ -1,0 +1,78 @@
+"""What the command line says about words it does not know, and that no command forgets what stood before its name."""
+
+import argparse
+
+import pytest
+
+from laguna_tui.cli.arguments import commands_of
+from laguna_tui.cli.main import command_parser
+
+
+def refusal(capsys, *words: str) -> str:
+    with pytest.raises(SystemExit) as leaving:
+        command_parser().parse(words)
+    assert leaving.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    return said.err
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("serach x", "laguna-tui: there is no command 'serach' (did you mean search?); see: laguna-tui --help"),
+        (
+            "models downlaod x",
+            "laguna-tui models: there is no command 'downlaod' (did you mean download?); see: laguna-tui models --help",
+        ),
+        (
+            "bench everything",
+            "laguna-tui bench: there is no command 'everything'; there are ab, sweep, kv, profile, model; "
+            "see: laguna-tui bench --help",
+        ),
+        ("ask --modle x y", "laguna-tui ask: unknown argument '--modle' (did you mean --model?); see: laguna-tui ask"),
+        ("ask --modle=x y", "laguna-tui ask: unknown argument '--modle=x' (did you mean --model?)"),
+        ("doctor --offline", "laguna-tui doctor: unknown argument '--offline'; see: laguna-tui doctor --help"),
+        ("compress x", "laguna-tui compress: the following arguments are required: --query; see: laguna-tui compress"),
+        ("fit --context much", "laguna-tui fit: argument --context: invalid int value: 'much'"),
+    ],
+)
+def test_what_is_not_understood_is_named_with_the_nearest_that_exists(capsys, line, sentence):
+    assert refusal(capsys, *line.split()).startswith(sentence)
+
+
+@pytest.mark.parametrize("name", ["models", "bench", "setup"])
+def test_a_command_that_needs_another_one_names_them(capsys, name):
+    arguments = command_parser().parse([name])
+    with pytest.raises(SystemExit):
+        arguments.run(arguments)
+    said = capsys.readouterr().err
+    assert said.startswith(f"laguna-tui {name}: a command is missing; there are ")
+    assert ", ".join(commands_of(commands_of(command_parser())[name])) in said
+
+
+def test_what_a_user_typed_cannot_command_the_terminal(capsys):
+    assert "\x1b" not in refusal(capsys, "\x1b]52;c;x\x07")
+
+
+def _commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    own = list(commands_of(parser).values())
+    return [*own, *(below for command in own for below in _commands(command))]
+
+
+def test_no_command_overwrites_a_flag_that_stood_before_its_name():
+    """argparse lets a command's default replace what was said earlier; only a value that must be given may do that."""
+    parser = command_parser()
+    before = {action.dest for action in parser._actions} - {"help", "version"}
+    for command in _commands(parser):
+        shared = [action for action in command._actions if action.dest in before]
+        optional = [action for action in shared if action.option_strings or action.nargs in ("?", "*")]
+        assert {action.default for action in optional} <= {argparse.SUPPRESS}, command.prog
+        assert not before & command._defaults.keys(), command.prog
+
+
+def test_flags_before_the_name_reach_the_command():
+    reached = vars(command_parser().parse(["--scorer", "none", "--model", "x", "compress", "p", "--query", "q"]))
+    assert (reached["scorer"], reached["model"]) == ("none", "x")
+    assert command_parser().parse(["--offline", "models", "download", "x"]).offline is True
+    assert command_parser().parse(["--offline", "models", "download", "--no-offline", "x"]).offline is False

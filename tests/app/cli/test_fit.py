@@ -1,0 +1,124 @@
+"""`laguna-tui fit`: what it says, for this machine and for others, in every width."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from laguna_tui.base.settings import Settings
+from laguna_tui.cli import main
+
+NANO = Path(__file__).parents[3] / "assets/nano/laguna-nano.gguf"
+
+
+@pytest.fixture(autouse=True)
+def _default_settings(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("laguna_tui.base.settings.load_settings", Settings)
+
+
+def fit(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main.main(["fit", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out or captured.err
+
+
+def test_the_bundled_model_runs_on_this_machine(capsys):
+    code, out = fit(capsys, "nano")
+    assert code == 0
+    assert "Laguna Nano on this machine: " in out and "It runs: 4 K tokens, f16 cache" in out
+
+
+def test_a_file_is_looked_at_like_a_name(capsys):
+    code, out = fit(capsys, str(NANO), "--machine", "cpu-8GB")
+    assert code == 0 and "It runs: 4 K tokens" in out
+
+
+def test_a_model_is_judged_before_its_download(capsys):
+    code, out = fit(capsys, "xs-2.1", "--machine", "24GB desktop")
+    assert code == 0
+    assert "It runs: 64 K tokens, q8_0 cache, all on CUDA0, with its drafter." in " ".join(out.split())
+    assert "not here yet" in out
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize("machine", ["16GB", "2x12GB desktop", "cpu-16GB", "cpu-4GB"])
+def test_no_line_is_wider_than_the_terminal(capsys, monkeypatch, columns: int, machine: str):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, out = fit(capsys, "xs-2.1", "--machine", machine)
+    assert max(map(len, out.splitlines())) <= columns
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_one_cell_is_marked_and_the_mark_explained(capsys, monkeypatch, columns: int):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    _, out = fit(capsys, "xs-2.1", "--machine", "24GB desktop")
+    rows = [line for line in out.splitlines() if line.strip().startswith(("8 K", "16 K", "32 K", "64 K", "128 K"))]
+    marked = [line for line in rows if "*" in line]
+    assert len(rows) == 5 and len(marked) == 1 and marked[0].strip().startswith("64 K")
+    assert "* chosen" in out
+
+
+def test_a_context_between_the_rows_gets_a_row_of_its_own(capsys):
+    _, out = fit(capsys, "xs-2.1", "--machine", "24GB")
+    assert any(line.strip().startswith("96 K") and "*" in line for line in out.splitlines())
+
+
+def test_reasons_and_the_next_step_follow(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    _, out = fit(capsys, "xs-2.1", "--machine", "24GB desktop")
+    assert "KV cache: q8_0. Half of f16 at next to no loss" in out
+    assert "next step: A context of 96 K would take" in out
+
+
+def test_wishes_are_honoured(capsys):
+    _, out = fit(capsys, "xs-2.1", "--machine", "24GB", "--context", "32768", "--kv", "f16", "--json")
+    plan = json.loads(out)["plan"]
+    assert (plan["context"], plan["kv"]) == (32_768, "f16")
+
+
+def test_quality_first_is_another_plan(capsys):
+    _, out = fit(capsys, "xs-2.1", "--machine", "16GB", "--first", "quality", "--json")
+    assert json.loads(out)["plan"]["kv"] == "f16"
+
+
+def test_what_does_not_fit_is_refused_with_the_numbers_and_exit_code_1(capsys):
+    code, out = fit(capsys, "xs-2.1", "--machine", "cpu-4GB")
+    assert code == 1
+    assert "needs at least 19.2 GiB" in " ".join(out.split())
+
+
+def test_the_object_has_the_machine_the_plan_and_the_table(capsys):
+    code, out = fit(capsys, "xs-2.1", "--machine", "2x12GB", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["machine"]["simulated"] == "2x12GB" and told["file"] is None
+    assert len(told["plan"]["split"]) == 2 and set(told["plan"]["memory"]) == {"CUDA0", "CUDA1", "CPU"}
+    assert {"context", "kv", "fits", "left", "drafter", "layers_in_ram", "from_disk"} == set(told["table"][0])
+
+
+def test_without_a_model_there_is_a_line_for_each(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    code, out = fit(capsys, "--machine", "24GB desktop")
+    assert code == 0
+    assert "nano: 4 K tokens" in out and "xs-2.1: 64 K tokens" in out
+
+
+def test_without_a_model_the_object_has_them_all(capsys):
+    _, out = fit(capsys, "--machine", "24GB", "--json")
+    models = json.loads(out)["models"]
+    assert models["nano"]["plan"]["context"] == 4096 and models["xs-2.1"]["refused"] == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("nano", "--machine", "toaster"), "--machine: 'toaster' is no part of a machine"),
+        (("nano", "--kv", "q5_0"), "--kv q5_0: choose one of f16, q8_0, q4_0"),
+        (("nano", "--context", "12"), "--context 12: it must be at least 1024"),
+        (("nano", "--context", "8192"), "can use 4 K tokens of context, not 8 K"),
+        (("no-such-model",), "no such file"),
+        (("s-2.1",), "too little is known of it"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_a_sentence(capsys, arguments: tuple[str, ...], sentence: str):
+    code, out = fit(capsys, *arguments)
+    assert code in (1, 2) and sentence in " ".join(out.split())

@@ -1,0 +1,87 @@
+"""`index`, `search` and `map` as a user meets them: lines, JSON, exit codes, and nothing a terminal would obey."""
+
+import json
+import os
+
+import pytest
+
+from laguna_tui.cli.main import main
+from tests.app.repo.conftest import shop  # noqa: F401  (a fixture)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAGUNA_TUI_INDEX", str(tmp_path / "indexes"))
+
+
+def run(capsys, *arguments):
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_index_says_what_it_read(shop, capsys):  # noqa: F811
+    code, out, _ = run(capsys, "index", "--folder", str(shop))
+    assert code == 0
+    assert out.startswith("6 files, ")
+    assert "6 files read" in out
+    code, out, _ = run(capsys, "index", "--folder", str(shop), "--rebuild", "--json")
+    assert json.loads(out)["read"] == 6
+
+
+def test_search_prints_symbol_place_and_signature(shop, capsys):  # noqa: F811
+    code, out, _ = run(capsys, "search", "--folder", str(shop), "--limit", "1", "whole", "cents")
+    assert (code, out) == (0, "roundMoney shop/prices.py:8: def roundMoney(amount)\n")
+
+
+def test_search_says_why(shop, capsys):  # noqa: F811
+    assert "definition 3.00" in run(capsys, "search", "--folder", str(shop), "--why", "roundMoney")[1]
+    _, out, _ = run(capsys, "search", "--folder", str(shop), "--json", "roundMoney")
+    assert json.loads(out)["results"][0]["factors"]["definition"] == 3.0
+
+
+def test_search_by_symbol(shop, capsys):  # noqa: F811
+    code, out, _ = run(capsys, "search", "--folder", str(shop), "--symbol", "ShopCart")
+    assert code == 0
+    assert out.startswith("ShoppingCart shop/cart.py:5: class ShoppingCart")
+
+
+def test_nothing_found_is_exit_code_1(shop, capsys):  # noqa: F811
+    code, out, err = run(capsys, "search", "--folder", str(shop), "zzqqx\x1b[31m")
+    assert (code, out) == (1, "")
+    assert err == "laguna-tui: nothing found for zzqqx␛[31m\n"
+
+
+def test_map_keeps_to_its_tokens(shop, capsys):  # noqa: F811
+    code, out, _ = run(capsys, "map", "--folder", str(shop), "--tokens", "64")
+    assert code == 0
+    assert "shop/prices.py" in out
+    assert len(out) <= 64 * 3
+    _, out, _ = run(capsys, "map", "--folder", str(shop), "--focus", str(shop / "shop/cart.py"), "--json")
+    assert "cart.py" not in json.loads(out)["text"].split("tests/")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("map", "--tokens", "3"), "at least 64"),
+        (("map", "--focus", "nowhere.py"), "no such file or folder"),
+        (("map", "--focus", "/etc/passwd"), "no such file or folder"),
+        (("search", "--limit", "0", "x"), "a number from 1"),
+        (("search", "--folder", "/nowhere", "x"), "not a folder"),
+    ],
+)
+def test_mistakes_are_sentences(shop, capsys, monkeypatch, arguments, part):  # noqa: F811
+    monkeypatch.chdir(shop)
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert part in err
+
+
+def test_hostile_names_and_contents_never_reach_the_terminal(shop, capsys):  # noqa: F811
+    (shop / os.fsdecode(b"ev\x1b]0;x\x07il\xff\n.py")).write_text("def hostile(a='\x1b[2J\u202e'): pass\n")
+    for arguments in (("search", "hostile"), ("search", "--symbol", "hostile"), ("map", "--tokens", "900")):
+        _, out, err = run(capsys, arguments[0], "--folder", str(shop), *arguments[1:])
+        assert "hostile" in out
+        assert not set("\x1b\x07\u202e") & set(out + err)
+        out.encode()

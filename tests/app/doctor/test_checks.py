@@ -1,0 +1,166 @@
+"""What the doctor says of disk, folders, tools, terminal and environment, on machines that are not here."""
+
+import pytest
+
+from laguna_engine.native.child import Output
+from laguna_tui.base.paths import config_path, state_dir, store_folder, user_catalogue
+from laguna_tui.doctor.checks import examine, hub_cache
+from laguna_tui.doctor.findings import FindingStatus
+from laguna_tui.doctor.host import FolderAccess, TerminalFacts
+from tests.app.doctor.simulated import CPU_ONLY, GIB, Simulated
+
+
+def one(machine, check):
+    findings = [finding for finding in examine(machine) if finding.check == check]
+    assert len(findings) == 1
+    return findings[0]
+
+
+@pytest.mark.parametrize(
+    ("free", "status"),
+    [(0.2, FindingStatus.FAIL), (5, FindingStatus.WARN), (100, FindingStatus.OK)],
+)
+def test_the_disk_is_judged_by_what_a_model_takes(free, status):
+    machine = Simulated()
+    machine.rooms[str(store_folder())] = FolderAccess("/", False, True, int(free * GIB))
+    finding = one(machine, "disk")
+    assert finding.status is status
+    assert (finding.todo == "") is (status is FindingStatus.OK)
+
+
+def test_a_disk_that_does_not_answer_is_a_failure_and_no_hang():
+    machine = Simulated()
+    machine.room = lambda folder: None
+    assert one(machine, "disk").status is FindingStatus.FAIL
+    assert "does not answer" in one(machine, "state folder").found
+
+
+def test_a_folder_that_cannot_be_written_says_what_is_lost_and_how_to_mend_it():
+    machine = Simulated()
+    machine.rooms[str(store_folder())] = FolderAccess("/data", False, False, 100 * GIB)
+    finding = one(machine, "models folder")
+    assert finding.status is FindingStatus.FAIL
+    assert finding.found == "/data cannot be written: no model can be downloaded"
+    assert "/data" in finding.todo
+    assert one(machine, "state folder").status is FindingStatus.OK
+
+
+def test_a_folder_that_is_not_there_yet_is_well_when_it_can_be_made():
+    machine = Simulated()
+    machine.rooms[str(state_dir())] = FolderAccess("/home/someone", False, True, 100 * GIB)
+    assert one(machine, "state folder").found.endswith("not there yet")
+
+
+def test_the_hub_cache_is_where_the_environment_says():
+    assert str(hub_cache(Simulated(environment={"HF_HOME": "/big/hf"}))) == "/big/hf/hub"
+    assert str(hub_cache(Simulated(environment={"HF_HUB_CACHE": "/big/cache"}))) == "/big/cache"
+    assert str(hub_cache(Simulated(environment={"XDG_CACHE_HOME": "/c"}))) == "/c/huggingface/hub"
+
+
+def test_git_that_is_missing_is_a_warning():
+    machine = Simulated()
+    del machine.commands["git --version"]
+    assert one(machine, "git").status is FindingStatus.WARN
+
+
+def test_the_sandbox_is_tried_and_not_only_looked_for():
+    assert one(Simulated({"bwrap": ""}), "sandbox").found == "bubblewrap works"
+    stopped = Simulated({"bwrap": Output(1, errors="setting up uid map: Permission denied")})
+    assert "cannot make namespaces" in one(stopped, "sandbox").found
+    stopped.files["/proc/sys/kernel/apparmor_restrict_unprivileged_userns"] = "1\n"
+    assert "AppArmor stops it" in one(stopped, "sandbox").found
+
+
+def test_no_color_is_respected_and_told():
+    finding = one(Simulated(environment={"NO_COLOR": "1"}), "colours")
+    assert (finding.status, finding.todo) == (FindingStatus.OK, "to have them: unset NO_COLOR")
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_dumb_terminal_is_sent_to_ask(term):
+    finding = one(Simulated(environment={"TERM": term}), "terminal")
+    assert finding.status is FindingStatus.WARN
+    assert "laguna-tui ask" in finding.todo
+
+
+def test_a_pipe_is_no_terminal_to_be_judged():
+    machine = Simulated()
+    machine.screen = TerminalFacts(False, 80, 24, "utf-8")
+    assert one(machine, "terminal").status is FindingStatus.SKIP
+
+
+def test_a_small_terminal_and_a_foreign_encoding_are_warnings():
+    machine = Simulated()
+    machine.screen = TerminalFacts(True, 60, 20, "latin-1")
+    assert one(machine, "terminal").status is FindingStatus.WARN
+    assert "UTF-8 locale" in one(machine, "letters").todo
+
+
+def test_inside_tmux_over_ssh_both_are_named_with_what_to_set():
+    machine = Simulated(environment={"TMUX": "/tmp/x,1,0", "SSH_TTY": "/dev/pts/1", "COLORTERM": "", "TERM": "screen"})
+    session = one(machine, "session")
+    assert "SSH and tmux" in session.found
+    assert "set-clipboard on" in session.todo
+    assert "tmux-256color" in one(machine, "colours").todo
+
+
+def test_a_token_is_never_shown():
+    secret = {"HF_TOKEN": "hf_verysecret", "HTTPS_PROXY": "http://user:hunter2@proxy", "HF_ENDPOINT": "https://k:v@h"}
+    machine = Simulated(environment={**secret, "HF_HUB_OFFLINE": "1"})
+    findings = examine(machine)
+    assert one(machine, "hub token").found == "HF_TOKEN is set"
+    assert (
+        one(machine, "network").found
+        == "offline, because HF_HUB_OFFLINE is set; HF_ENDPOINT is set; HTTPS_PROXY is set"
+    )
+    told = " ".join(f"{finding.found} {finding.todo}" for finding in findings)
+    for part in ("verysecret", "hunter2", "k:v"):
+        assert part not in told
+
+
+def test_everything_that_is_not_well_says_what_to_do():
+    machine = Simulated({"nvidia-smi": None, "ldconfig -p": ""}, CPU_ONLY, {"TERM": "dumb"}, system="Windows")
+    machine.room = lambda folder: None
+    machine.screen = TerminalFacts(False, 80, 24, "cp1252")
+    bad = [finding for finding in examine(machine) if finding.status in (FindingStatus.WARN, FindingStatus.FAIL)]
+    assert len(bad) > 4
+    assert [finding.check for finding in bad if not finding.todo] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("this is not toml", "correct the file"),
+        ("contxt = 5", "unknown setting contxt"),
+        ("threads = 999999", "threads = 999999; it must be between 0"),
+        ('theme = "foo"', "theme = 'foo'; it must be one of auto, laguna-dark"),
+        ('kv = "\ufffd"', "is not UTF-8 text"),
+    ],
+)
+def test_settings_with_a_mistake_are_a_failure_that_names_it(text, found):
+    finding = one(Simulated(files={**CPU_ONLY, str(config_path()): text}), "settings")
+    assert finding.status is FindingStatus.FAIL
+    assert found in finding.found
+    assert str(config_path()) in finding.found + finding.todo
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[models", "cannot be read as a model catalogue"),
+        ("[models.nano]\ncontxt = 5", "[models.nano] "),
+        ("[models.nano]\ncontext = -5", "[models.nano] "),
+    ],
+)
+def test_a_catalogue_of_the_user_with_a_mistake_is_a_failure_that_names_it(text, found):
+    finding = one(Simulated(files={**CPU_ONLY, str(user_catalogue()): text}), "own models")
+    assert finding.status is FindingStatus.FAIL
+    assert found in finding.found
+
+
+def test_files_of_the_user_without_a_mistake_are_well():
+    files = {str(config_path()): "context = 65536", str(user_catalogue()): "[models.nano]\ncontext = 2048"}
+    machine = Simulated(files={**CPU_ONLY, **files})
+    assert one(machine, "settings").status is one(machine, "own models").status is FindingStatus.OK
+    machine.rooms["*"] = FolderAccess("/", False, True, 100 * GIB)
+    assert one(machine, "settings").status is one(machine, "own models").status is FindingStatus.OK

@@ -1,0 +1,335 @@
+"""`ask` on events written by hand: what reaches stdout, what reaches stderr, which exit code."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from laguna_engine.errors import NativeAbort
+from laguna_engine.events import DrafterFailed, Round, Source, Stats
+from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.events import (
+    AnswerCorrected,
+    CallRejected,
+    DraftRound,
+    EditDone,
+    EditProposed,
+    StepFinished,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+    TurnStarted,
+)
+from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.base.settings import Settings
+from laguna_tui.compose import run_ask
+from laguna_tui.headless.outcome import ExitCode
+from laguna_tui.headless.run import Format, run
+from laguna_tui.session.api import SessionInfo
+from laguna_tui.session.local import LocalSession
+from tests.app.hunks import hunks_of
+
+FIRST = Stats(prompt_tokens=600, cached_tokens=0, prefill_s=0.5, generated_tokens=21, decode_s=0.2)
+SECOND = Stats(prompt_tokens=700, cached_tokens=620, prefill_s=0.1, generated_tokens=11, decode_s=0.1)
+TURN = (
+    TurnStarted(600, 0),
+    ToolStarted(0, "search", {"pattern": "main"}),
+    StepFinished(FIRST, 621, 4096),
+    ToolFinished(0, "search", "main a.py:1: def main():\nmain b.py:2: main()", ok=True, seconds=0.01),
+    TextDelta("`main` is in "),
+    TextDelta("`a.py:1`."),
+    StepFinished(SECOND, 711, 4096),
+    TurnFinished(TurnEnd.ANSWERED),
+)
+
+
+def test_text_goes_to_stdout_and_everything_about_it_to_stderr(capsys):
+    assert run(iter(TURN), Format.TEXT, "Nano", stats=True) is ExitCode.ANSWERED
+    out, err = capsys.readouterr()
+    assert out == "`main` is in `a.py:1`.\n"
+    assert "search(pattern='main')  2 lines" in err
+    # 680 new tokens in 0.6 s; 30 tokens after the first ones in 0.3 s.
+    assert "prefill 680 tokens at 1,133 tok/s (620 reused)" in err
+    assert "decode 32 tokens at 100 tok/s" in err
+
+
+def test_json_is_one_object_with_answer_tools_and_rates(capsys):
+    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    value = json.loads(out)
+    assert value["answer"] == "`main` is in `a.py:1`."
+    assert value["end"] == "answered"
+    assert value["tools"][0]["arguments"] == {"pattern": "main"}
+    assert value["tools"][0]["ok"] is True
+    assert value["stats"]["decode_tokens_per_second"] == 100.0
+
+
+def test_stream_json_is_one_object_per_event(capsys):
+    run(iter(TURN), Format.STREAM_JSON, "Nano", stats=False)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["type"] for line in lines][:3] == ["turn_started", "tool_started", "step_finished"]
+    assert lines[-1] == {"type": "turn_finished", "end": "answered", "detail": ""}
+
+
+def test_a_round_is_one_short_line(capsys):
+    turned = DraftRound(Round(Source.DFLASH, 4, 2, 0.0011, 0.012, 0.0003, 0.0141, " not", "it pays"), "so it", " is")
+    run(iter((TextDelta("so it", Source.DFLASH), turned, *TURN)), Format.STREAM_JSON, "Nano", stats=False)
+    text, turned, *_ = map(json.loads, capsys.readouterr().out.splitlines())
+    assert text == {"type": "text_delta", "text": "so it", "source": "dflash"}
+    assert turned == {
+        "type": "draft_round",
+        "drafter": "dflash",
+        "drafted": 4,
+        "accepted": 2,
+        "ms": {"draft": 1.1, "verify": 12.0, "sample": 0.3, "total": 14.1},
+        "reason": "it pays",
+        "stood": "so it",
+        "rejected": " not",
+        "instead": " is",
+    }
+
+
+ROUNDS = (
+    DraftRound(Round(Source.DFLASH, 4, 3, 0.001, 0.012, 0.0, 0.014, "x", "it pays"), "so it is", " not"),
+    DraftRound(Round(None, 0, 0, 0.0, 0.01, 0.0, 0.010, "", "off: would cost 12 % here"), "", " so"),
+    DraftRound(Round(Source.SUFFIX, 4, 1, 0.0, 0.012, 0.0, 0.012, "y", "copying"), "is", " it"),
+)
+
+
+def test_the_statistics_say_what_speculation_brought(capsys):
+    run(iter((*ROUNDS, *TURN)), Format.TEXT, "Nano", stats=True)
+    # 4 of 8 drafted stood; with the target's own in each of 3 rounds that makes 7 tokens.
+    assert (
+        "speculation 2.33 tokens a round in 3 rounds · 50% of 8 drafted tokens stood"
+        " · dflash 43%, target 43%, suffix 14%" in capsys.readouterr().err
+    )
+
+
+def test_the_statistics_say_how_the_model_was_opened(capsys):
+    run(iter(TURN), Format.TEXT, "Nano", stats=True, opened="64 K tokens of context, q8_0 cache")
+    assert "opened with 64 K tokens of context, q8_0 cache\n" in capsys.readouterr().err
+
+
+def test_the_statistics_say_why_nothing_was_drafted(capsys):
+    run(iter((ROUNDS[1], *TURN)), Format.TEXT, "Nano", stats=True)
+    assert "speculation: nothing was drafted (off: would cost 12 % here)" in capsys.readouterr().err
+
+
+def test_json_sums_speculation_up_and_has_a_row_for_each_round(capsys):
+    run(iter((*ROUNDS, *TURN)), Format.JSON, "Nano", stats=False)
+    value = json.loads(capsys.readouterr().out)
+    assert value["stats"]["speculation"] == {
+        "rounds": 3,
+        "tokens_per_round": 2.333,
+        "drafted": 8,
+        "accepted": 4,
+        "acceptance": 0.5,
+        "acceptance_by_position": [1.0, 0.5, 0.5, 0.0],
+        "shares": {"dflash": 0.429, "suffix": 0.143, "target": 0.429},
+    }
+    assert value["rounds"] == [["dflash", 4, 3, 14.0], [None, 0, 0, 10.0], ["suffix", 4, 1, 12.0]]
+    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["stats"]["speculation"] is None
+
+
+def test_an_answer_that_was_corrected_says_so_everywhere(capsys):
+    corrected = AnswerCorrected("`main` is in `b.py`.")
+    events = (*TURN[:-1], corrected, TURN[-1])
+    run(iter(events), Format.TEXT, "Nano", stats=False)
+    out, err = capsys.readouterr()
+    assert out == "`main` is in `a.py:1`.\n"
+    assert err.endswith(f"· {corrected.sentence}\n")
+    run(iter(events), Format.JSON, "Nano", stats=False)
+    value = json.loads(capsys.readouterr().out)
+    assert (value["answer"], value["corrected"]) == ("`main` is in `a.py:1`.", "`main` is in `b.py`.")
+    run(iter(events), Format.STREAM_JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out.splitlines()[-2]) == {
+        "type": "answer_corrected",
+        "said": "`main` is in `b.py`.",
+    }
+
+
+def test_an_answer_of_the_models_own_was_not_corrected(capsys):
+    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["corrected"] is None
+
+
+FAILED = DrafterFailed(Source.DFLASH, "GraphError - the device failed")
+FAILED_SENTENCE = (
+    "The drafter failed (GraphError - the device failed) and is switched off; answers are the same, only slower."
+)
+
+
+def test_a_drafter_that_failed_is_told_on_stderr_with_what_to_do(capsys):
+    run(iter((FAILED, *TURN)), Format.TEXT, "Nano", stats=False)
+    out, err = capsys.readouterr()
+    assert out == "`main` is in `a.py:1`.\n"
+    assert f"· {FAILED_SENTENCE} If it happens again, use --speculation off.\n" in err
+
+
+def test_a_drafter_that_failed_is_a_note_in_json_and_a_line_of_the_stream(capsys):
+    run(iter((FAILED, *TURN)), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["notes"] == [FAILED_SENTENCE]
+    run(iter((FAILED, *TURN)), Format.STREAM_JSON, "Nano", stats=False)
+    told = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert told == {"type": "drafter_failed", "drafter": "dflash", "problem": "GraphError - the device failed"}
+
+
+@pytest.mark.parametrize("form", list(Format))
+def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
+    hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"
+    events = (
+        ToolStarted(0, hostile, {hostile: hostile}),
+        ToolFinished(0, hostile, hostile, ok=False, seconds=0.0),
+        CallRejected(hostile, hostile),
+        AnswerCorrected(hostile),
+        TextDelta(hostile),
+        DraftRound(Round(None, 0, 0, 0.0, 0.0, 0.0, 0.0, hostile, hostile), hostile, hostile),
+        DrafterFailed(Source.FILE, hostile),
+        TurnFinished(TurnEnd.MALFORMED_CALL, hostile),
+    )
+    assert run(iter(events), form, "Nano", stats=True) is ExitCode.UNFINISHED
+    out, err = capsys.readouterr()
+    for character in "\x1b\x07\x9b\u202e":
+        assert character not in out + err
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (TurnEnd.ANSWERED, 0),
+        (TurnEnd.CANCELLED, 130),
+        (TurnEnd.CONTEXT_FULL, 4),
+        (TurnEnd.MAX_TOKENS, 4),
+        (TurnEnd.TOO_MANY_STEPS, 4),
+        (TurnEnd.EMPTY_ANSWER, 4),
+    ],
+)
+def test_the_exit_code_tells_how_it_ended(end, code, capsys):
+    assert run(iter((TurnFinished(end, "why"),)), Format.TEXT, "Nano", stats=False) == code
+    assert "laguna-tui: why" in capsys.readouterr().err
+
+
+def edit_events(*, asks, line="+def amount\x1b[2J(items):"):
+    hunks = hunks_of("@@ -1 +1 @@", "-def total(items):", line)
+    where = Path("/shop"), b"a", b"b", FolderIdentity(0, 0)
+    proposal = EditProposal("shop/cart.py", "before", "after", 1, hunks, "It no longer parses.", *where)
+    return (
+        ToolStarted(0, "edit", {"path": "shop/cart.py", "old": "x" * 500, "new": "y"}),
+        EditProposed(proposal, asks),
+        EditDone("shop/cart.py", 1),
+        ToolFinished(0, "edit", "Changed `shop/cart.py` in 1 place.", ok=True, seconds=0.01),
+        TurnFinished(TurnEnd.ANSWERED),
+    )
+
+
+def test_an_edit_that_is_made_unasked_is_shown_as_a_diff_on_stderr(capsys):
+    run(iter(edit_events(asks=False)), Format.TEXT, "Nano", stats=False)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "edit of shop/cart.py in 1 place:\n  @@ -1 +1 @@\n  -def total(items):\n  +def amount␛[2J(items):\n" in err
+    assert "It no longer parses.\n" in err
+    # The diff says it better.
+    assert "x" * 100 not in err
+
+
+def test_the_diff_of_an_edit_that_is_asked_about_is_left_to_who_asks(capsys):
+    run(iter(edit_events(asks=True)), Format.TEXT, "Nano", stats=False)
+    assert "@@" not in capsys.readouterr().err
+
+
+def test_an_edit_that_was_not_made_says_why_on_stderr(capsys):
+    failed = ToolFinished(0, "edit", "error: edits are not allowed here", ok=False, seconds=0.01)
+    run(iter((edit_events(asks=True)[0], failed, TurnFinished(TurnEnd.ANSWERED))), Format.TEXT, "Nano", stats=False)
+    assert "failed, error: edits are not allowed here" in capsys.readouterr().err
+
+
+def test_json_tells_of_the_edits_that_were_made(capsys):
+    run(iter(edit_events(asks=False)), Format.JSON, "Nano", stats=False)
+    (edit,) = json.loads(capsys.readouterr().out)["edits"]
+    assert (edit["path"], edit["places"]) == ("shop/cart.py", 1)
+    assert edit["diff"][1] == "-def total(items):"
+
+
+def test_stream_json_tells_of_an_edit_before_and_after(capsys):
+    run(iter(edit_events(asks=True)), Format.STREAM_JSON, "Nano", stats=False)
+    _, proposed, done, *_ = map(json.loads, capsys.readouterr().out.splitlines())
+    assert proposed == {
+        "type": "edit_proposed",
+        "path": "shop/cart.py",
+        "places": 1,
+        "diff": ["@@ -1 +1 @@", "-def total(items):", "+def amount\x1b[2J(items):"],
+        "warning": "It no longer parses.",
+        "asks": True,
+    }
+    assert done == {"type": "edit_done", "path": "shop/cart.py", "places": 1}
+
+
+def interrupted(*events):
+    yield from events
+    raise KeyboardInterrupt
+
+
+def test_an_answer_that_is_interrupted_in_the_middle_of_a_word_leaves_its_line_ended(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted(TextDelta("`main` is in `a.")), Format.TEXT, "Nano", stats=False)
+    assert capsys.readouterr().out == "`main` is in `a.\n"
+
+
+def test_a_tool_that_is_interrupted_leaves_its_line_ended(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted(TURN[1]), Format.TEXT, "Nano", stats=False)
+    assert capsys.readouterr().err == "· search(pattern='main')\n"
+
+
+def test_a_cancelled_tool_leaves_its_line_ended(capsys):
+    assert run(iter((TURN[1], TurnFinished(TurnEnd.CANCELLED))), Format.TEXT, "Nano", stats=False) == 130
+    assert capsys.readouterr().err.startswith("· search(pattern='main')\n")
+
+
+def test_what_is_written_as_json_is_not_added_to_when_it_is_interrupted(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted(TextDelta("`main` is in `a.")), Format.JSON, "Nano", stats=False)
+    assert capsys.readouterr().out == ""
+
+
+def failing(*events):
+    yield from events
+    raise NativeAbort("llama.cpp gave up; open the model again")
+
+
+def test_json_tells_what_was_said_and_edited_before_the_engine_failed(capsys):
+    with pytest.raises(NativeAbort):
+        run(failing(*edit_events(asks=False)[:-1], TextDelta("I renamed ")), Format.JSON, "Nano", stats=False)
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    told = json.loads(out)
+    assert (told["end"], told["error"]) == ("failed", "llama.cpp gave up; open the model again")
+    assert told["answer"] == "I renamed "
+    assert [edit["path"] for edit in told["edits"]] == ["shop/cart.py"]
+
+
+def test_json_of_a_turn_that_came_to_its_end_has_no_error(capsys):
+    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    assert json.loads(capsys.readouterr().out)["error"] is None
+
+
+class FailingSession(LocalSession):
+    """A session whose engine fails in the middle of the answer, without a model."""
+
+    def open(self, progress):
+        return SessionInfo(4096, "", plan=("",))
+
+    def ask(self, message):
+        return failing(TextDelta("Half"))
+
+
+def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("laguna_tui.compose.LocalSession", FailingSession)
+    assert run_ask(Settings(), tmp_path, "Where?", Format.JSON, stats=False) is ExitCode.FAILED
+    out, err = capsys.readouterr()
+    assert json.loads(out)["answer"] == "Half"
+    assert err == "laguna-tui: llama.cpp gave up; open the model again\n"

@@ -1,0 +1,145 @@
+"""A plain terminal asks about an edit: what is shown, what counts as an answer, and how it ends."""
+
+import io
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from laguna_tui.agent.permissions import Decision
+from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.headless.terminal_approver import TerminalApprover, terminal_approver
+from tests.app.hunks import hunks_of
+
+DIFF = hunks_of("@@ -1 +1 @@", "-def total(items):", "+def amount\x1b]0;x\x07(items):")
+PROPOSAL = EditProposal(
+    "cart.py", "", "", 1, DIFF, "It no longer parses.", Path("/shop"), b"", b"", FolderIdentity(0, 0)
+)
+
+
+@pytest.fixture
+def terminal():
+    """The user's end of a terminal and the program's."""
+    user, program = pty.openpty()
+    yield user, program
+    for end in (user, program):
+        os.close(end)
+
+
+def asked(terminal, *typed, cancelled=lambda: False):
+    """What is decided, and what was shown, when each of these is typed once it is asked for."""
+    user, program = terminal
+    done, log = [], io.StringIO()
+    approver = TerminalApprover(program, log)
+    thread = threading.Thread(target=lambda: done.append(approver(PROPOSAL, cancelled)))
+    thread.start()
+    for number, keys in enumerate(typed, 1):
+        while log.getvalue().count("Make this edit?") < number:
+            time.sleep(0.005)
+        os.write(user, keys)
+    thread.join(10)
+    return done[0], log.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("keys", "decision"),
+    [
+        (b"y\n", Decision.YES),
+        (b" YES \n", Decision.YES),
+        (b"n\n", Decision.NO),
+        (b"\n", Decision.NO),
+        (b"a\n", Decision.ALWAYS),
+        (b"\x04", Decision.NO),
+    ],
+)
+def test_an_answer_is_a_decision(terminal, keys, decision):
+    assert asked(terminal, keys)[0] is decision
+
+
+def test_the_diff_is_shown_with_nothing_in_it_that_a_terminal_obeys(terminal):
+    _, shown = asked(terminal, b"n\n")
+    assert "edit of cart.py in 1 place:\n  @@ -1 +1 @@\n  -def total(items):\n  +def amount␛]0;x␇(items):\n" in shown
+    assert "It no longer parses." in shown
+
+
+def test_anything_else_is_asked_again(terminal):
+    decision, shown = asked(terminal, b"what?\n", b"y\n")
+    assert decision is Decision.YES
+    assert shown.count("Make this edit?") == 2
+
+
+def test_what_was_typed_before_the_question_is_no_answer(terminal):
+    os.write(terminal[0], b"y\n")
+    assert select.select([terminal[1]], [], [], 30)[0]
+    assert asked(terminal, b"n\n")[0] is Decision.NO
+
+
+def test_a_stop_ends_the_question(terminal):
+    stopped = threading.Event()
+    threading.Timer(0.2, stopped.set).start()
+    done = TerminalApprover(terminal[1], io.StringIO())(PROPOSAL, stopped.is_set)
+    assert done is Decision.NO
+
+
+def test_nobody_is_asked_without_a_terminal(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert terminal_approver() is None
+
+
+ASK = """
+import sys
+from pathlib import Path
+from laguna_tui import compose
+from laguna_tui.base.events import TurnEnd, TurnFinished
+from laguna_tui.headless.run import Format
+from laguna_tui.base.settings import Settings
+
+def ask(session, question):
+    # What a model would do that was asked to rename something.
+    agent = session._parts.agent
+    call = {"path": "cart.py", "old": "total", "new": "amount"}
+    result = yield from session._parts.toolbox.steps("edit", call, lambda: agent._cancelled)
+    print(result.output, flush=True)
+    yield TurnFinished(TurnEnd.CANCELLED if agent._cancelled else TurnEnd.ANSWERED)
+
+compose.LocalSession.ask = ask
+settings = Settings(model=sys.argv[1], context=4096, threads=1)
+sys.exit(compose.run_ask(settings, Path(sys.argv[2]), "Rename it.", Format.TEXT, stats=False))
+"""
+
+
+@pytest.fixture
+def asking(terminal, tiny_model_path, tmp_path):
+    """`ask` on a terminal, about to be told whether to make an edit."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/cart.py").write_text("total = 1\n")
+    command = [sys.executable, "-c", ASK, str(tiny_model_path), str(tmp_path / "shop")]
+    user, program = terminal
+    with subprocess.Popen(command, stdin=program, stdout=subprocess.PIPE, stderr=program) as process:
+        shown = b""
+        while b"Make this edit?" not in shown:
+            shown += os.read(user, 4096)
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(("keys", "text"), [(b"y\n", "amount = 1\n"), (b"n\n", "total = 1\n")])
+def test_ask_makes_the_edit_that_the_user_agrees_to(terminal, asking, tmp_path, keys, text):
+    os.write(terminal[0], keys)
+    out, _ = asking.communicate(timeout=30)
+    assert (asking.returncode, (tmp_path / "shop/cart.py").read_text()) == (0, text)
+    assert out.startswith(b"Changed" if keys == b"y\n" else b"error: the user declined")
+
+
+def test_ctrl_c_at_the_question_makes_no_edit(asking, tmp_path):
+    asking.send_signal(signal.SIGINT)
+    asking.communicate(timeout=30)
+    assert (asking.returncode, (tmp_path / "shop/cart.py").read_text()) == (130, "total = 1\n")

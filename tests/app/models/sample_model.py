@@ -1,0 +1,38 @@
+"""What the tests of downloads share: a model, an entry for it, and what a download said."""
+
+import random
+
+from laguna_tui.models.download_progress import DownloadProgress
+from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind
+from laguna_tui.models.transfer import RetryPolicy
+
+DATA = random.Random(7).randbytes(300_000)
+FILE = "laguna-Q4_K_M.gguf"
+REPOSITORY = "poolside/Laguna-GGUF"
+CHECKPOINT = 16_384
+HASTY = RetryPolicy(stall_s=10.0, first_s=0.01, longest_s=0.02, tries=4)
+
+
+def model(*files: str, repository: str = REPOSITORY, name: str = "laguna", **source: object) -> ModelEntry:
+    """An entry of a catalogue."""
+    return ModelEntry(
+        name=name,
+        title=name.title(),
+        summary="",
+        template=None,
+        thinking=False,
+        context=2048,
+        sampling={},
+        match=(),
+        path=None,
+        kind=ModelKind.DRAFTER if source.get("convert") else ModelKind.TARGET,
+        source=HubSource(repository, files or (FILE,), **source),  # type: ignore[arg-type]
+    )
+
+
+class Told(list[DownloadProgress]):
+    """What a download said."""
+
+    @property
+    def notes(self) -> list[str]:
+        return [said.note for said in self if said.note]

@@ -1,0 +1,130 @@
+"""The real model setup: what it recommends, a download from a loopback hub, and not one socket when offline."""
+
+import socket
+from dataclasses import replace
+
+import pytest
+
+from laguna_engine.fit import devices
+from laguna_engine.fit.devices import simulated_machine
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import Settings
+from laguna_tui.models.model_setup import HubModelSetup
+from laguna_tui.models.store import ModelState, Store
+from laguna_tui.session.local import LocalSession
+from tests.app.models.loopback_hub import LoopbackHub, Repository
+from tests.tui.pilot import ask, ready, running, screen, until
+from tests.tui.scripted import ScriptedSession
+
+ENTRY = """
+[models.tiny]
+title = "Tiny Laguna"
+summary = "for tests"
+repository = "somebody/Tiny-GGUF"
+file = "tiny.gguf"
+template = "XS_2_1"
+context = 2048
+thinking = false
+sampling = { temperature = 0.0 }
+match = []
+"""
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("LAGUNA_TUI_MODELS", str(tmp_path / "models"))
+    return Store()
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Makes this machine another one."""
+    return lambda what: monkeypatch.setattr(devices, "read_machine", lambda: simulated_machine(what))
+
+
+def test_a_machine_with_a_good_card_is_recommended_the_model_with_its_drafter_as_one_download(store, machine):
+    machine("24GB desktop")
+    offer = HubModelSetup(Settings(), store).look()
+    assert (offer.name, offer.ready, offer.have) == ("xs-2.1", False, 0)
+    assert offer.size > 20_000_000_000
+    assert "a card of 24 GB" in offer.machine
+    assert "fits on the GPU" in offer.why[0]
+    assert [entry.name for entry in HubModelSetup(Settings(), store)._entries("xs-2.1", _catalogue())] == [
+        "xs-2.1",
+        "xs-2.1-dflash",
+    ]
+
+
+def test_a_small_machine_is_told_honestly_and_recommended_nothing(store, machine):
+    machine("cpu-4GB")
+    offer = HubModelSetup(Settings(), store).look()
+    assert offer.name == ""
+    assert "runs only small models" in offer.why[-1]
+
+
+def test_a_small_machine_can_have_a_model_that_was_asked_for_all_the_same(store, machine):
+    machine("cpu-4GB")
+    assert HubModelSetup(Settings(), store).look("xs-2.1").name == "xs-2.1"
+
+
+def test_a_name_that_is_in_no_catalogue_is_refused(store):
+    with pytest.raises(UserError, match="no model of that name"):
+        HubModelSetup(Settings(), store).fetch("nothing", lambda progress: None)
+
+
+async def test_offline_not_one_socket_is_opened_whatever_is_pressed(store, monkeypatch):
+    opened = []
+    async with running(ScriptedSession(), model_setup=HubModelSetup(Settings(offline=True), store)) as (app, pilot):
+        await ready(app, pilot)
+        monkeypatch.setattr(socket.socket, "connect", lambda *_: opened.append("connect"))
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: opened.append("name") or [])
+        await pilot.press("f8")
+        await until(pilot, lambda: "no connection is opened" in screen(app))
+        await pilot.press("enter", "p", "x", "escape", "f7", "escape")
+        await pilot.pause()
+    assert opened == []
+
+
+async def test_a_model_is_downloaded_behind_the_chat_and_answers_after_one_key(
+    store, tmp_path, monkeypatch, tiny_model_path
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config" / "laguna-tui").mkdir(parents=True)
+    (tmp_path / "config" / "laguna-tui" / "models.toml").write_text(ENTRY)
+    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=4)
+    session = LocalSession.prepare(settings, tmp_path)
+    with LoopbackHub() as hub:
+        hub.repositories["somebody/Tiny-GGUF"] = Repository({"tiny.gguf": tiny_model_path.read_bytes()})
+        async with running(session, model_setup=HubModelSetup(settings, store, hub.url)) as (app, pilot):
+            await ask(app, pilot, "hello")
+            app.model_controller.set_up("tiny")
+            await until(pilot, lambda: "Enter" in screen(app) and "Tiny Laguna" in screen(app))
+            await pilot.press("enter")
+            await until(pilot, lambda: "Tiny Laguna is here." in screen(app))
+            assert store.status(_catalogue()["tiny"]).state is ModelState.COMPLETE
+            await pilot.press("enter")
+            await until(pilot, lambda: app.status_bar.status.model == "Tiny Laguna")
+            await ask(app, pilot, "and now?")
+            said = [each.text for each in session._parts.agent.said() if each.text]
+        session.close()
+    assert "hello" in said[0]
+    assert said[1] == "and now?"
+
+
+def test_throwing_away_leaves_a_drafter_that_is_whole(store, monkeypatch):
+    model_setup, removed = HubModelSetup(Settings(), store), []
+    whole = replace(store.status(_catalogue()["nano"]), state=ModelState.COMPLETE)
+    states = {"xs-2.1": replace(whole, state=ModelState.PARTIAL), "xs-2.1-dflash": whole}
+    monkeypatch.setattr(store, "status", lambda entry: states.get(entry.name, replace(whole, path=None)))
+    monkeypatch.setattr(store, "remove", lambda entry: removed.append(entry.name))
+    model_setup.discard("xs-2.1")
+    assert removed == ["xs-2.1"]
+
+
+def _catalogue():
+    from laguna_tui.models.catalogue import load_catalogue
+
+    return load_catalogue()

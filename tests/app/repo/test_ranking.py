@@ -1,0 +1,158 @@
+"""The right unit comes first, and its place can be explained."""
+
+import numpy as np
+import pytest
+
+from laguna_tui.repo.ranking import BM25_ALONE, search
+from laguna_tui.repo.reference_graph import ReferenceGraph, build_graph, load_graph, name_weight, save_graph
+from laguna_tui.repo.relative_paths import is_secondary, is_test, path_stem
+from laguna_tui.repo.repository_map import estimated_tokens, repository_map
+from laguna_tui.repo.retrieval import parse_query
+from laguna_tui.repo.symbol_search import find_symbols
+from tests.app.repo.conftest import write
+
+
+def first(index, text, **options):
+    return search(index, text, **options)[0].unit.title
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("ShoppingCart", "ShoppingCart"),
+        ("shopping cart", "ShoppingCart"),
+        ("where is the sum over all items computed?", "ShoppingCart.total_price"),
+        ("cut an amount to whole cents", "roundMoney"),
+        ("round_money", "roundMoney"),
+        ("PriceList.lookup()", "PriceList.lookup"),
+        ("refund paid back", "Refunds"),
+    ],
+)
+def test_the_unit_that_was_meant_comes_first(index, question, title):
+    assert first(index, question) == title
+
+
+def test_a_score_is_the_product_of_its_factors(index):
+    for found in search(index, "ShoppingCart total price"):
+        assert found.score == pytest.approx(np.prod(list(found.factors.values())))
+
+
+def test_weights_of_zero_leave_bm25_alone(index):
+    assert {name for found in search(index, "total price", weights=BM25_ALONE) for name in found.factors} == {"bm25"}
+
+
+def test_tests_come_later_unless_they_are_asked_for(index):
+    assert first(index, "total price of a shopping cart") == "ShoppingCart.total_price"
+    assert first(index, "test that the total price is rounded").startswith("test_total_price")
+
+
+def test_a_definition_is_found_by_name_even_where_no_word_matches(index, shop):
+    write(shop, {"odd.py": "def qzx(): pass\n"})
+    index.refresh(workers=0)
+    assert first(index, "qzx") == "qzx"
+
+
+@pytest.mark.parametrize("question", ["", "???", '" OR *', "NEAR(", "zzqqx", "x" * 5000, "\0", "a AND (b"])
+def test_no_question_is_a_fault(index, question):
+    assert isinstance(search(index, question), list)
+
+
+def test_words_that_are_everywhere_are_still_found(index, shop, monkeypatch):
+    monkeypatch.setattr("laguna_tui.repo.retrieval.COMMON_UNITS", 1)
+    assert search(index, "shop cart")
+
+
+def test_a_walk_stays_near_its_start():
+    # 0 -> 1 -> 2, 3 -> 2
+    graph = ReferenceGraph(
+        np.array([10, 11, 12, 13]),
+        np.array([0, 1, 3], np.int32),
+        np.array([1, 2, 2], np.int32),
+        np.ones(3, np.float32),
+        np.zeros(4, np.float32),
+    )
+    rank = graph.personalised(graph.nodes({10: 1.0, 99: 1.0}))
+    assert rank.sum() == pytest.approx(1.0, abs=1e-5)
+    assert rank[0] > rank[1] > rank[2] > rank[3] == 0.0
+    assert graph.values(rank, [11, 99]).keys() == {11}
+
+
+def test_a_graph_comes_back_from_its_bytes(index):
+    graph = build_graph(index.connection)
+    again = load_graph(save_graph(graph))
+    assert all(np.array_equal(left, right) for left, right in zip(graph, again, strict=True))
+    assert len(load_graph(b"").files) == 0
+
+
+def test_what_is_referred_to_ranks_above_what_refers(index):
+    graph = index.graph()
+    ids = dict(index.connection.execute("select path, id from files"))
+    rank = graph.values(graph.rank, ids.values())
+    assert rank[ids[b"shop/prices.py"]] > rank[ids[b"shop/report.py"]]
+
+
+def test_names_of_the_language_say_nothing():
+    assert name_weight("append") < name_weight("_private_name") < name_weight("PriceList")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "name"),
+    [
+        ("PriceList", "PriceList"),
+        ("price_list", "PriceList"),
+        ("shop.prices.roundMoney", "roundMoney"),
+        ("PriceList.lookup", "PriceList.lookup"),
+        ("ShopC", "ShoppingCart"),
+        ("mrep", "monthly_report"),
+    ],
+)
+def test_a_definition_is_found_by_its_name_or_some_of_its_letters(index, wanted, name):
+    assert find_symbols(index.connection, wanted)[0].qualified == name
+
+
+@pytest.mark.parametrize("wanted", ["", "%", "_", "!", "nothing like it", "'; drop table"])
+def test_odd_names_find_nothing(index, wanted):
+    assert all("_" in found.name for found in find_symbols(index.connection, wanted))
+
+
+@pytest.mark.parametrize("budget", [20, 40, 80, 1000])
+def test_a_map_keeps_to_its_budget(index, budget):
+    made = repository_map(index.connection, index.graph(), budget)
+    assert made.tokens == estimated_tokens(made.text) <= budget
+    assert made.shown <= made.known
+
+
+def test_a_map_shows_more_of_what_is_used_and_leaves_out_what_is_in_focus(index):
+    assert "roundMoney" in repository_map(index.connection, index.graph(), 30).text
+    focused = repository_map(index.connection, index.graph(), 1000, ["shop/cart.py"]).text
+    assert "shop/prices.py" in focused
+    assert "shop/cart.py" not in focused
+
+
+def test_a_map_counts_with_the_counter_it_is_given(index):
+    assert repository_map(index.connection, index.graph(), 3, count=lambda text: len(text.split("\n"))).shown == 1
+
+
+def test_what_a_question_is_made_of():
+    question = parse_query("where does parse_config call `load` in engine.open()?")
+    assert question.names == ("parse_config", "load", "open")
+    assert "where" not in question.words
+    assert parse_query("the").words == ("the",)
+
+
+@pytest.mark.parametrize(
+    "path", ["tests/test_a.py", "src/foo.test.ts", "a/__tests__/b.js", "pkg/foo_test.go", "conftest.py"]
+)
+def test_paths_of_tests(path):
+    assert is_test(path)
+
+
+@pytest.mark.parametrize("path", ["src/latest.py", "contest/x.py", "attest.go"])
+def test_paths_that_only_sound_like_tests(path):
+    assert not is_test(path)
+
+
+def test_paths_aside_and_stems():
+    assert is_secondary("src/compat/x.py")
+    assert not is_secondary("src/compatible.py")
+    assert [path_stem(path) for path in ("a/b.py", "pkg/__init__.py", "ui/index.test.ts")] == ["b", "pkg", "ui"]

@@ -1,0 +1,280 @@
+"""A session on a real engine: what a message would cost, reading ahead, and the prompt's blocks changed by the user.
+
+The model is the bundled one under a name that the catalogue does not know, so that it is given everything that a full
+model is. What it says then makes little sense; what it is given does.
+"""
+
+import contextlib
+import shutil
+import threading
+
+import pytest
+
+from laguna_engine.compress.compressor import Scores
+from laguna_engine.errors import EngineClosed
+from laguna_tui.agent.prompt_preview import LOOKS_UP, unmarked
+from laguna_tui.base.events import Attached, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.paths import data_root
+from laguna_tui.base.settings import Settings
+from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.session.local import LocalSession
+
+CODE = "def total(items):\n    return sum(items)\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "cart.py").write_text(CODE * 12)
+    (root / "notes.md").write_text("# Notes\n\nNothing yet.\n")
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return shutil.copy(data_root() / "assets/nano/laguna-nano.gguf", tmp_path_factory.mktemp("models") / "any.gguf")
+
+
+@pytest.fixture
+def session(model, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    settings = Settings(model=str(model), threads=1, max_tokens=6, temperature=0.0, pack=0)
+    session = LocalSession.prepare(settings, folder)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def opened(session):
+    session.open(lambda progress: None)
+    return session
+
+
+def text(events):
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def started(events):
+    return next(event for event in events if isinstance(event, TurnStarted))
+
+
+def test_nothing_is_known_before_a_model_is_open(session):
+    assert session.cost("hello") is None
+    assert session.blocks() == ()
+    assert session.complete("@ca", 3) == ()
+    assert session.change_cost({}) is None
+    session.ahead("hello")
+
+
+def test_the_cost_is_what_sending_then_computes(opened):
+    opened.ahead("")
+    cost = opened.cost("Where is total?")
+    events = list(opened.ask("Where is total?"))
+    begun = started(events)
+    assert (cost.cached, cost.new) == (begun.cached, begun.prompt_tokens - begun.cached)
+    assert cost.fits
+    assert cost.lost == 0
+    assert cost.seconds > 0
+
+
+def test_reading_ahead_leaves_only_the_words_to_compute(opened):
+    before = opened.cost("Where is total?")
+    opened.ahead("Where is tot")
+    after = opened.cost("Where is total?")
+    assert before.cached == 0
+    assert after.new == before.new - opened.blocks()[0].tokens
+
+
+def test_a_mentioned_file_is_read_ahead_of_the_words(opened):
+    message = "What does @cart.py do?"
+    opened.ahead(message)
+    begun = started(list(opened.ask(message)))
+    words = next(block for block in opened.blocks() if block.title == message)
+    assert begun.prompt_tokens - begun.cached <= words.tokens + 10
+
+
+def test_the_answer_is_the_same_whether_it_was_read_ahead_or_not(opened):
+    plain = text(opened.ask("What does @cart.py do?"))
+    opened.new_chat()
+    opened.ahead("What does @cart.py do, and")
+    opened.ahead("Something else with @notes.md")
+    assert text(opened.ask("What does @cart.py do?")) == plain
+
+
+def test_reading_ahead_can_be_cancelled_and_harms_nothing(opened):
+    threading.Timer(0.05, opened.cancel).start()
+    opened.ahead("What does @cart.py do?")
+    assert started(list(opened.ask("What does @cart.py do?"))).prompt_tokens > 0
+
+
+def test_what_is_attached_is_told_and_is_a_block_of_its_own(opened):
+    events = list(opened.ask("What does @cart.py do?"))
+    assert next(event for event in events if isinstance(event, Attached)).titles == ("cart.py",)
+    file = next(block for block in opened.blocks() if block.kind is BlockKind.FILE)
+    assert (file.title, file.place, file.tokens) == ("cart.py", Place.KEPT, file.whole)
+    assert CODE in opened.block_text(file.number).before
+
+
+def test_a_mention_of_nothing_is_said_before_and_after_sending(opened):
+    assert any("@nosuch" in note for note in opened.cost("What is @nosuch?").notes)
+    events = list(opened.ask("What is @nosuch?"))
+    assert any("@nosuch" in note for event in events if isinstance(event, Attached) for note in event.notes)
+
+
+def test_the_same_file_is_not_attached_twice(opened):
+    list(opened.ask("What does @cart.py do?"))
+    list(opened.ask("And what else does @cart.py do?"))
+    assert [block.title for block in opened.blocks() if block.kind is BlockKind.FILE] == ["cart.py"]
+
+
+def test_dropping_a_block_is_priced_before_it_is_done(opened):
+    list(opened.ask("What does @cart.py do?"))
+    file = next(block for block in opened.blocks() if block.kind is BlockKind.FILE)
+    priced = opened.change_cost({file.number: Place.DROPPED})
+    assert priced.lost > 0
+    assert opened.cost("Go on.").lost == 0
+    opened.change({file.number: Place.DROPPED})
+    assert opened.cost("Go on.").lost == pytest.approx(priced.lost, abs=2)
+    events = list(opened.ask("Go on."))
+    prefill = [event for event in events if isinstance(event, Prefill)]
+    assert prefill[0].cached <= priced.cached + 1
+    assert opened.cost("Go on.").lost == 0
+    assert CODE not in opened.block_text(file.number).after
+
+
+def test_a_block_that_is_taken_back_in_stands_as_it_stood(opened):
+    list(opened.ask("What does @cart.py do?"))
+    before = list(opened.blocks())
+    file = next(block for block in before if block.kind is BlockKind.FILE)
+    opened.change({file.number: Place.DROPPED})
+    opened.change({file.number: Place.KEPT})
+    assert [(block.title, block.tokens) for block in opened.blocks()] == [(b.title, b.tokens) for b in before]
+
+
+def test_mentions_are_completed_from_the_folder(opened):
+    opened.complete("look at @ca", 11)
+    assert opened._parts.context.codebase.wait(60)
+    found = opened.complete("look at @ca", 11)
+    assert found[0].insert.startswith("@cart.py")
+
+
+def test_instructions_are_read_once_the_folder_is_trusted(model, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (folder / "AGENTS.md").write_text("Prices are in cents.\n")
+    session = LocalSession.prepare(Settings(model=str(model), threads=1, max_tokens=2, pack=0), folder, tmp_path / "s")
+    try:
+        session.open(lambda progress: None)
+        events = list(session.ask("Hello"))
+        assert any("not trusted" in note for event in events if isinstance(event, Attached) for note in event.notes)
+        assert str(folder) in session.trust()
+        session.new_chat()
+        list(session.ask("Hello"))
+        told = next(block for block in session.blocks() if block.kind is BlockKind.INSTRUCTIONS)
+        assert "Prices are in cents." in session.block_text(told.number).after
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "plain"),
+    [
+        ("see @a.py and @Cart.total.", "see a.py and Cart.total."),
+        ("see @a.py:10 now", "see a.py:10 now"),
+        ('@"a b.py":3-4 and @src/', "a b.py:3-4 and src/"),
+        ("mail me@example.org `@property`", "mail me@example.org `@property`"),
+    ],
+)
+def test_mentions_become_the_names_they_are_of(typed, plain):
+    assert unmarked(typed) == plain
+
+
+def test_a_model_that_knows_only_its_tools_is_given_names_and_no_files(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    session = LocalSession.prepare(Settings(threads=1, max_tokens=40), folder)
+    try:
+        session.open(lambda progress: None)
+        events = list(session.ask("What is in @cart.py?"))
+        words = next(block for block in session.blocks() if block.kind is BlockKind.MESSAGE)
+        assert words.title == "What is in cart.py?"
+        assert [event for event in events if isinstance(event, Attached)] == [Attached((), (LOOKS_UP,))]
+        assert any(block.title == "find cart.py" for block in session.blocks())
+        again = list(session.ask("And what is in @notes.md?"))
+        assert not any(isinstance(event, Attached) for event in again)
+    finally:
+        session.close()
+
+
+def test_a_long_file_is_shortened_with_the_scorers_help_and_says_so(session, folder):
+    functions = (f"def step_{name}(x):\n    value = x + {name}\n    return value * {name}\n\n\n" for name in range(400))
+    (folder / "steps.py").write_text("".join(functions))
+    session.open(lambda progress: None)
+    events = list(session.ask("What does step_123 in @steps.py return?"))
+    told = next(event for event in events if isinstance(event, Attached))
+    assert told.titles == ("steps.py (shortened)",)
+    file = next(block for block in session.blocks() if block.kind is BlockKind.FILE)
+    text = session.block_text(file.number)
+    assert "return value * 123\n" in text.after
+    assert "return value * 124\n" in text.before
+    assert len(text.after) < len(text.before) / 2
+    assert "attention" in file.why
+
+
+def test_looking_at_the_context_again_counts_nothing_again(opened, monkeypatch):
+    list(opened.ask("What does @cart.py do?"))
+    (file,) = [block.number for block in opened.blocks() if block.kind is BlockKind.FILE]
+    opened.change({file: Place.SHORTENED})
+    before, vocabulary = opened.blocks(), opened._parts.engine.vocab
+    assert before[file].tokens < before[file].whole
+    monkeypatch.setattr(vocabulary, "tokenize", lambda text, special: pytest.fail(f"counted: {text}"))
+    assert opened.blocks() == before
+
+
+class EndlessScorer:
+    """Scores until it is stopped, and is closed when that is over."""
+
+    rate = 1e9
+
+    def __init__(self) -> None:
+        self.asked, self.stopped = threading.Event(), threading.Event()
+
+    def score(self, texts, query, should_stop, progress):
+        self.asked.set()
+        while not should_stop() and not self.stopped.wait(0.01):
+            pass
+        self.stopped.set()
+        return [Scores(0.0, 0.0) for _ in texts]
+
+    def close(self) -> None:
+        assert self.stopped.wait(20)
+
+
+def test_a_stop_while_files_are_gathered_tells_nothing_of_them(opened, folder):
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    scorer, events = EndlessScorer(), []
+    opened._parts.context._scorer, opened._parts.context._scorer_asked = scorer, True
+    thread = threading.Thread(target=lambda: events.extend(opened.ask("What does @long.py do?")))
+    thread.start()
+    assert scorer.asked.wait(30)
+    opened.cancel()
+    thread.join(30)
+    assert events == [TurnFinished(TurnEnd.CANCELLED)]
+    assert [block.kind for block in opened.blocks()] == [BlockKind.SYSTEM]
+
+
+def test_closing_ends_what_is_scored_for_a_message(opened, folder):
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    scorer = EndlessScorer()
+    opened._parts.context._scorer, opened._parts.context._scorer_asked = scorer, True
+
+    def ask():
+        # What it had to say is nobody's business any more.
+        with contextlib.suppress(EngineClosed):
+            list(opened.ask("What does @long.py do?"))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert scorer.asked.wait(30)
+    opened.close()
+    thread.join(30)
+    assert not thread.is_alive()

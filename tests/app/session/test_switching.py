@@ -1,0 +1,148 @@
+"""Another model for the same conversation, on real engines: the old one goes first, the words stay."""
+
+import shutil
+
+import pytest
+
+from laguna_engine.chat.messages import AssistantMessage
+from laguna_engine.engine import Engine
+from laguna_engine.errors import EngineClosed, EngineError, ModelFileError
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.events import TurnFinished
+from laguna_tui.base.settings import Settings
+from laguna_tui.session.api import Here
+from laguna_tui.session.local import LocalSession
+
+
+def quiet(progress):
+    pass
+
+
+@pytest.fixture
+def session(tiny_model_path, tmp_path):
+    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=8, temperature=0.0)
+    session = LocalSession.prepare(settings, tmp_path)
+    session.open(quiet)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def other(tiny_model_path, tmp_path):
+    return shutil.copy(tiny_model_path, tmp_path / "Laguna-S-2.1-other.gguf")
+
+
+def engine(session):
+    return session._parts.engine
+
+
+def agent(session):
+    return session._parts.agent
+
+
+def test_the_old_engine_is_closed_before_the_new_one_opens(session, other, monkeypatch):
+    before, closed = engine(session), []
+
+    def opened(options, progress=None, _open=Engine.open):
+        with pytest.raises(EngineClosed):
+            before.preview([1])
+        closed.append(options.model.name)
+        return _open(options, progress)
+
+    monkeypatch.setattr(Engine, "open", opened)
+    session.switch(str(other), quiet)
+    assert closed == ["Laguna-S-2.1-other.gguf"]
+
+
+def test_the_conversation_goes_on_in_the_new_models_own_format(session, other):
+    list(session.ask("where is the cart?"))
+    said = agent(session).said()
+    session.switch(str(other), quiet)
+    # The first model's template breaks lines behind its markers, that of S 2.1 does not.
+    text = b"".join(map(engine(session).vocab.piece, agent(session).conversation.tokens)).decode("utf-8", "replace")
+    assert "<user>\n" not in text
+    assert "where is the cart?" in text
+    assert agent(session).said() == said
+    assert session.title == "Laguna S 2.1"
+    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+
+
+def test_what_was_said_survives_a_switch_and_back(session, other, tiny_model_path):
+    list(session.ask("where is the cart?"))
+    said = agent(session).said()
+    session.switch(str(other), quiet)
+    session.switch(str(tiny_model_path), quiet)
+    assert agent(session).said() == said
+    assert isinstance(said[1].answer, AssistantMessage)
+
+
+def test_a_file_that_is_not_there_is_refused_before_anything_is_closed(session):
+    before = engine(session)
+    with pytest.raises(UserError, match="no such file"):
+        session.switch("nowhere.gguf", quiet)
+    assert engine(session) is before
+
+
+def test_a_model_that_is_not_downloaded_is_refused_and_says_how_to_get_it(session, monkeypatch, tmp_path):
+    monkeypatch.setenv("LAGUNA_TUI_MODELS", str(tmp_path / "none"))
+    with pytest.raises(UserError, match=r"laguna-tui models download xs-2\.1"):
+        session.switch("xs-2.1", quiet)
+
+
+def test_a_model_that_cannot_be_opened_leaves_the_one_before(session, tmp_path, tiny_model_path):
+    list(session.ask("where is the cart?"))
+    tokens = list(agent(session).conversation.tokens)
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(100))
+    with pytest.raises(ModelFileError, match=r"broken\.gguf"):
+        session.switch(str(broken), quiet)
+    assert session.settings.model == str(tiny_model_path)
+    assert list(agent(session).conversation.tokens) == tokens
+    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+
+
+def test_a_model_that_cannot_chat_is_closed_again(session, other, monkeypatch):
+    opened = []
+
+    def remember(options, progress=None, _open=Engine.open):
+        opened.append(_open(options, progress))
+        return opened[-1]
+
+    def refuse(*_):
+        raise ModelFileError("not a Laguna model")
+
+    monkeypatch.setattr(Engine, "open", remember)
+    monkeypatch.setattr(type(agent(session)), "use_model", refuse)
+    with pytest.raises(ModelFileError, match="not a Laguna"):
+        session.switch(str(other), quiet)
+    with pytest.raises(EngineClosed):
+        opened[0].preview([1])
+    assert engine(session) is opened[1]
+    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+
+
+def test_after_a_model_that_could_not_be_opened_at_all_another_can(tmp_path, tiny_model_path):
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(100))
+    session = LocalSession.prepare(Settings(model=str(broken), context=4096, threads=1, max_tokens=8), tmp_path)
+    with pytest.raises(EngineError):
+        session.open(quiet)
+    assert session.switch(str(tiny_model_path), quiet).context_size == 4096
+    assert isinstance(list(session.ask("hello"))[-1], TurnFinished)
+    session.close()
+
+
+def test_a_drafter_that_was_named_for_one_model_is_not_tried_with_another(session, other, tiny_model_path):
+    session.settings = session.settings.merged({"drafter": str(tiny_model_path)})
+    session.switch(str(other), quiet)
+    assert session.drafter is None
+
+
+def test_the_models_are_listed_with_what_is_here_and_whether_they_run(session, monkeypatch, tmp_path):
+    monkeypatch.setenv("LAGUNA_TUI_MODELS", str(tmp_path / "none"))
+    found = {choice.name: choice for choice in session.models()}
+    assert found[session.settings.model].current
+    assert (found["nano"].here, found["nano"].runs) == (Here.READY, True)
+    assert found["xs-2.1"].here is Here.MISSING
+    assert found["xs-2.1"].size == 20_274_300_032
+    assert found["xs-2.1"].fits

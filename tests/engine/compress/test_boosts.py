@@ -1,0 +1,117 @@
+"""What a question names comes first, at any size, in any process and however many things have that name."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from laguna_engine.compress.compressor import Why, compress
+from laguna_engine.compress.document import Document, Span, SpanRole, Unit
+from laguna_engine.compress.symbols import Definitions
+from tests.engine.compress.paragraphs import cut, filler, letters
+
+STEPS = "".join(f"def step_{n}(state):\n    state.value += {n}\n    return state\n\n" for n in range(400))
+
+
+def kept_units(result):
+    return {part.document.units[kept.span.unit].name for part in result.parts for kept in part.kept}
+
+
+@pytest.mark.parametrize("budget", range(0, 120, 4))
+def test_what_nobody_asked_for_never_stands_alone_where_the_answer_does_not_fit(budget):
+    result = compress([cut("steps.py", STEPS)], "What does step_123 do?", budget, letters)
+    shown = kept_units(result)
+    assert not shown or "step_123" in shown
+    assert any("step_123, which the question names" in note for note in result.notes) is not bool(shown)
+
+
+def test_a_named_definition_that_is_too_long_shows_its_signature_before_anything_else():
+    long = "def wanted_one(x):\n" + "".join(f"    x = change_number_{n}(x)\n" for n in range(200)) + "\n"
+    document = cut("a.py", filler(40) + long + filler(40, "more"))
+    result = compress([document], "What does wanted_one return?", 60, letters)
+    assert "def wanted_one(x):" in result.text
+    assert Why.NAMED in {kept.why for kept in result.parts[0].kept}
+
+
+def test_of_both_definitions_of_a_name_at_least_the_signatures_come_before_what_nobody_asked_for():
+    lines = "".join(f"    check_number_{n}\n" for n in range(40))
+    pair = "".join(f"def port(self{n}):\n{lines}\n" for n in range(2))
+    document = cut("a.py", filler(40) + pair + filler(40, "more"))
+    for room in range(80, 400, 20):
+        kept = compress([document], "which value has the `port`?", room, letters).parts[0].kept
+        heads = [one for one in kept if one.why is Why.NAMED and one.span.role is SpanRole.OUTLINE]
+        assert Why.OUTLINE not in {one.why for one in kept} or len(heads) == 2
+
+
+@pytest.mark.parametrize("budget", range(20, 200, 10))
+def test_what_the_answer_uses_does_not_stand_without_it(budget):
+    wanted = (
+        "def wanted_one(first_argument_of_it, second_argument_of_it):\n    return tiny_one(first_argument_of_it)\n\n"
+    )
+    document = cut("a.py", filler(20) + wanted + filler(20, "more") + "def tiny_one(x):\n    return x\n\n")
+    shown = kept_units(compress([document], "What does `wanted_one` do?", budget, letters))
+    assert "tiny_one" not in shown or "wanted_one" in shown
+
+
+def test_who_asks_for_a_method_gets_it_before_the_rest_of_its_class():
+    lines = "".join(f"    self.change_{n}()\n" for n in range(14))
+    methods = "".join(f"def method_{n}(self):\n{lines if n == 3 else '    pass'}\n" for n in range(6))
+    text = f"class Wanted:\n    kind = 1\n{methods}"
+    heads = [match.start() for match in re.finditer("class|def", text)]
+    ends = [*heads[1:], len(text)]
+    names = ["Wanted", *(f"Wanted.method_{n}" for n in range(6))]
+    spans, units = [], []
+    for number, (start, stop, name) in enumerate(zip(heads, ends, names, strict=True)):
+        body = text.index("\n", start) + 1
+        spans += [Span(start, body, SpanRole.OUTLINE, number), Span(body, stop, SpanRole.BODY, number)]
+        line, end = text.count("\n", 0, start) + 1, text.count("\n", 0, stop)
+        units.append(
+            Unit(name, frozenset({name, name.split(".")[-1]}), frozenset(), line, end if number else text.count("\n"))
+        )
+    filling = cut("b.py", filler(200))
+    document = Document("a.py", text, tuple(spans), tuple(units))
+    for budget in range(30, 300, 10):
+        result = compress([document, filling], "What does `Wanted.method_3` do?", budget, letters)
+        assert not kept_units(result) or "Wanted.method_3" in kept_units(result)
+
+
+def test_a_name_is_looked_up_once_for_a_file_however_many_definitions_use_it(monkeypatch):
+    looked_up = []
+    find = Definitions.find
+
+    def counting(self, mention, near):
+        looked_up.append(mention)
+        return find(self, mention, near)
+
+    monkeypatch.setattr(Definitions, "find", counting)
+    twins = "def same(x):\n    return other(x)\n\ndef other(x):\n    return same(x)\n\n"
+    document = cut("a.py", twins * 500)
+    compress([document], "what does `same` do?", letters(document.text) // 10, letters)
+    # The hundred best units are asked what they use, once each.
+    assert len(looked_up) < 150
+
+
+def test_every_process_values_everything_alike():
+    """The order of a set of words differs with the seed of their hashes, and so does a sum of floats in that order."""
+    script = """
+from tests.engine.compress.paragraphs import cut
+from laguna_engine.compress.ranking import rank
+keys = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
+text = " ".join(keys) + " = 7\\n\\n" + "".join(f"{key} so\\n\\n" * 3**n for n, key in enumerate(keys[:8]))
+found = rank([cut("a.txt", text)], " ".join(keys), None, lambda: False)
+print(found.units, found.spans, sorted(found.claims.spans.items()), sorted(found.claims.units.items()))
+"""
+    folder = str(Path(__file__).parent)
+    results = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": folder},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "012345"
+    }
+    assert len(results) == 1

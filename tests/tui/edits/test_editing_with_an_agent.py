@@ -1,0 +1,105 @@
+"""Edits from the question to the answer, with the real agent behind the screen; its engine plays a script."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from laguna_engine.chat.template import Family
+from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.permissions import EditMode
+from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.events import AgentEvent
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.repo.workspace import Workspace
+from laguna_tui.tui.edits import edit_controller, edit_panel
+from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
+from tests.engine.conftest import tiny_model, tiny_model_path
+from tests.tui.changes import CART, Project
+from tests.tui.pilot import ready, running, transcript, until
+from tests.tui.scripted import ScriptedSession
+
+RENAME = call("edit", path="cart.py", old="total", new="amount", all="true")
+
+__all__ = ["tiny_model", "tiny_model_path"]
+
+
+class AgentSession(ScriptedSession):
+    """A session whose messages an agent answers."""
+
+    def __init__(self, agent: Agent, edits: SessionEdits) -> None:
+        super().__init__()
+        self.agent, self.made = agent, edits
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        return self.agent.run(message)
+
+    def cancel(self) -> None:
+        self.agent.cancel()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch) -> Project:
+    monkeypatch.setattr(edit_panel, "REACTION_S", 0.0)
+    monkeypatch.setattr(edit_controller, "TYPING_S", 0.0)
+    (tmp_path / "project").mkdir()
+    return Project(tmp_path / "project")
+
+
+@pytest.fixture
+def session(tiny_model, project: Project, tmp_path: Path) -> Iterator[AgentSession]:
+    codebase = Codebase(project.root, tmp_path / "index")
+    edits = SessionEdits(EditMode.ASK, None, ResultStore(tmp_path / "cache"))
+    toolbox = Toolbox(Workspace(project.root), codebase=codebase, tools="full", edits=edits)
+    engine = ScriptedEngine(tiny_model.vocab, (RENAME, answer("Renamed.")), 16384)
+    yield AgentSession(Agent(engine, tiny_model.vocab, Family.XS_2_1, toolbox, opening=lambda: ""), edits)
+    codebase.close()
+
+
+async def asked(app, pilot) -> None:
+    await ready(app, pilot)
+    await pilot.press(*"rename", "enter")
+    await until(pilot, lambda: app.edit_panel.has_focus)
+
+
+async def test_an_edit_is_made_answered_and_taken_back(session: AgentSession, project: Project) -> None:
+    async with running(session) as (app, pilot):
+        await asked(app, pilot)
+        await pilot.press("y")
+        await ready(app, pilot)
+        assert project.cart.read_text() == CART.replace("total", "amount")
+        assert "Renamed." in transcript(app)
+        await pilot.press(*"/undo", "enter")
+        await until(pilot, lambda: "is as it was" in transcript(app))
+        assert project.cart.read_text() == CART
+
+
+async def test_a_turn_that_is_stopped_while_it_asks_leaves_a_whole_conversation(
+    session: AgentSession, project: Project
+) -> None:
+    async with running(session) as (app, pilot):
+        await asked(app, pilot)
+        await pilot.press("escape")
+        await ready(app, pilot)
+        assert project.cart.read_text() == CART
+        assert "stopped" in transcript(app)
+        assert "Renamed." not in transcript(app)
+        assert len(session.agent.said()) >= 2
+        await pilot.press(*"again", "enter")
+        await until(pilot, lambda: "Renamed." in transcript(app))
+
+
+async def test_what_other_programs_obey_is_asked_about_although_all_edits_are_allowed(
+    session: AgentSession, project: Project
+) -> None:
+    (project.root / "AGENTS.md").symlink_to("shop/cart.py")
+    session.made.mode = EditMode.ALLOW
+    async with running(session) as (app, pilot):
+        await asked(app, pilot)
+        assert "assistants obey it" in app.edit_panel.render().plain
+        assert project.cart.read_text() == CART
+        await pilot.press("y")
+        await ready(app, pilot)
+        assert project.cart.read_text() == CART.replace("total", "amount")

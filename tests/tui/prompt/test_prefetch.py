@@ -1,0 +1,353 @@
+"""What is being typed is read before it is sent, and never stands in the way of anything (on a scripted session)."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laguna_engine.config import Speculation
+from laguna_tui.base.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
+from laguna_tui.context.blocks import Place
+from laguna_tui.tui.prompt import prompt_controller
+from laguna_tui.tui.session_controller import Prefetch, SessionController
+from laguna_tui.tui.session_messages import SessionState
+from tests.tui.pilot import ask, ready, running, screen, transcript, until
+from tests.tui.scripted import ScriptedSession, answer
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_controller, "COST_PAUSE_S", 0.01)
+    monkeypatch.setattr(prompt_controller, "AHEAD_PAUSE_S", 0.03)
+
+
+async def reading(app, pilot, session: ScriptedSession, message: str) -> None:
+    """Type the message and wait until it is being read, which does not end by itself."""
+    await until(pilot, lambda: session.read_to_the_end and not app._controller.busy)
+    session.ahead_gate = threading.Event()
+    app.prompt.replace_text(message)
+    await until(pilot, lambda: session.read_ahead[-1:] == [message] and app.status_bar.status.ahead)
+
+
+async def test_an_empty_prompt_has_the_system_prompt_read_after_opening() -> None:
+    session = ScriptedSession()
+    async with running(session) as (_, pilot):
+        await until(pilot, lambda: session.read_to_the_end == [""])
+
+
+async def test_a_pause_in_typing_has_the_message_read_once() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await until(pilot, lambda: session.read_to_the_end == [""])
+        app.prompt.insert("why is")
+        await until(pilot, lambda: session.read_to_the_end == ["", "why is"])
+        await pilot.pause(0.2)
+        app.prompt.insert(" it")
+        await until(pilot, lambda: session.read_to_the_end == ["", "why is", "why is it"])
+        await until(pilot, lambda: not app._controller.busy)
+
+
+async def test_a_slash_command_is_not_read() -> None:
+    session = ScriptedSession()
+    async with running(session) as (_, pilot):
+        await until(pilot, lambda: session.read_ahead == [""])
+        await pilot.press(*"/he")
+        await pilot.pause(0.2)
+        assert session.read_ahead == [""]
+
+
+async def test_the_state_stays_ready_and_the_bar_says_so_quietly() -> None:
+    session = ScriptedSession(ahead_gate=threading.Event())
+    async with running(session) as (app, pilot):
+        await until(pilot, lambda: "reading ahead" in screen(app))
+        assert app.state is SessionState.READY
+        assert "● ready" in screen(app)
+        session.ahead_gate.set()
+        await until(pilot, lambda: "reading ahead" not in screen(app))
+        assert not app.chat_controller._poller._active.is_set()
+
+
+async def test_a_message_that_is_sent_meanwhile_is_answered_at_once() -> None:
+    session = ScriptedSession(answer("Here."))
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("enter")
+        await until(pilot, lambda: "Here." in transcript(app))
+        await ready(app, pilot)
+        assert session.asked == ["where"]
+        assert "where" not in session.read_to_the_end
+        assert "stopped" not in transcript(app)
+
+
+class HardOfHearing(ScriptedSession):
+    """A cancel before it has begun to read is not heard, as between a job's start and its first token."""
+
+    def __init__(self, *scripts, **more) -> None:
+        super().__init__(*scripts, ahead_gate=threading.Event(), **more)
+        self.entered, self.begin = threading.Event(), threading.Event()
+
+    def ahead(self, message: str) -> None:
+        self.entered.set()
+        self.begin.wait(10)
+        super().ahead(message)
+
+
+async def test_a_cancel_that_came_too_early_is_sent_again() -> None:
+    session = HardOfHearing(answer("Here."))
+    async with running(session) as (app, pilot):
+        await until(pilot, session.entered.is_set)
+        app.prompt.replace_text("where")
+        await pilot.press("enter")
+        await until(pilot, session.cancelled.is_set)
+        session.begin.set()
+        await until(pilot, lambda: "Here." in transcript(app))
+        assert session.read_to_the_end == []
+
+
+class SlowToBegin(ScriptedSession):
+    """Has something to do before it answers, and hears no cancel meanwhile."""
+
+    def __init__(self, *scripts, **more) -> None:
+        super().__init__(*scripts, **more)
+        self.entered, self.begin = threading.Event(), threading.Event()
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        self.entered.set()
+        self.begin.wait(10)
+        yield from super().ask(message)
+
+
+async def test_a_stop_that_came_before_the_answer_began_is_sent_again() -> None:
+    endless = threading.Event()
+    session = SlowToBegin(answer("Never said.", before=[endless]))
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        app.prompt.replace_text("where")
+        await pilot.press("enter")
+        await until(pilot, session.entered.is_set)
+        await pilot.press("escape")
+        await until(pilot, session.cancelled.is_set)
+        session.begin.set()
+        await ready(app, pilot)
+        assert session.asked == ["where"]
+        assert "Never said." not in transcript(app)
+
+
+class Watchful(ScriptedSession):
+    """Notes whether a cancel ever met an answer."""
+
+    hit = False
+    answering = False
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        self.answering = True
+        yield from super().ask(message)
+        self.answering = False
+
+    def cancel(self) -> None:
+        self.hit = self.hit or self.answering
+        super().cancel()
+
+
+async def test_dropping_what_is_read_never_stops_the_answer() -> None:
+    gate = threading.Event()
+    session = Watchful([TextDelta("one "), gate, *answer("two")])
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("enter")
+        await until(pilot, lambda: "one" in transcript(app))
+        await pilot.pause(0.2)
+        gate.set()
+        await until(pilot, lambda: "two" in transcript(app))
+        assert not session.hit
+
+
+def test_once_it_has_ended_it_cancels_nothing() -> None:
+    session = ScriptedSession()
+    ahead = Prefetch(session, "why")
+    ahead.run()
+    ahead.drop()
+    assert session.read_to_the_end == ["why"]
+    assert not session.cancelled.is_set()
+
+
+def test_dropped_before_it_began_it_never_begins() -> None:
+    session = ScriptedSession()
+    ahead = Prefetch(session, "why")
+    ahead.drop()
+    ahead.run()
+    assert session.read_ahead == []
+
+
+async def test_typing_on_lets_it_read_and_then_reads_the_rest() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("space", *"is it")
+        await pilot.pause(0.2)
+        assert not session.cancelled.is_set()
+        session.ahead_gate.set()
+        await until(pilot, lambda: session.read_to_the_end == ["", "where", "where is it"])
+
+
+async def test_typing_something_else_drops_what_is_read() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where is it")
+        app.prompt.replace_text("why")
+        await until(pilot, lambda: session.read_ahead[-1] == "why")
+        assert "where is it" not in session.read_to_the_end
+
+
+async def test_a_new_chat_does_not_wait_for_it_and_is_read_anew() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: session.chats == 2)
+        await until(pilot, lambda: session.read_ahead.count("where") == 2)
+
+
+async def test_another_model_does_not_wait_for_it() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        app.model_controller.change("other")
+        await until(pilot, lambda: session.switched == ["other"])
+        await until(pilot, lambda: session.read_ahead.count("where") == 2)
+        assert "answers from here on" in transcript(app)
+
+
+async def test_another_mode_and_a_proof_do_not_wait_for_it() -> None:
+    session = ScriptedSession(answer("Here."), mode=Speculation.FAST)
+    async with running(session) as (app, pilot):
+        await ask(app, pilot, "where")
+        await reading(app, pilot, session, "why")
+        await pilot.press("f6")
+        await until(pilot, lambda: session.info.mode is Speculation.OFF)
+        await until(pilot, lambda: session.read_ahead.count("why") == 2)
+        await pilot.press("f5")
+        await until(pilot, lambda: session.proofs == 1)
+
+
+class Ordered(ScriptedSession):
+    """Notes what was asked and read, in order."""
+
+    def __init__(self, *scripts, **more) -> None:
+        super().__init__(*scripts, **more)
+        self.order: list[str] = []
+
+    def ask(self, message: str) -> Iterator[AgentEvent]:
+        self.order.append(f"asked {message}")
+        return super().ask(message)
+
+    def ahead(self, message: str) -> None:
+        self.order.append(f"read {message}")
+
+
+async def test_messages_that_wait_come_first() -> None:
+    opening = threading.Event()
+    session = Ordered(answer("Here."), opening=opening)
+    async with running(session) as (app, pilot):
+        await pilot.press(*"one", "enter", *"two", "enter")
+        await until(pilot, lambda: len(app.hint_bar.queued) == 2)
+        opening.set()
+        await until(pilot, lambda: "read " in session.order)
+        assert session.order[:2] == ["asked one", "asked two"]
+
+
+async def test_quitting_does_not_wait_for_it() -> None:
+    session = ScriptedSession()
+    async with running(session) as (app, pilot):
+        await reading(app, pilot, session, "where")
+        await pilot.press("ctrl+q")
+        await until(pilot, session.cancelled.is_set)
+    assert app.return_code == 0
+
+
+class Restless(Watchful):
+    """Reads until it is cancelled, and does not hear a cancel that comes at its very beginning."""
+
+    def ahead(self, message: str) -> None:
+        time.sleep(0.001)
+        self.cancelled.clear()
+        self.read_ahead.append(message)
+        self.cancelled.wait(20)
+
+
+class Chat:
+    """Turns as the app drives them: whatever is done, they are polled afterwards."""
+
+    def __init__(self, session: ScriptedSession) -> None:
+        self.turns = SessionController(session)
+        self.turns.open()
+        self.heard: list[object] = []
+        self.sent: list[str] = []
+        self.steps = {
+            "read": lambda: self.turns.read_ahead("typed so far"),
+            "send": self.send,
+            "drop": self.turns.drop_ahead,
+            "arrange": lambda: self.turns.arrange({0: Place.DROPPED}),
+            "prove": self.turns.prove,
+            "wait": lambda: time.sleep(0.003),
+        }
+        while not self.turns.free:
+            self.poll()
+
+    def send(self) -> None:
+        self.sent.append(f"message {len(self.sent)}")
+        self.turns.send(self.sent[-1])
+
+    def poll(self) -> None:
+        self.heard.extend(self.turns.poll())
+        queued = self.turns.next_queued()
+        if queued is not None:
+            self.turns.send(queued)
+
+    def finish(self) -> None:
+        deadline = time.monotonic() + 10
+        if self.turns.reading_ahead:
+            self.turns.drop_ahead()
+        while self.turns.busy or self.turns.queued:
+            assert time.monotonic() < deadline, "it never became free"
+            time.sleep(0.0005)
+            self.poll()
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(["read", "wait", "send", "drop", "arrange", "prove"]), max_size=24))
+def test_in_whatever_order_it_comes_every_message_is_answered_once_and_whole(steps: list[str]) -> None:
+    session = Restless(answer("one two three"))
+    chat = Chat(session)
+    for step in steps:
+        chat.steps[step]()
+        chat.poll()
+    chat.finish()
+    assert session.asked == chat.sent
+    assert not session.hit
+    ends = [item.end for item in chat.heard if isinstance(item, TurnFinished)]
+    assert ends == [TurnEnd.ANSWERED] * len(chat.sent)
+
+
+class Broken(ScriptedSession):
+    """Cannot read ahead."""
+
+    def ahead(self, message: str) -> None:
+        super().ahead(message)
+        raise RuntimeError("out of luck")
+
+
+async def test_what_cannot_be_read_is_not_told_and_is_tried_again_after_the_next_answer() -> None:
+    session = Broken(answer("Here."))
+    async with running(session) as (app, pilot):
+        await until(pilot, lambda: session.read_ahead == [""])
+        await pilot.press(*"why")
+        await pilot.pause(0.2)
+        assert session.read_ahead == [""]
+        await pilot.press("enter")
+        await until(pilot, lambda: "Here." in transcript(app))
+        await until(pilot, lambda: len(session.read_ahead) == 2)
+        assert "luck" not in transcript(app)

@@ -1,0 +1,137 @@
+"""A diff becomes rows that fit and cannot break out of their places."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.events import EditProposed
+from laguna_tui.base.hunks import Hunk
+from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.tui.edits.edit_panel import CHOICES, ELSEWHERE, ChoiceForms, choice_at, choice_parts
+from laguna_tui.tui.event_sanitizer import safe_event
+from laguna_tui.tui.text_lines import cells, plain
+from laguna_tui.tui.transcript.diff_lines import MOST_LINES, tinted_diff
+from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
+from tests.app.hunks import hunks_of
+from tests.tui.changes import Project
+from tests.tui.test_screen_safety import assert_harmless
+
+HEAD = "@@ -5 +5 @@"
+LINES = st.lists(st.tuples(st.sampled_from(" -+"), st.text(max_size=60)).map("".join), max_size=12)
+
+
+def rows(lines: tuple[str, ...], width: int = 80, path: str = "a.py") -> list[str]:
+    return [plain(line.runs).rstrip() for line in tinted_diff(hunks_of(*lines), path).lay(width)]
+
+
+def safe(lines: list[str]) -> tuple[Hunk, ...]:
+    """The lines as they come over the border."""
+    raw = EditProposal("a.py", "", "", 1, hunks_of(HEAD, *lines), "", Path("/"), b"", b"", FolderIdentity(0, 0))
+    event = safe_event(EditProposed(raw, asks=True))
+    assert isinstance(event, EditProposed)
+    return event.proposal.hunks
+
+
+def test_lines_have_their_numbers_and_signs(tmp_path: Path) -> None:
+    change = Project(tmp_path).edit("        return total", "        paid = True\n        return total")
+    assert rows(change.diff) == [
+        "11           total = 0",
+        "12           for item in self.items:",
+        "13               total += item.price  # in cents",
+        "14 +         paid = True",
+        "15           return total",
+    ]
+
+
+def test_places_far_from_each_other_are_parted() -> None:
+    assert rows((HEAD, "-one", "+two", "@@ -60 +61 @@", "-three")) == [" 5 − one", " 5 + two", "⋯", "60 − three"]
+
+
+def test_a_narrow_screen_has_no_numbers() -> None:
+    assert rows((HEAD, "-one", "+two"), 40) == ["− one", "+ two"]
+
+
+def test_a_long_line_is_folded_under_its_sign() -> None:
+    assert rows((HEAD, "-abcdefghij"), 8) == ["− abcdef", "  ghij"]
+
+
+def test_a_string_over_many_lines_is_one_on_both_sides() -> None:
+    lines = (HEAD, ' """one', "-two", "+three", ' four"""')
+    hunk = tinted_diff(hunks_of(*lines), "a.py").hunks[0]
+    assert ["code-string" in line.runs[0].tone for line in hunk] == [True] * 4
+
+
+def parts(lines: tuple[str, ...]) -> list[str]:
+    """What is set off in each line."""
+    hunk = tinted_diff(hunks_of(HEAD, *lines), "a.py").hunks[0]
+    return ["".join(run.text for run in line.runs if run.tone.endswith("-part")) for line in hunk]
+
+
+@pytest.mark.parametrize(
+    ("dropped", "added", "set_off"),
+    [
+        ("    def total(self):", "    def amount(self):", ["total", "amount"]),
+        ("total = 0", "tally = 0", ["total", "tally"]),
+        ("return a", "return a + b", ["", " + b"]),
+        ("f(x)", "f(x, y)", ["", ", y"]),
+        ("x = old_name()", "x = new_name()", ["old_name", "new_name"]),
+        ("something", "else entirely", ["", ""]),
+    ],
+)
+def test_what_is_new_in_a_line_is_set_off(dropped: str, added: str, set_off: list[str]) -> None:
+    assert parts((f"-{dropped}", f"+{added}")) == set_off
+
+
+def test_lines_are_only_compared_with_those_that_replace_them() -> None:
+    assert parts(("-a = 1", "-b = 2", "+a = 3", "+b = 4")) == ["1", "2", "3", "4"]
+    assert parts(("-a = 1", "+a = 2", "+b = 3", " c = 4", "+c = 5")) == [""] * 5
+
+
+def test_lines_that_begin_like_a_header_are_lines() -> None:
+    assert rows((HEAD, "--- a.py", "+@@ -1 +1 @@")) == ["5 − -- a.py", "5 + @@ -1 +1 @@"]
+
+
+def test_what_is_too_much_to_show_is_said_to_be_missing() -> None:
+    found = rows((HEAD, *["+x"] * (MOST_LINES + 4)))
+    assert len(found) == MOST_LINES
+    assert found[-1] == "… 5 more lines are not shown"
+
+
+@given(LINES, st.integers(8, 120))
+def test_any_diff_stays_in_its_rows(lines: list[str], width: int) -> None:
+    diff = tinted_diff(safe(lines), "a.py")
+    shown = diff.lay(width)
+    for line in shown:
+        assert_harmless(plain(line.runs))
+        assert cells(plain(line.runs)) <= width
+    # A row that continues another one has no sign, so that nobody takes it for a line of its own.
+    begun = [line for line in shown if line.glue is None]
+    assert len(begun) == len(lines)
+    signs = [plain(line.runs)[line.lead :][:1] for line in begun]
+    assert signs == [line[0].replace("-", "−") for line in lines]
+    assert (diff.added, diff.dropped) == (signs.count("+"), signs.count("−"))
+
+
+@pytest.mark.parametrize("forms", [CHOICES, ELSEWHERE])
+@pytest.mark.parametrize("width", [36, 76])
+def test_each_choice_is_where_it_shows(forms: ChoiceForms, width: int) -> None:
+    row = "".join(text for text, _ in choice_parts(forms, width))
+    assert cells(row) <= width
+    for key, _ in forms[0]:
+        assert choice_at(forms, width, row.index(f"{key} ")) == key
+    assert choice_at(forms, width, len(row)) == ""
+
+
+def test_the_warning_of_an_edit_that_nobody_was_asked_about_stands_above_its_diff(tmp_path: Path) -> None:
+    proposal = Project(tmp_path).edit("def total(self):", "def total(self:")
+
+    def shown(*, agreed: bool) -> list[str]:
+        edit = EditEntry(proposal, agreed=agreed)
+        edit.finish(EditOutcome.MADE)
+        return [plain(line.runs).rstrip() for line in edit.peek(100)]
+
+    assert shown(agreed=True)[0].startswith("│ After this edit the file is no longer valid Python: ")
+    assert shown(agreed=True)[1:] == shown(agreed=False)

@@ -1,0 +1,120 @@
+"""Rows are found fast, laid out lazily, and stay where they are."""
+
+from laguna_engine.events import Source
+from laguna_tui.tui.markdown.attributed_text import AttributedText, TintSwitch
+from laguna_tui.tui.markdown.markdown_parser import to_flows
+from laguna_tui.tui.text_lines import plain
+from laguna_tui.tui.transcript import export, selection
+from laguna_tui.tui.transcript.answer_entries import AnswerEntry
+from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.entries import Entry, NoticeEntry, QuestionEntry
+from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
+
+
+def document_of(*pieces: Entry, width: int = 40) -> Document:
+    document = Document(width)
+    for piece in pieces:
+        document.append(piece)
+    document.flush()
+    return document
+
+
+def answered(source: str, *, gap: bool = True) -> AnswerEntry:
+    return AnswerEntry(source, to_flows(source), AttributedText(), TintSwitch(), gap=gap)
+
+
+def shown(document: Document) -> list[str]:
+    rows = (document.line(*document.at(row)) for row in range(document.height))
+    return [plain(line.runs).rstrip() for line in rows]
+
+
+def test_rows_belong_to_pieces_with_their_gap() -> None:
+    document = document_of(QuestionEntry("one"), answered("two"), answered("three", gap=False))
+    assert shown(document) == ["", "one", "", "two", "three"]
+    assert [document.at(row) for row in range(5)] == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+
+
+def test_only_what_changed_is_laid_out_again() -> None:
+    thought = ThinkingEntry(TintSwitch())
+    document = document_of(*(answered(f"piece {number}") for number in range(100)), thought)
+    before = document.laid
+    thought.extend("hm", Source.TARGET)
+    assert document.flush() == document.top(100)
+    assert document.laid == before + 1
+
+
+def test_a_resize_lays_out_nothing_until_it_is_looked_at() -> None:
+    document = document_of(*(answered("word " * 30) for _ in range(500)))
+    before, tall = document.laid, document.height
+    document.resize(20)
+    document.flush()
+    assert document.laid == before
+    document.refresh(499)
+    assert document.laid == before + 1
+    assert document.height > tall
+
+
+def test_settling_finishes_a_resize_bit_by_bit() -> None:
+    document = document_of(*(answered("word " * 30) for _ in range(50)))
+    document.resize(20)
+    steps = 1
+    while document.settle(10):
+        steps += 1
+    assert steps == 5
+    document.flush()
+    assert document.height == 50 * (1 + 8)
+
+
+def test_removed_pieces_leave_no_rows() -> None:
+    last = QuestionEntry("gone")
+    document = document_of(QuestionEntry("one"), last)
+    document.remove(last)
+    assert document.flush() == 2
+    assert shown(document) == ["", "one"]
+    assert document.index(last) is None
+
+
+def test_an_answer_is_one_stop_and_each_of_its_code_blocks_another() -> None:
+    document = document_of(
+        QuestionEntry("q"),
+        ToolCallEntry("read()", gap=True),
+        answered("text"),
+        answered("```\ncode\n```"),
+        answered("more"),
+    )
+    assert selection.stops(document) == [0, 1, 2, 3]
+    assert selection.span(document, 2) == range(2, 5)
+    assert selection.span(document, 3) == range(3, 4)
+    assert selection.copied(document, 2) == "text\n\n```\ncode\n```\n\nmore"
+    assert selection.copied(document, 3) == "code"
+
+
+def test_the_last_answer_goes_over_its_tool_calls() -> None:
+    document = document_of(
+        QuestionEntry("old"),
+        answered("old answer"),
+        QuestionEntry("new"),
+        answered("first"),
+        ToolCallEntry("read()", gap=True),
+        answered("- a"),
+        answered("- b", gap=False),
+        NoticeEntry("stopped"),
+    )
+    assert selection.last_answer(document) == "first\n\n- a\n- b"
+
+
+def test_copied_rows_join_wrapped_lines_and_leave_decoration_out() -> None:
+    document = document_of(answered("- " + "word " * 12), width=20)
+    assert document.height > 3
+    assert selection.rows_text(document, (0, 0), (document.height, None)) == "\n" + ("word " * 12).strip()
+
+
+def test_the_export_holds_the_whole_chat() -> None:
+    called = ToolCallEntry('read("a.py")', gap=True)
+    called.finish("1: ```", 0.1, ok=True)
+    text = export.to_markdown(
+        document_of(QuestionEntry("why?\nsay"), called, answered("- a"), answered("- b", gap=False)), "Chat"
+    )
+    assert text.startswith('# Chat\n\n> why?\n> say\n\n<details><summary><code>read("a.py")</code></summary>')
+    assert "````\n1: ```\n````" in text
+    assert text.endswith("- a\n- b\n")
