@@ -25,7 +25,7 @@ from laguna_tui.agent.tools.full import find, read, search
 from laguna_tui.agent.tools.nano import find as nano_find
 from laguna_tui.agent.tools.nano import search as nano_search
 from laguna_tui.agent.tools.nano.guard import NanoGuard
-from laguna_tui.base.errors import log_failure
+from laguna_tui.base.crash_log import write_crash_log
 from laguna_tui.base.events import EditDone, EditProposed
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.entry import ToolSet
@@ -159,7 +159,7 @@ class Toolbox:
 
     def _failed(self, name: str, error: Exception) -> ToolResult:
         """A defect of the tool: the model hears only its kind, because the message may name the user's folders."""
-        log = log_failure(error, self._state)
+        log = write_crash_log(error, self._state)
         told = failure(f"{name} failed ({type(error).__name__}); try other arguments, or go on without it")
         return replace(told, full_output=str(log)) if isinstance(log, Path) else told
 
