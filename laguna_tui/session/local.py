@@ -130,7 +130,7 @@ class LocalSession:
     def _adopt(self, engine: "Engine", selection: ModelSelection) -> None:
         """Use an engine of the session's own model; the first one begins the conversation."""
         if self.parts is not None:
-            self.parts.use_engine(engine, selection)
+            self.parts.use_engine(engine)
             return
         from laguna_tui.agent.tools.base.edit import SessionEdits
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from laguna_engine.config import Speculation
 from laguna_tui.models.model_selection import ModelSelection
-from laguna_tui.session.model_options import agent_options, family_of
+from laguna_tui.session.model_options import agent_options
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
@@ -48,6 +48,7 @@ class SessionParts:
             wait_s: seconds that a message waits for the folder's index where it needs it.
         """
         from laguna_tui.agent.loop import Agent
+        from laguna_tui.agent.profile import profile_of
         from laguna_tui.agent.tools.registry import Toolbox
         from laguna_tui.repo.workspace import Workspace
         from laguna_tui.session.workspace_context import WorkspaceContext
@@ -58,17 +59,17 @@ class SessionParts:
             workspace = Workspace(folder)
             context = WorkspaceContext(workspace, settings, state, wait_s)
             undo.callback(context.close)
-            toolbox = Toolbox(workspace, codebase=context.codebase, tools=entry.tools, edits=edits, state=state)
+            profile = profile_of(entry, engine.info)
+            toolbox = Toolbox(profile, workspace, codebase=context.codebase, edits=edits, state=state)
             undo.callback(toolbox.close)
-            attacher = context.attacher(engine, entry.tools)
-            family, options = family_of(entry, engine.info), agent_options(settings, entry)
-            agent = Agent(engine, engine.vocab, family, toolbox, options, attacher=attacher)
+            attacher = context.attacher(engine, profile)
+            agent = Agent(engine, engine.vocab, toolbox, agent_options(settings, entry), attacher=attacher)
             undo.pop_all()
         return cls(toolbox, agent, context, edits)
 
-    def use_engine(self, engine: "Engine", selection: ModelSelection) -> None:
+    def use_engine(self, engine: "Engine") -> None:
         """Go on with a fresh engine of the same model."""
-        self.agent.use_engine(engine, engine.vocab, self.context.attacher(engine, selection.entry.tools))
+        self.agent.use_engine(engine, engine.vocab, self.context.attacher(engine, self.toolbox.profile))
 
     def use_model(
         self, engine: "Engine", selection: ModelSelection, mode: Speculation, said: "Sequence[ChatMessage]"
@@ -78,12 +79,13 @@ class SessionParts:
         Raises:
             EngineError: the model cannot chat.
         """
+        from laguna_tui.agent.profile import profile_of
+
         options = agent_options(selection.settings, selection.entry)
         options = replace(options, drafting=replace(options.drafting, enabled=mode is not Speculation.OFF))
-        toolbox = self.toolbox.with_tools(selection.entry.tools)
-        attacher = self.context.attacher(engine, selection.entry.tools)
-        family = family_of(selection.entry, engine.info)
-        self.agent.use_model(engine, engine.vocab, family, options, said, toolbox, attacher)
+        toolbox = self.toolbox.with_profile(profile_of(selection.entry, engine.info))
+        attacher = self.context.attacher(engine, toolbox.profile)
+        self.agent.use_model(engine, engine.vocab, options, said, toolbox, attacher)
         self.toolbox = toolbox
 
     def close(self) -> None:
