@@ -16,8 +16,9 @@ from laguna_tui.agent.permissions import Approver, EditMode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.model_selection import ModelSelection, select_model, select_other
+from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot
+from laguna_tui.session.local_models import LocalModels
 from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.replay_check import check_replay
 from laguna_tui.session.session_parts import SessionParts
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from laguna_engine.engine import Engine
     from laguna_tui.agent.prompt_preview import PromptPreview
     from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
-    from laguna_tui.session.api import ModelChoice, SessionInfo
+    from laguna_tui.session.api import SessionInfo
 
 T = TypeVar("T")
 
@@ -53,7 +54,7 @@ class LocalSession:
         self._wait_s = wait_s
         self.chat = LocalChat(self)
         self.prompt = LocalPromptView(self)
-        self.models = LocalModels(self)
+        self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info)
         self.edits = LocalEdits(self)
         self.folder = LocalFolder(self, folder, holds_more)
 
@@ -231,47 +232,6 @@ class LocalPromptView:
             if parts is not None and self._session.slot.engine is not None:
                 return question(parts.agent.prompt_preview())
         return unknown
-
-
-class LocalModels:
-    """The `Models` of this machine."""
-
-    def __init__(self, session: LocalSession) -> None:
-        self._session = session
-
-    def choices(self) -> "tuple[ModelChoice, ...]":
-        """The catalogue's models and the file that is open now. Any thread; opens nothing."""
-        from laguna_tui.session.model_list import list_models
-
-        slot = self._session.slot
-        return list_models(slot.selection.settings, slot.opened_as.report.holds if slot.opened_as else {})
-
-    def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> "SessionInfo":
-        """Answer with another model from now on, which reads the conversation again."""
-        session, slot = self._session, self._session.slot
-        selection, parts = select_other(slot.selection.settings, wanted), session.parts
-        if parts is None:
-            slot.selection = selection
-            return session.open(progress)
-        slot.healthy()
-        said = parts.agent.said()
-        slot.replace(selection, lambda engine, of: parts.use_model(engine, of, slot.mode, said), progress)
-        return session.info()
-
-    def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> "SessionInfo":
-        """Decode in this mode from now on. Plain decoding needs no other engine, strict and fast each their own."""
-        from laguna_engine.native.cpu_determinism import use_fixed_kernels
-
-        session, slot = self._session, self._session.slot
-        engine, agent = slot.healthy(), session.opened().agent
-        # Asked before the engine is given up: once something was computed, the answer is no.
-        if mode is Speculation.STRICT and not use_fixed_kernels():
-            raise UserError(session.info().no_strict)
-        if mode not in (Speculation.OFF, engine.info.speculation):
-            slot.reopen(mode, progress)
-        slot.mode = mode
-        agent.use_drafting(replace(agent.drafting, enabled=mode is not Speculation.OFF))
-        return session.info()
 
 
 class LocalEdits:
