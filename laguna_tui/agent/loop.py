@@ -5,7 +5,7 @@ that what the engine has cached stays a prefix of what it is given next; only th
 the oldest turns leave it where a model reads only the newest ones.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -21,7 +21,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import AgentOptions, GenerationRecord, Turn, TurnParts
 from laguna_tui.base.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
-from laguna_tui.context.blocks import Attachment, BlockText, ContextBlock, Cost, Place
+from laguna_tui.context.blocks import Attachment, Place
 from laguna_tui.context.token_counter import CachedTokenCounter
 
 
@@ -133,25 +133,15 @@ class Agent:
         self._cancelled = False
         return self._turn(message)
 
-    def cost(self, message: str) -> Cost:
-        """What sending this message would cost now. Any thread; EngineError when the engine is gone."""
-        return self._prompt_preview().cost(message)
+    def prompt_preview(self) -> PromptPreview:
+        """What a message would bring along and cost, and the prompt's blocks. Any thread.
 
-    def blocks(self) -> list[ContextBlock]:
-        """What the prompt consists of. Any thread; EngineError when the engine is gone."""
-        return self._prompt_preview().blocks()
-
-    def block_text(self, number: int) -> BlockText:
-        """One block's text. Any thread; IndexError when there is no such block."""
-        return self._prompt_preview().block_text(number)
-
-    def change_cost(self, places: Mapping[int, Place]) -> Cost:
-        """What the conversation would cost to read with these blocks in these places. Any thread."""
-        return self._prompt_preview().change_cost(places)
-
-    def change(self, places: Mapping[int, Place]) -> None:
-        """Put these blocks into these places, from the next message on; not while a turn runs."""
-        self.conversation.change(places)
+        What it is asked raises EngineError when the engine is gone.
+        """
+        return PromptPreview(
+            self._engine, self._vocabulary, self.conversation, self._count,
+            self._attacher, self._opening_now, self._read,
+        )  # fmt: skip
 
     def ahead(self, message: str) -> None:
         """Compute what is certain of a message that is being typed; `cancel` ends it early, and nothing is lost.
@@ -160,7 +150,7 @@ class Agent:
             EngineError: the engine fails.
         """
         self._cancelled = False
-        tokens = self._prompt_preview().ahead(message)
+        tokens = self.prompt_preview().ahead(message)
         if self._engine.preview(tokens).new <= 1:
             return
         for _ in self._engine.generate(Request(tokens, max_tokens=0, drafting=self._options.drafting)):
@@ -169,7 +159,7 @@ class Agent:
         self._note_read()
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
-        prompt_preview = self._prompt_preview()
+        prompt_preview = self.prompt_preview()
         gathered = prompt_preview.gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
@@ -236,12 +226,6 @@ class Agent:
         if alone < size:
             return TurnFinished(TurnEnd.CONTEXT_FULL)
         return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")
-
-    def _prompt_preview(self) -> PromptPreview:
-        return PromptPreview(
-            self._engine, self._vocabulary, self.conversation, self._count,
-            self._attacher, self._opening_now, self._read,
-        )  # fmt: skip
 
     def _use_vocabulary(self, vocabulary: Tokenizer) -> None:
         self._vocabulary = vocabulary
