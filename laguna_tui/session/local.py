@@ -23,7 +23,6 @@ from laguna_tui.session.replay_check import check_replay
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
-    from laguna_tui.agent.messages import ChatMessage
     from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
     from laguna_tui.session.api import ModelChoice, SessionInfo
     from laguna_tui.session.opening import SessionParts
@@ -175,12 +174,11 @@ class LocalSession:
             self._become(after)
             return self.open(progress)
         parts = self._whole_parts()
-        said = parts.agent.said()
         self._retire(parts)
         self._lost = True
         try:
             self._become(after)
-            self._hand_over(*self._open_engine(self.mode, progress), said)
+            self._hand_over(*self._open_engine(self.mode, progress))
         except (EngineError, UserError):
             self._become(before)
             self._take(*self._open_engine(self.mode, progress))
@@ -195,7 +193,7 @@ class LocalSession:
             EngineError: the engine fails. If llama.cpp aborted, the next message gets a fresh engine.
         """
         parts = self._whole_parts()
-        last = parts.agent.last
+        last = parts.agent.conversation.last
         if last is None:
             raise UserError("There is no answer to prove yet. Ask something first.")
         try:
@@ -211,7 +209,7 @@ class LocalSession:
             return None
         # The engine may be closed for another one meanwhile.
         with contextlib.suppress(EngineError):
-            return parts.agent.cost(message)
+            return parts.agent.preview.cost(message)
         return None
 
     def complete(self, text: str, cursor: int) -> "Sequence[Completion]":
@@ -240,23 +238,23 @@ class LocalSession:
         """What the prompt consists of now. Any thread."""
         parts = self._parts
         with contextlib.suppress(EngineError):
-            return () if parts is None else parts.agent.blocks()
+            return () if parts is None else parts.agent.preview.blocks()
         return ()
 
     def block_text(self, number: int) -> "BlockText":
         """One block's text. Any thread."""
-        return self._open_parts().agent.block_text(number)
+        return self._open_parts().agent.preview.block_text(number)
 
     def change_cost(self, places: "Mapping[int, Place]") -> "Cost | None":
         """What the conversation would cost with these blocks in these places. Any thread."""
         parts = self._parts
         with contextlib.suppress(EngineError):
-            return None if parts is None else parts.agent.change_cost(places)
+            return None if parts is None else parts.agent.preview.change_cost(places)
         return None
 
     def change(self, places: "Mapping[int, Place]") -> None:
         """Put these blocks into these places, from the next message on."""
-        self._open_parts().agent.change(places)
+        self._open_parts().agent.conversation.change(places)
 
     def trust(self) -> str:
         """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it. Any thread.
@@ -353,7 +351,7 @@ class LocalSession:
             named.settings, named.entry, named.drafter, named.context,
         )  # fmt: skip
 
-    def _hand_over(self, engine: "Engine", opened_as: "OpenedAs", said: "Sequence[ChatMessage]") -> None:
+    def _hand_over(self, engine: "Engine", opened_as: "OpenedAs") -> None:
         """Let another model have the conversation; it is closed again if it cannot."""
         from laguna_tui.agent.profile import profile_of
 
@@ -364,7 +362,7 @@ class LocalSession:
             options = replace(options, drafting=drafting)
             toolbox = parts.toolbox.with_profile(profile_of(self.entry, engine.info))
             attacher = parts.context.attacher(engine, toolbox.profile)
-            parts.agent.use_model(engine, engine.vocab, options, said, toolbox, attacher)
+            parts.agent.use_model(engine, engine.vocab, options, toolbox, attacher)
         except BaseException:
             engine.close()
             raise

@@ -1,8 +1,8 @@
 """Text that leaves the parser is given back to whoever proposed it, also where the parser held it back."""
 
 from laguna_engine.events import Source
-from laguna_tui.agent.conversation import MAX_FILE_TOKENS, FilesRead
 from laguna_tui.agent.generation import Attribution
+from laguna_tui.agent.messages import MAX_FILE_TOKENS, FilesRead
 
 TARGET, DFLASH, FILE = Source.TARGET, Source.DFLASH, Source.FILE
 
