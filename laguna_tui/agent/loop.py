@@ -62,9 +62,11 @@ class Agent:
         # A new conversation knows of no edit.
         self._toolbox.forget_news()
 
-    @property
-    def preview(self) -> PromptPreview:
-        """What a message would cost now, and what the prompt consists of. Any thread."""
+    def prompt_preview(self) -> PromptPreview:
+        """What a message would bring along and cost, and the prompt's blocks. Any thread.
+
+        What it is asked raises EngineError when the engine is gone.
+        """
         return PromptPreview(self._engine, self.conversation, self._attacher)
 
     @property
@@ -119,7 +121,7 @@ class Agent:
             EngineError: the engine fails.
         """
         self._cancelled = False
-        tokens = self.preview.ahead(message)
+        tokens = self.prompt_preview().ahead(message)
         if self._engine.preview(tokens).new <= 1:
             return
         for _ in self._engine.generate(Request(tokens, max_tokens=0, drafting=self._options.drafting)):
@@ -129,7 +131,7 @@ class Agent:
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
         conversation = self.conversation
-        gathered = self.preview.gathered(message, lambda: self._cancelled)
+        gathered = self.prompt_preview().gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
             yield TurnFinished(TurnEnd.CANCELLED)

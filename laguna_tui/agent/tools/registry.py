@@ -15,7 +15,7 @@ from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import ModelProfile, ToolServices
 from laguna_tui.agent.tools.base.results import Answer, ResultStore, ToolResult, failure
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
-from laguna_tui.base.errors import log_failure
+from laguna_tui.base.crash_log import write_crash_log
 from laguna_tui.base.events import EditDone, EditProposed
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -111,7 +111,7 @@ class Toolbox:
 
     def _failed(self, name: str, error: Exception) -> ToolResult:
         """A defect of the tool: the model hears only its kind, because the message may name the user's folders."""
-        log = log_failure(error, self._state)
+        log = write_crash_log(error, self._state)
         told = failure(f"{name} failed ({type(error).__name__}); try other arguments, or go on without it")
         return replace(told, full_output=str(log)) if isinstance(log, Path) else told
 

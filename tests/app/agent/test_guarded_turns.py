@@ -280,6 +280,6 @@ def test_another_model_is_told_what_was_forgotten(chat):
 def test_the_cost_of_a_message_is_that_of_the_turns_that_are_read(chat):
     talk = chat(*(answer("Hello!") for _ in range(4)), turns=2)
     asking(talk, 3)
-    cost = talk.agent.preview.cost("question 3")
+    cost = talk.agent.prompt_preview().cost("question 3")
     talk.ask("question 3")
     assert cost.new + cost.cached == len(talk.engine.requests[-1].tokens)

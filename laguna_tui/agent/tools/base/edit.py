@@ -14,10 +14,11 @@ import platformdirs
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.permissions import Approver, Decision, EditMode
 from laguna_tui.agent.tools.base.results import Answer, ResultStore, Steps
-from laguna_tui.agent.tools.base.tool_arguments import check_names, flag, text
+from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.edit_proposal import EditProposal
 from laguna_tui.base.events import EditDone, EditProposed
 from laguna_tui.base.paths import APP, FolderIdentity
+from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.base.units import plural
 from laguna_tui.repo.edit_files import EditDialect, EditError, apply_edit, propose_edit
 from laguna_tui.repo.relative_paths import escaped
@@ -165,19 +166,20 @@ class SessionEdits:
         return sentence
 
 
+@dataclass(frozen=True, slots=True)
+class EditArguments:
+    """A file, the text to replace in it and the new text, in one place or in all."""
+
+    path: str = declared()
+    old: str = declared(blank=True)
+    new: str = declared(blank=True)
+    all: bool = declared(False, "replace every occurrence, names as whole words")
+
+
 SPEC = ToolSpec(
     name="edit",
     description="Replace text in a file. The old text must occur exactly once.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "path": {"type": "string"},
-            "old": {"type": "string"},
-            "new": {"type": "string"},
-            "all": {"type": "boolean", "description": "replace every occurrence, names as whole words"},
-        },
-        "required": ["path", "old", "new"],
-    },
+    parameters=json_schema(EditArguments),
 )
 _OWN = "{path} belongs to laguna-tui itself; edit another file"
 
@@ -196,12 +198,11 @@ class Edit:
             ArgumentError: an argument is missing or wrong.
             WorkspaceError: the edit is not made, and why; the file is as it was.
         """
-        check_names(arguments, ("path", "old", "new", "all"))
         self._edits.check()
-        path = text(arguments, "path")
-        old, new = text(arguments, "old", blank=True), text(arguments, "new", blank=True)
-        every = flag(arguments, "all")
-        proposal = propose_edit(workspace, path, old, new, every, should_stop, dialect=self._dialect)
+        wanted = read_arguments(EditArguments, arguments)
+        proposal = propose_edit(
+            workspace, wanted.path, wanted.old, wanted.new, wanted.all, should_stop, dialect=self._dialect
+        )
         _check_owner(proposal)
         yield from self._edits.make(proposal, should_stop)
         return Answer("\n".join([f"Changed `{escaped(proposal.path)}` in {proposal.counted}.", *proposal.notes]))

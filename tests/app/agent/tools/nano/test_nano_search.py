@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -301,7 +302,11 @@ def test_a_stop_ends_it_and_says_so(shop):
 
 def test_an_exploding_expression_ends_in_time(root, monkeypatch):
     monkeypatch.setattr("laguna_tui.agent.tools.nano.search.BUDGET_S", 0.3)
-    assert found(filled(root, {"trap.txt": "a" * 60 + "!\n"}), "(a|aa)+$").splitlines()[1].startswith("… stopped after")
+    lines = 60  # each would take a quarter of a second of the processor, which is all the limit that a line has
+    workspace = filled(root, {"trap.txt": ("a" * 60 + "!\n") * lines})
+    begun = time.process_time()
+    assert found(workspace, "(a|aa)+$").splitlines()[1].startswith("… stopped after")
+    assert time.process_time() - begun < lines * 0.25 / 4
 
 
 @pytest.mark.parametrize(
