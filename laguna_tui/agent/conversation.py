@@ -80,6 +80,7 @@ class Conversation:
         self.files = FilesRead()
         self.computed = 0
         self.last: GenerationRecord | None = None
+        self._tools = profile.specs
         self._thinking = thinking
         self._opening = opening
         self._opened: str | None = None
@@ -90,7 +91,7 @@ class Conversation:
         self.use_vocabulary(vocabulary)
         self.stop_tokens = self._renderer.stop_tokens
         self.transcript = Transcript()
-        system = self._renderer.system(profile.system_prompt, profile.specs)
+        system = self._renderer.system(profile.system_prompt, self._tools)
         self.transcript.append(Role.SYSTEM, system, "system prompt and tools")
 
     def use_vocabulary(self, vocabulary: Tokenizer) -> None:
@@ -232,7 +233,7 @@ class Conversation:
     def open_turn(self) -> StreamParser:
         """Open the assistant's turn; returns the parser for what it will say."""
         self.transcript.append(Role.ASSISTANT, self._renderer.generation_prompt(), _ANSWER)
-        return StreamParser(self.profile.specs, in_reasoning=self._thinking, markers=self._markers)
+        return StreamParser(self._tools, in_reasoning=self._thinking, markers=self._markers)
 
     def record(self, generation: GenerationRecord) -> None:
         """Add what the model said and whatever its turn needs to be whole."""
