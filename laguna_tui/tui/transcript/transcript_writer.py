@@ -118,7 +118,7 @@ class TranscriptWriter:
             self._end_text()
             self._proved = ReplayEntry()
             self.document.append(self._proved)
-        self._proved.tell(state)
+        self._proved.update(state)
         if isinstance(state, ReplayCheck):
             self._proved = None
 
@@ -168,7 +168,7 @@ class TranscriptWriter:
             self._end_text()
             self._working = ProgressEntry()
             self.document.append(self._working)
-        self._working.tell(prefill)
+        self._working.update(prefill)
 
     def _remark(self, event: CallRejected | AnswerCorrected | DrafterFailed) -> None:
         """What the model or a drafter did wrongly."""
