@@ -35,7 +35,7 @@ from laguna_engine.native.cpu_determinism import fixed_rows, use_fixed_kernels
 from laguna_engine.native.library import device_descriptions, recent_log
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.speculate.draft_policy import DraftPolicy
-from laguna_engine.speculate.speculator import Speculator
+from laguna_engine.speculate.speculator import NullSpeculator, Speculator
 
 STRICT_ON_GPU = (
     "strict speculation can promise the plain answer byte for byte only on the CPU: a GPU's kernels round by how many "
@@ -88,14 +88,14 @@ class Loader:
         if not gives_numbers(context, model.vocab.size):
             raise ModelFileError(f"{self._options.model}: its weights give no numbers; download it again")
         checkpoints = _checkpoints(model, self._options, warnings)
-        target = TokenSequence(model, context, capacity, paired=strict, checkpoints=checkpoints)
-        speculator = assembly.speculator(target)
+        sequence = TokenSequence(model, context, capacity, paired=strict, checkpoints=checkpoints)
+        speculator = assembly.speculator(sequence)
         # Asked for now because the answer takes a walk through the whole vocabulary.
         if not model.vocab.eog:
             warnings.append("the model names no token that ends an answer; every answer goes on until it is stopped")
         self._tell("context", 1.0)
-        info = _info(model, self._options, target.capacity, assembly.described, warnings + assembly.warnings)
-        return LoadedModel(target, speculator, info, self.undo)
+        info = _info(model, self._options, sequence.capacity, assembly.described, warnings + assembly.warnings)
+        return LoadedModel(sequence, speculator, info, self.undo)
 
     def undo(self) -> None:
         """Free what was opened; the drafter first, which may use the target's weights."""
@@ -112,10 +112,10 @@ class Loader:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """An open target, who drafts for it (None when nobody is to), what to say about it, and how to free it all."""
+    """The sequence of an open target, who drafts for it, what to say about it, and how to free it all."""
 
-    target: TokenSequence
-    speculator: Speculator | None
+    sequence: TokenSequence
+    speculator: NullSpeculator
     info: EngineInfo
     close: Callable[[], None]
 
@@ -227,27 +227,27 @@ class SpeculatorFactory:
         context.close()
         return self._without_hook(options, "its taps are not what they should be")
 
-    def speculator(self, target: TokenSequence) -> Speculator | None:
-        """Who drafts for `target`, whose context was made here."""
+    def speculator(self, sequence: TokenSequence) -> NullSpeculator:
+        """Who drafts for `sequence`, whose context was made here."""
         if self.options.speculation is Speculation.OFF:
-            return None
+            return NullSpeculator(sequence)
         policy = DraftPolicy()
         if self.options.economy is not None:
             policy.load(self.options.economy)
-        suffix, files = SuffixDrafter(), FileDrafter()
+        suffix, files = SuffixDrafter(sequence.tokens), FileDrafter(sequence.tokens)
         drafters: dict[Source, Drafter] = {Source.SUFFIX: suffix, Source.FILE: files}
         listeners: dict[Source, Listener] = {Source.SUFFIX: suffix, Source.FILE: files}
-        taps = target.context.taps
+        taps = sequence.context.taps
         feed = None
-        if taps is not None and self._open_dflash(taps, target.capacity) and self._dflash is not None:
+        if taps is not None and self._open_dflash(taps, sequence.capacity) and self._dflash is not None:
             drafters[Source.DFLASH] = self._dflash
             assert taps.features is not None, "a drafter always has taps"
             tapped_last = self.model.n_layer - 1 in taps.layers
             outputs = taps.outputs if tapped_last else None
-            feed = FeatureBuffer(self._dflash, target.context.synchronize, taps.features.rows, outputs)
+            feed = FeatureBuffer(self._dflash, sequence, taps.features.rows, outputs)
         left_out = frozenset(name for name, _ in self.options.adapters if self._dflash is None)
         made = Drafters(drafters, listeners, suffix, files, self._dflash, feed, left_out)
-        return Speculator(target, made, policy)
+        return Speculator(sequence, made, policy)
 
     def close(self) -> None:
         """Free the drafter; before the target, whose output matrix it may share."""

@@ -5,24 +5,23 @@ that what the engine has cached stays a prefix of what it is given next; only th
 the oldest turns leave it where a model reads only the newest ones.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
 from laguna_engine.chat.encoding import Tokenizer
-from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
 from laguna_engine.config import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import TokenEngine
 from laguna_tui.agent.messages import ChatMessage
-from laguna_tui.agent.prompt import facts_now, system_prompt
+from laguna_tui.agent.prompt import facts_now
 from laguna_tui.agent.prompt_preview import LOOKS_UP, PromptPreview, forgets
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import AgentOptions, GenerationRecord, Turn, TurnParts
 from laguna_tui.base.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
-from laguna_tui.context.blocks import Attachment, BlockText, ContextBlock, Cost, Place
+from laguna_tui.context.blocks import Attachment, Place
 from laguna_tui.context.token_counter import CachedTokenCounter
 
 
@@ -33,7 +32,6 @@ class Agent:
         self,
         engine: TokenEngine,
         vocabulary: Tokenizer,
-        family: Family,
         toolbox: Toolbox,
         options: AgentOptions | None = None,
         opening: Callable[[], str] | None = None,
@@ -44,15 +42,13 @@ class Agent:
         Args:
             engine: what continues the tokens.
             vocabulary: that of the engine's model.
-            family: which template the model was trained on.
-            toolbox: the tools, for the folder that is asked about.
+            toolbox: the tools of the model's profile, for the folder that is asked about.
             options: sampling and limits.
             opening: what stands before the first question; None states folder, date and git's state.
             attacher: brings along what a message mentions; None attaches nothing.
         """
         self._engine = engine
         self._use_vocabulary(vocabulary)
-        self._family = family
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._opening = opening or (lambda: facts_now(toolbox.workspace.root))
@@ -102,7 +98,6 @@ class Agent:
         self,
         engine: TokenEngine,
         vocabulary: Tokenizer,
-        family: Family,
         options: AgentOptions,
         said: Sequence[ChatMessage],
         toolbox: Toolbox,
@@ -113,12 +108,11 @@ class Agent:
         Raises:
             EngineError: the model cannot chat; everything is as it was.
         """
-        prompt, tools = system_prompt(toolbox.tools), toolbox.specs
-        conversation = Conversation(vocabulary, family, thinking=options.thinking, prompt=prompt, tools=tools)
+        conversation = Conversation(vocabulary, toolbox.profile, thinking=options.thinking)
         conversation.retell(said)
         for text in self.conversation.files.texts:
             conversation.files.add(text, vocabulary.tokenize(text, special=False))
-        self._engine, self._family, self._options = engine, family, options
+        self._engine, self._options = engine, options
         self._use_vocabulary(vocabulary)
         self._toolbox, self._attacher = toolbox, attacher
         self.conversation, self._last, self._read = conversation, None, 0
@@ -139,25 +133,15 @@ class Agent:
         self._cancelled = False
         return self._turn(message)
 
-    def cost(self, message: str) -> Cost:
-        """What sending this message would cost now. Any thread; EngineError when the engine is gone."""
-        return self._prompt_preview().cost(message)
+    def prompt_preview(self) -> PromptPreview:
+        """What a message would bring along and cost, and the prompt's blocks. Any thread.
 
-    def blocks(self) -> list[ContextBlock]:
-        """What the prompt consists of. Any thread; EngineError when the engine is gone."""
-        return self._prompt_preview().blocks()
-
-    def block_text(self, number: int) -> BlockText:
-        """One block's text. Any thread; IndexError when there is no such block."""
-        return self._prompt_preview().block_text(number)
-
-    def change_cost(self, places: Mapping[int, Place]) -> Cost:
-        """What the conversation would cost to read with these blocks in these places. Any thread."""
-        return self._prompt_preview().change_cost(places)
-
-    def change(self, places: Mapping[int, Place]) -> None:
-        """Put these blocks into these places, from the next message on; not while a turn runs."""
-        self.conversation.change(places)
+        What it is asked raises EngineError when the engine is gone.
+        """
+        return PromptPreview(
+            self._engine, self._vocabulary, self.conversation, self._count,
+            self._attacher, self._opening_now, self._read,
+        )  # fmt: skip
 
     def ahead(self, message: str) -> None:
         """Compute what is certain of a message that is being typed; `cancel` ends it early, and nothing is lost.
@@ -166,7 +150,7 @@ class Agent:
             EngineError: the engine fails.
         """
         self._cancelled = False
-        tokens = self._prompt_preview().ahead(message)
+        tokens = self.prompt_preview().ahead(message)
         if self._engine.preview(tokens).new <= 1:
             return
         for _ in self._engine.generate(Request(tokens, max_tokens=0, drafting=self._options.drafting)):
@@ -175,7 +159,7 @@ class Agent:
         self._note_read()
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
-        prompt_preview = self._prompt_preview()
+        prompt_preview = self.prompt_preview()
         gathered = prompt_preview.gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
@@ -212,7 +196,7 @@ class Agent:
 
     def _forgets_for(self, said: ChatMessage) -> bool:
         """Whether the chat is one that may be forgotten for a message, and the message fits then."""
-        if self._options.turns is None or not self.conversation.started:
+        if self._toolbox.profile.turns is None or not self.conversation.started:
             return False
         return self._engine.preview(self._alone(said)).fits
 
@@ -222,12 +206,12 @@ class Agent:
 
     def _forget(self) -> None:
         """Leave out of the prompt what the model will not read beside the next message."""
-        if self._options.turns is not None:
-            self.conversation.forget(self._options.turns - 1)
+        if self._toolbox.profile.turns is not None:
+            self.conversation.forget(self._toolbox.profile.turns - 1)
 
     def _forgotten(self) -> tuple[str, ...]:
         """What there is to say about turns that are left out."""
-        turns = self._options.turns
+        turns = self._toolbox.profile.turns
         return (forgets(turns),) if turns is not None and self.conversation.forgets else ()
 
     def _untold(self, notes: Sequence[str]) -> tuple[str, ...]:
@@ -242,12 +226,6 @@ class Agent:
         if alone < size:
             return TurnFinished(TurnEnd.CONTEXT_FULL)
         return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")
-
-    def _prompt_preview(self) -> PromptPreview:
-        return PromptPreview(
-            self._engine, self._vocabulary, self.conversation, self._count,
-            self._attacher, self._opening_now, self._read,
-        )  # fmt: skip
 
     def _use_vocabulary(self, vocabulary: Tokenizer) -> None:
         self._vocabulary = vocabulary
@@ -279,9 +257,7 @@ class Agent:
             self._last = generated
 
     def _new_conversation(self) -> Conversation:
-        prompt, tools = system_prompt(self._toolbox.tools), self._toolbox.specs
-        thinking = self._options.thinking
-        return Conversation(self._vocabulary, self._family, thinking=thinking, prompt=prompt, tools=tools)
+        return Conversation(self._vocabulary, self._toolbox.profile, thinking=self._options.thinking)
 
 
 def _titled(attachment: Attachment) -> str:

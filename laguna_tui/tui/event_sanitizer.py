@@ -58,7 +58,7 @@ def safe_event(event: AgentEvent) -> AgentEvent:
         case ToolStarted():
             return replace(event, name=sanitize_line(event.name), arguments=_safe_arguments(event.arguments))
         case ToolFinished():
-            return replace(event, name=sanitize_line(event.name), output=sanitize(event.output))
+            return _safe_result(event)
         case EditProposed() | EditDone():
             return _safe_edit(event)
         case CallRejected() | DrafterFailed():
@@ -74,6 +74,11 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return event
 
 
+def _safe_result(event: ToolFinished) -> ToolFinished:
+    full_output = None if event.full_output is None else sanitize_line(event.full_output)
+    return replace(event, name=sanitize_line(event.name), output=sanitize(event.output), full_output=full_output)
+
+
 def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | DrafterFailed:
     if isinstance(event, CallRejected):
         return CallRejected(sanitize(event.raw), sanitize_line(event.problem))
@@ -86,7 +91,7 @@ def _safe_edit(event: EditProposed | EditDone) -> EditProposed | EditDone:
     return replace(event, proposal=_safe_proposal(event.proposal))
 
 
-def safe_proof(event: ReplayCheck) -> ReplayCheck:
+def safe_replay(event: ReplayCheck) -> ReplayCheck:
     """The same, with texts that can be drawn."""
     found = event.difference
     if found is None:

@@ -26,7 +26,7 @@ class Oracle:
         self._length += len(tokens)
 
     def truncate(self, length: int) -> None:
-        self._length = length
+        self._length = min(self._length, length)
 
     def offer(self) -> Offer | None:
         return Offer(Source.SUFFIX, "oracle", self._longest)
@@ -49,5 +49,6 @@ def use(engine: Engine, drafter: Oracle | None = None, drafters: Callable[[], Dr
         made = Drafters(by_source, {Source.SUFFIX: drafter})
     else:
         made = drafters()
+    engine._sequence.observers.clear()
     engine._speculator = Speculator(engine._sequence, made, policy)
     return policy

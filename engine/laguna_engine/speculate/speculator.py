@@ -24,9 +24,9 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.registry import Drafters
 from laguna_engine.errors import RequestError
 from laguna_engine.events import DrafterFailed, Round, Source
-from laguna_engine.llama.context import DecodeStatus, Outputs
+from laguna_engine.llama.context_params import DecodeStatus
 from laguna_engine.llama.sampler import SamplerChain
-from laguna_engine.sequence import TokenSequence, common_prefix
+from laguna_engine.sequence import Reuse, TokenSequence
 from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy, Purpose
 
 CANDIDATES = 64
@@ -49,142 +49,167 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a round brought: `tokens`, of which all but the last were drafted by `source`."""
+    """What a round brought: `tokens`, of which all but the last were drafted by `source`.
+
+    report: of a round in which somebody might have drafted.
+    """
 
     tokens: list[int]
-    source: Source
-    told: Round
+    source: Source = Source.TARGET
+    report: Round | None = None
 
 
-class Speculator:
-    """Drafts for one target, over many requests. Engine thread only."""
+class NullSpeculator:
+    """Decodes plainly: every round commits the target's one token. Engine thread only."""
 
-    def __init__(self, target: TokenSequence, drafters: Drafters, policy: DraftPolicy) -> None:
+    def __init__(self, sequence: TokenSequence) -> None:
+        self._sequence = sequence
+
+    def begin(self, prompt: list[int], _drafting: Drafting, _chain: SamplerChain | None = None) -> Reuse:
+        """Rewind the sequence for a request with `prompt`: what of it is still cached."""
+        return self._sequence.rewind(prompt)
+
+    def part(self, size: int) -> tuple[int, bool]:
+        """How much of a prompt to compute at once, at most `size` tokens, and whether all of it needs outputs."""
+        return size, False
+
+    def round(self, chain: SamplerChain, _room: int | None) -> Committed | DecodeStatus:
+        """Commit at least one token and at most `room`; or how the computation ended instead of well."""
+        status = self._sequence.decode(1)
+        if status is not DecodeStatus.OK:
+            return status
+        tokens = [self._sequence.sample(chain)]
+        self._sequence.commit(tokens)
+        return Committed(tokens)
+
+    def remember(self) -> DrafterSnapshot | None:
+        """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
+        return None
+
+    def failures(self) -> list[DrafterFailed]:
+        """What was switched off since this was last asked."""
+        return []
+
+    def learned(self) -> dict[str, object]:
+        """What was learned about which drafts pay here, JSON-able."""
+        return {}
+
+
+class Speculator(NullSpeculator):
+    """Drafts for one target, over many requests, and has its drafters follow the sequence. Engine thread only."""
+
+    def __init__(self, sequence: TokenSequence, drafters: Drafters, policy: DraftPolicy) -> None:
+        super().__init__(sequence)
         self.policy = policy
-        self._sequence = target
         self._drafters = drafters
         self._feature_buffer = drafters.feed
         self._failures: list[DrafterFailed] = []
-        self._transcript: list[int] = []
         self._drafting = DRAFTING
         self._script: Iterator[Sequence[int]] = iter(())
         self._backoff = Backoff()
         # A draft is verified in one micro-batch, together with the token before it.
-        self._longest = min(MAX_DRAFT, target.context.n_ubatch - 1)
+        self._longest = min(MAX_DRAFT, sequence.context.n_ubatch - 1)
+        sequence.attach(self)
 
     def failures(self) -> list[DrafterFailed]:
-        """What was switched off since this was last asked."""
+        """What was switched off since this was last asked; nothing while decoding is plain."""
+        if not self._drafting.enabled:
+            return []
         failures, self._failures = self._failures, []
         return failures
 
-    def begin(
-        self,
-        prompt: list[int],
-        keep: int,
-        drafting: Drafting,
-        chain: SamplerChain | None = None,
-        remembered: DrafterSnapshot | None = None,
-    ) -> int:
-        """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
+    def learned(self) -> dict[str, object]:
+        """What was learned about which drafts pay here, JSON-able."""
+        return self.policy.state()
+
+    def begin(self, prompt: list[int], drafting: Drafting, chain: SamplerChain | None = None) -> Reuse:
+        """Rewind the sequence for a request with `prompt`: what of it is still cached.
 
         chain: what the answer's tokens are picked by, and those of a drafter that samples; None if nothing is picked.
-        remembered: what the drafter knew at the last checkpoint up to there, if it did. Less than all of them when the
-        drafter has lost what it needs to draft well behind the prompt.
+        Less is kept than could be when a drafter has lost what it needs to draft well behind the prompt. RequestError
+        if the request asks for an adapter that there is not.
         """
         self._drafting = drafting
         self._script = iter(drafting.script or ())
         self._backoff.end()
-        shared = common_prefix(self._transcript, prompt)
-        for source, listener in self._drafters.listeners.items():
-            self._try(source, partial(listener.truncate, shared))
-        self._extend(prompt[shared:])
-        self._transcript = prompt.copy()
-        files, reader = self._drafters.files, self._drafters.reader
-        if files is not None:
-            self._try(Source.FILE, lambda: files.add_files(drafting.files))
-        if reader is not None:
-            self._try(Source.DFLASH, lambda: self._prepare(reader, chain), None, passed=(RequestError,))
-        elif drafting.adapter is not None and drafting.adapter not in self._drafters.left_out:
-            raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
-        feed = self._feature_buffer
-        return (
-            keep if feed is None else self._try(Source.DFLASH, lambda: feed.begin(keep, len(prompt), remembered), keep)
-        )
-
-    def stand_aside(self, keep: int, remembered: DrafterSnapshot | None = None) -> None:
-        """A request comes that is decoded plainly, and keeps `keep` tokens of the KV cache, as for `begin`."""
-        feed = self._feature_buffer
-        if feed is not None:
-            self._try(Source.DFLASH, lambda: feed.pause(keep, remembered))
+        if drafting.enabled:
+            self._prepare(drafting, chain)
+        reuse, feed = self._sequence.rewind(prompt), self._feature_buffer
+        if feed is None:
+            return reuse
+        if not drafting.enabled:
+            self._try(Source.DFLASH, lambda: feed.pause(reuse.drafter))
+            return reuse
+        keep = self._try(Source.DFLASH, lambda: feed.begin(len(prompt), reuse.drafter), reuse.keep)
+        return reuse if keep == reuse.keep else replace(self._sequence.rewind(prompt, keep), boundary=reuse.boundary)
 
     def remember(self) -> DrafterSnapshot | None:
         """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
         feed = self._feature_buffer
-        return None if feed is None else self._try(Source.DFLASH, lambda: feed.remember(len(self._sequence.cache)))
+        return None if feed is None else self._try(Source.DFLASH, feed.remember)
 
-    def rewound(self, keep: int) -> None:
-        """The KV cache was cut back to `keep` tokens."""
-        self._kept(keep)
-
-    def part(self, position: int, size: int) -> tuple[int, bool]:
-        """How much of a prompt to compute at once from `position` on, and whether all of it needs outputs."""
-        copying = self._drafters.copying
-        if copying is not None and position:
+    def part(self, size: int) -> tuple[int, bool]:
+        """How much of a prompt to compute at once, at most `size` tokens, and whether all of it needs outputs."""
+        if not self._drafting.enabled:
+            return size, False
+        copying, feed = self._drafters.copying, self._feature_buffer
+        if copying is not None and self._sequence.position:
             # The device is busy with the part before this one.
             self._try(Source.SUFFIX, lambda: copying.catch_up(CATCH_UP))
-        return self._feature_buffer.part(position, size) if self._feature_buffer else (size, False)
-
-    def decode(self, tokens: Sequence[int], outputs: Outputs) -> DecodeStatus:
-        """Compute `tokens` behind what is there, and note that their features lie ready."""
-        start, written = len(self._sequence.cache), self._sequence.rows(len(tokens))
-        feed = self._feature_buffer
-        if feed is not None:
-            self._try(Source.DFLASH, lambda: feed.before(written))
-        if self._feature_buffer is None:
-            return self._sequence.decode(tokens, outputs)
-        self._feature_buffer.computed(start, len(tokens), written)
-        status = None
-        try:
-            status = self._sequence.decode(tokens, outputs)
-        finally:
-            if status is not DecodeStatus.OK:
-                self._kept(start)
-        return status
+        return feed.part(size) if feed else (size, False)
 
     def committed(self, tokens: Sequence[int]) -> None:
-        """`tokens` were committed: by a round, or the first one by the prompt's last row."""
-        self._transcript.extend(tokens)
-        self._extend(tokens)
+        """See `SequenceObserver`."""
+        for source, listener in self._drafters.listeners.items():
+            self._try(source, partial(listener.extend, tokens))
 
-    def round(self, last: int, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
-        """Commit at least one token and at most `room`; or how the computation ended instead of well.
+    def truncated(self, length: int) -> None:
+        """See `SequenceObserver`."""
+        for source, listener in self._drafters.listeners.items():
+            self._try(source, partial(listener.truncate, length))
+        feed = self._feature_buffer
+        if feed is not None:
+            self._try(Source.DFLASH, lambda: feed.truncated(length))
 
-        last: the newest token, committed and not yet computed.
-        """
+    def writing(self, rows: int) -> None:
+        """See `SequenceObserver`."""
+        feed = self._feature_buffer
+        if feed is not None:
+            self._try(Source.DFLASH, lambda: feed.writing(rows))
+
+    def written(self, start: int, count: int, rows: int) -> None:
+        """See `SequenceObserver`."""
+        feed = self._feature_buffer
+        if feed is not None:
+            self._try(Source.DFLASH, lambda: feed.written(start, count, rows))
+
+    def round(self, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
+        """Commit at least one token and at most `room`; or how the computation ended instead of well."""
+        if not self._drafting.enabled:
+            return super().round(chain, room)
         began = time.perf_counter()
-        start = len(self._sequence.cache)
+        start = self._sequence.position
         resting = _SCRIPTED if self._drafting.script is not None else self._backoff.choice()
-        choice = resting or self._choose(last, start, room)
+        choice = resting or self._choose(room)
         draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
         if choice.offer is not None and choice.offer.source not in self._drafters.by_source:
             choice = _FAILED
         drafted = time.perf_counter()
-        status = self.decode([last, *draft.tokens], Outputs.ALL)
+        status = self._sequence.verify(draft.tokens)
         if status is not DecodeStatus.OK:
             return status
         self._sequence.context.synchronize()
         verified = time.perf_counter()
         tokens = accept(draft.tokens, lambda row: self._sequence.context.sample(chain, row))
         picked = time.perf_counter()
-        self._settle(start + len(tokens), cut=len(tokens) <= len(draft.tokens))
-        self.committed(tokens)
+        self._sequence.commit(tokens)
         accepted = len(tokens) - 1
         if resting is None:
             spent = drafted - began, verified - drafted
             self.policy.record(choice, start, len(draft.tokens), accepted, *spent, draft.doubted)
             asking_s = time.perf_counter() - picked + drafted - began
             self._backoff.after(choice, asking_s, verified - drafted)
-        told = Round(
+        report = Round(
             drafter=choice.offer.source if choice.offer else None,
             drafted=len(draft.tokens),
             accepted=accepted,
@@ -196,7 +221,7 @@ class Speculator:
             reason=choice.reason,
         )
         self._read_on()
-        return Committed(tokens, told.drafter or Source.TARGET, told)
+        return Committed(tokens, report.drafter or Source.TARGET, report)
 
     def _read_on(self) -> None:
         """Let copying read some of what it has not: here, where it is not counted as the cost of any draft."""
@@ -211,15 +236,25 @@ class Speculator:
         tokens = next(self._script, ())
         return Draft(list(tokens[: min(self._longest, max(0, self._sequence.room - 1))]))
 
-    def _prepare(self, reader: DFlash, chain: SamplerChain | None) -> None:
-        """Set the drafter up for this request, before it is asked what it still knows."""
+    def _prepare(self, drafting: Drafting, chain: SamplerChain | None) -> None:
+        """Set the drafters up for this request, before one is asked what it still knows."""
+        files, reader = self._drafters.files, self._drafters.reader
+        if files is not None:
+            self._try(Source.FILE, lambda: files.add_files(drafting.files))
+        if reader is not None:
+            self._try(Source.DFLASH, lambda: self._prepare_reader(reader, chain), None, passed=(RequestError,))
+        elif drafting.adapter is not None and drafting.adapter not in self._drafters.left_out:
+            raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
+
+    def _prepare_reader(self, reader: DFlash, chain: SamplerChain | None) -> None:
         reader.use_adapter(self._drafting.adapter)
         if chain is not None and chain.draws and self._drafting.sampled:
             reader.sample_with(CANDIDATES, chain.propose)
         else:
             reader.sample_with(None)
 
-    def _choose(self, last: int, start: int, room: int | None) -> DraftChoice:
+    def _choose(self, room: int | None) -> DraftChoice:
+        start, last = self._sequence.position, self._sequence.tokens[-1]
         longest = min(self._longest, self._sequence.room - 1, self._longest if room is None else room - 1)
         reader = self._drafters.reader
         if reader is not None:
@@ -239,22 +274,6 @@ class Speculator:
         draft = self._try(source, lambda: self._drafted(source, choice.length), _NO_DRAFT)
         kept = self.policy.cut(choice, draft)
         return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
-
-    def _settle(self, length: int, *, cut: bool) -> None:
-        """`length` positions stand."""
-        if cut:
-            self._sequence.cut(length)
-        self._kept(length)
-
-    def _kept(self, length: int) -> None:
-        """The KV cache ends at `length`."""
-        feed = self._feature_buffer
-        if feed is not None:
-            self._try(Source.DFLASH, lambda: feed.committed(length))
-
-    def _extend(self, tokens: Sequence[int]) -> None:
-        for source, listener in self._drafters.listeners.items():
-            self._try(source, partial(listener.extend, tokens))
 
     def _drafted(self, source: Source, length: int) -> Draft:
         if self._feature_buffer is not None and source is Source.DFLASH:

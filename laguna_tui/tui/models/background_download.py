@@ -6,10 +6,14 @@ A thread updates the values; the screen polls them.
 import threading
 from collections.abc import Callable
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from laguna_tui.models.download_progress import DownloadProgress
-from laguna_tui.models.model_setup import ModelSetup, PreparedDownload, SetupOffer
+from laguna_tui.models.model_setup import ModelSetup, SetupOffer
 from laguna_tui.tui.session_messages import error_sentence
+
+if TYPE_CHECKING:
+    from laguna_tui.models.download import Download
 
 _LEAVE_S = 1.5
 """How long leaving waits until the download's state is saved."""
@@ -46,9 +50,9 @@ class BackgroundDownload:
         self.progress: DownloadProgress | None = None
         self.problem = ""
         self._model_setup = model_setup
-        self._work: PreparedDownload | None = None
+        self._work: Download | None = None
         # Pause or cancel, requested before the download is prepared.
-        self._requested: Callable[[PreparedDownload], None] | None = None
+        self._requested: Callable[[Download], None] | None = None
         self._discarding = False
         self._thread: threading.Thread | None = None
 
@@ -103,7 +107,7 @@ class BackgroundDownload:
         self._thread = threading.Thread(target=job, name="laguna-download", daemon=True)
         self._thread.start()
 
-    def _request(self, request: Callable[[PreparedDownload], None]) -> None:
+    def _request(self, request: Callable[["Download"], None]) -> None:
         """Apply `request` to the download as soon as it is prepared."""
         with self._lock:
             work, self._requested = self._work, request

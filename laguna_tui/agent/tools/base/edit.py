@@ -20,7 +20,7 @@ from laguna_tui.base.events import EditDone, EditProposed
 from laguna_tui.base.paths import APP, FolderIdentity
 from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.base.units import plural
-from laguna_tui.repo.edit_files import EditError, apply_edit, propose_edit
+from laguna_tui.repo.edit_files import EditDialect, EditError, apply_edit, propose_edit
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.source_writer import ChangedError, TemporaryFiles, digest, replace_file
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -185,10 +185,11 @@ _OWN = "{path} belongs to laguna-tui itself; edit another file"
 
 
 class Edit:
-    """The tool, for one session's edits."""
+    """The tool, for one session's edits; `dialect` is what is made of texts that are not quite the file's."""
 
-    def __init__(self, edits: SessionEdits) -> None:
+    def __init__(self, edits: SessionEdits, dialect: EditDialect) -> None:
         self._edits = edits
+        self._dialect = dialect
 
     def __call__(self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Steps:
         """The proposal, what comes of it, and `Changed PATH in N places.`, with a line for each of its notes.
@@ -199,7 +200,9 @@ class Edit:
         """
         self._edits.check()
         wanted = read_arguments(EditArguments, arguments)
-        proposal = propose_edit(workspace, wanted.path, wanted.old, wanted.new, wanted.all, should_stop)
+        proposal = propose_edit(
+            workspace, wanted.path, wanted.old, wanted.new, wanted.all, should_stop, dialect=self._dialect
+        )
         _check_owner(proposal)
         yield from self._edits.make(proposal, should_stop)
         return Answer("\n".join([f"Changed `{escaped(proposal.path)}` in {proposal.counted}.", *proposal.notes]))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from laguna_tui.agent.tools.base.regex_search import PATTERN_LIMIT_CHARS
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.nano.search import LINES, ListedLine, list_lines, run
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.repo.workspace import UnreadableError, Workspace
@@ -321,7 +322,7 @@ def test_an_exploding_expression_ends_in_time(root, monkeypatch):
     ],
 )
 def test_a_wrong_call_is_answered_with_what_to_do(shop, arguments, sentence):
-    result = Toolbox(shop).run("search", arguments)
+    result = Toolbox(NANO, shop).run("search", arguments)
     assert (result.output, result.ok) == (sentence, False)
 
 
