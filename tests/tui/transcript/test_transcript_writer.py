@@ -102,7 +102,7 @@ def test_a_tool_that_failed_unexpectedly_shows_where_its_traceback_is() -> None:
     assert chat.rows()[1].endswith("failed  0.01 s")
     assert chat.rows()[2:4] == [
         f"│ {output}",
-        "│ All about the failure: /home/me/.local/state/laguna-tui/tool-1.log",
+        "│ Full report: /home/me/.local/state/laguna-tui/tool-1.log",
     ]
     assert "tool-1.log" in called.source()
 
