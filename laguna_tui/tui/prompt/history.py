@@ -122,7 +122,7 @@ class HistorySearch(Modal[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="search") as box:
-            box.border_title = "Search what you typed before"
+            box.border_title = "Search the input history"
             yield Input(placeholder="a few letters …", compact=True)
             yield OptionList(compact=True)
 

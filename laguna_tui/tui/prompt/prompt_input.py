@@ -30,9 +30,9 @@ class PromptInput(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "Send"),
         Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
-        Binding("up", "up", "Line above, at the top the message before"),
-        Binding("down", "down", "Line below, at the bottom the message after"),
-        Binding("tab", "complete", "Complete a command or a mention, else to a question or the transcript"),
+        Binding("up", "up", "Line above, or the previous message"),
+        Binding("down", "down", "Line below, or the next message"),
+        Binding("tab", "complete", "Complete a command or a mention, else move the focus up"),
         Binding("end", "end", "End of the line, then follow the answer"),
     ]
 

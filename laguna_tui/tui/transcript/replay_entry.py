@@ -69,10 +69,10 @@ class ReplayEntry(Entry):
 
 def _progress(state: ReplayProgress, width: int) -> TextRuns:
     if not state.total:
-        return (TextRun("proving …", "muted"),)
+        return (TextRun("replaying …", "muted"),)
     bar = formatting.progress_bar(state.done / state.total, min(BAR, width // 3))
     tokens = f" {units.count(state.done)} of {units.count(state.total)} tokens"
-    return (TextRun("proving ", "muted"), TextRun(bar, "bar"), TextRun(tokens, "muted"))
+    return (TextRun("replaying ", "muted"), TextRun(bar, "bar"), TextRun(tokens, "muted"))
 
 
 def _verdict(check: ReplayCheck) -> TextRuns:
