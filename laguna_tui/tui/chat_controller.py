@@ -187,7 +187,7 @@ class ChatController:
             state=self._controller.state,
             prefetching=self._controller.prefetching,
             asking=self._edits.asking,
-            unasked=self._edits.unasked,
+            auto_edit=self._edits.auto_edit,
         )
         if not self._controller.free:
             self._typing.busy()
@@ -209,7 +209,7 @@ class ChatController:
             self._writer.show_replay(item)
         elif isinstance(item, EditUndone):
             self._writer.say(item.sentence)
-        self._status_bar.status = self._status_bar.status.told(item)
+        self._status_bar.status = self._status_bar.status.updated(item)
         self._typing.hear(item)
         self._react(item)
 
@@ -227,7 +227,7 @@ class ChatController:
                 self._changed(info, title)
                 self._gc.collect_and_freeze()
             case SessionFailed(sentence):
-                self._status_bar.status = replace(self._status_bar.status, proof=None, load=None)
+                self._status_bar.status = replace(self._status_bar.status, replay=None, load=None)
                 self._writer.fail(sentence)
                 if self._controller.state is SessionState.FAILED:
                     self._give_back()

@@ -101,7 +101,7 @@ class EditController:
         return self._edit is not None
 
     @property
-    def unasked(self) -> bool:
+    def auto_edit(self) -> bool:
         """Whether files are changed without a question."""
         return self._edits.mode is EditMode.ALLOW
 

@@ -61,11 +61,11 @@ class PromptController:
         asked = prompt.text, prompt.cursor_index
         if not prompt.by_hand or "@" not in asked[0][: asked[1]]:
             self._asked = NOTHING
-            self._completions.forget()
+            self._completions.cancel()
             prompt.mentions.close()
         elif asked != self._asked:
             self._asked, self._again = asked, True
-            self._completions.put(asked)
+            self._completions.submit(asked)
 
     def changed(self) -> None:
         """The text is another one."""
@@ -74,7 +74,7 @@ class PromptController:
         if message == before:
             return
         if not message:
-            self._costs.forget()
+            self._costs.cancel()
             self._show(None)
         if self._prefetched is not None and not message.startswith(self._prefetched):
             # What is prefetched may still be a part of the new text, but most of it is not.
@@ -91,7 +91,7 @@ class PromptController:
 
     def busy(self) -> None:
         """The session has something better to do, and what is in its cache changes."""
-        self._costs.forget()
+        self._costs.cancel()
         self._show(None)
 
     def _message(self) -> str:
@@ -109,7 +109,7 @@ class PromptController:
 
     def _ask_cost(self) -> None:
         if self._text and self._controller.free:
-            self._costs.put(self._text)
+            self._costs.submit(self._text)
 
     def _prefetch(self) -> None:
         if self._text != self._prefetched and self._controller.prefetch(self._text):
@@ -127,7 +127,7 @@ class PromptController:
 
     def _ask_again(self) -> None:
         if self._asked != NOTHING:
-            self._completions.put(self._asked)
+            self._completions.submit(self._asked)
 
     def _show(self, cost: Cost | None) -> None:
         if cost is None or not self._controller.free:

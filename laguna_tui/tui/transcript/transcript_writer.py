@@ -118,7 +118,7 @@ class TranscriptWriter:
             self._end_text()
             self._replay = ReplayEntry()
             self.document.append(self._replay)
-        self._replay.tell(state)
+        self._replay.update(state)
         if isinstance(state, ReplayCheck):
             self._replay = None
 
@@ -168,7 +168,7 @@ class TranscriptWriter:
             self._end_text()
             self._working = ProgressEntry()
             self.document.append(self._working)
-        self._working.tell(prefill)
+        self._working.update(prefill)
 
     def _remark(self, event: CallRejected | AnswerCorrected | DrafterFailed) -> None:
         """What the model or a drafter did wrongly."""

@@ -48,7 +48,7 @@ class Chat:
         self.document.flush()
 
     def kinds(self) -> list[type]:
-        return [type(piece) for piece in self.document.pieces]
+        return [type(piece) for piece in self.document.entries]
 
     def rows(self) -> list[str]:
         lines = (self.document.line(*self.document.at(row)) for row in range(self.document.height))
@@ -85,7 +85,7 @@ def test_a_tool_call_is_one_line_until_it_is_opened() -> None:
     chat = Chat()
     chat.hear(*call(1, "search", "a\nb\nc", pattern="foo", path="src"))
     assert chat.rows()[1] == "search(foo, path=src)  3 lines  0.01 s"
-    (called,) = [piece for piece in chat.document.pieces if isinstance(piece, ToolCallEntry)]
+    (called,) = [entry for entry in chat.document.entries if isinstance(entry, ToolCallEntry)]
     called.toggle()
     chat.document.flush()
     assert chat.rows()[2:5] == ["│ a", "│ b", "│ c"]
@@ -102,7 +102,7 @@ def test_a_tool_that_failed_unexpectedly_shows_where_its_traceback_is() -> None:
     assert chat.rows()[1].endswith("failed  0.01 s")
     assert chat.rows()[2:4] == [
         f"│ {output}",
-        "│ All about the failure: /home/me/.local/state/laguna-tui/tool-1.log",
+        "│ Full report: /home/me/.local/state/laguna-tui/tool-1.log",
     ]
     assert "tool-1.log" in called.source()
 
@@ -117,7 +117,7 @@ def test_results_find_their_call_even_out_of_order() -> None:
     chat = Chat()
     chat.hear(ToolStarted(1, "a"), ToolStarted(2, "b"))
     chat.hear(ToolFinished(2, "b", "second", True, 0.0), ToolFinished(1, "a", "first", True, 0.0))
-    calls = [piece for piece in chat.document.pieces if isinstance(piece, ToolCallEntry)]
+    calls = [entry for entry in chat.document.entries if isinstance(entry, ToolCallEntry)]
     assert [piece.output for piece in calls] == ["first", "second"]
 
 
