@@ -69,7 +69,7 @@ LIGHT = Theme(
 
 
 # Each drafter has a colour in every theme: `tint-…` as a background of text, `ink-…` for bars.
-_INKS = {"dflash": "#1f9aa5", "suffix": "#cf8a1f", "file": "#8a63d2"}
+_INKS = {"teal": "#1f9aa5", "amber": "#cf8a1f", "violet": "#8a63d2", "rose": "#c8577c"}
 _TINT_STRENGTH = 0.38
 # Background colours of a diff; pale, because highlighted code is drawn on them.
 _DIFF_COLOURS = {"added": "#3d9a50", "dropped": "#cf4f5a"}

@@ -150,7 +150,7 @@ async def test_what_was_begun_in_an_earlier_session_goes_on():
     async with running(session(), model_setup=model_setup) as (app, pilot):
         await opened(app, pilot)
         assert "7.0 GB of 21.0 GB here" in screen(app)
-        assert "go on with the download" in screen(app)
+        assert "resume the download" in screen(app)
 
 
 async def test_offline_nothing_is_offered_and_no_key_fetches():
