@@ -1,6 +1,6 @@
 """`find` for the bundled model: what a file defines, or which files are meant, as one short numbered list.
 
-Like `places.py`, made to be repeated word for word.
+Like `search.py`, made to be repeated word for word.
 """
 
 import re
