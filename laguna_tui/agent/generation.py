@@ -130,7 +130,7 @@ class Attribution:
             found = self._text.find(letter, at, at + _REACH)
             at = found + 1 if found >= 0 else at
             source = self._sources[found] if found >= 0 else self._last
-            if parts and parts[-1][1] is source:
+            if parts and parts[-1][1] == source:
                 parts[-1] = (parts[-1][0] + letter, source)
             else:
                 parts.append((letter, source))

@@ -78,7 +78,7 @@ def coalesced(items: list[object]) -> list[object]:
     for item in items:
         last = out[-1] if out else None
         if isinstance(item, TextDelta | ReasoningDelta):
-            if texts and type(last) is type(item) and getattr(last, "source", None) is item.source:
+            if texts and type(last) is type(item) and getattr(last, "source", None) == item.source:
                 texts.append(item.text)
                 continue
             _join(out, texts)

@@ -69,7 +69,7 @@ LIGHT = Theme(
 
 
 # Whoever drafts has a colour of its own in every theme: as a ground under text (`tint`), and as ink for bars.
-_INKS = {"dflash": "#1f9aa5", "suffix": "#cf8a1f", "file": "#8a63d2"}
+_INKS = {"teal": "#1f9aa5", "amber": "#cf8a1f", "violet": "#8a63d2", "rose": "#c8577c"}
 _TINT_STRENGTH = 0.38
 # The grounds of a diff. Highlighted code stands on them, so they are pale.
 _GROUNDS = {"added": "#3d9a50", "dropped": "#cf4f5a"}

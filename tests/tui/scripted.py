@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Self
 
 from laguna_engine.config import Speculation
-from laguna_engine.events import LoadProgress, Prefill, Round, Source, Stats
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
+from laguna_engine.events import LoadProgress, Prefill, Round, Stats
 from laguna_tui.agent.permissions import Approver, EditMode
 from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.base.edit_proposal import EditProposal
@@ -278,21 +280,21 @@ def call(call_id: int, name: str, output: str, *, ok: bool = True, **arguments: 
 
 
 SCHEDULE = (
-    (Source.DFLASH, 4, 4),
-    (Source.DFLASH, 5, 3),
-    (Source.DFLASH, 6, 1),
+    (DFlash.source, 4, 4),
+    (DFlash.source, 5, 3),
+    (DFlash.source, 6, 1),
     (None, 0, 0),
-    (Source.SUFFIX, 8, 8),
-    (Source.DFLASH, 4, 2),
-    (Source.FILE, 7, 5),
-    (Source.DFLASH, 3, 0),
-    (Source.DFLASH, 3, 3),
-    (Source.DFLASH, 5, 5),
+    (SuffixDrafter.source, 8, 8),
+    (DFlash.source, 4, 2),
+    (FileDrafter.source, 7, 5),
+    (DFlash.source, 3, 0),
+    (DFlash.source, 3, 3),
+    (DFlash.source, 5, 5),
 )
 REASONS = {
-    Source.DFLASH: "dflash, {} tokens: 1.6x expected",
-    Source.SUFFIX: "copying {} tokens: 2.9x expected",
-    Source.FILE: "copying {} from a file: 2.2x expected",
+    DFlash.source: "dflash, {} tokens: 1.6x expected",
+    SuffixDrafter.source: "copying {} tokens: 2.9x expected",
+    FileDrafter.source: "copying {} from a file: 2.2x expected",
     None: "measuring plain speed",
 }
 _WORD = re.compile(r"\s*\S{1,6}")

@@ -260,7 +260,7 @@ class FeatureBuffer:
         llama.cpp computes that layer for nothing else.
         """
         self._reader = reader
-        self._sequence = sequence
+        self.sequence = sequence
         self._rows = rows
         self._outputs = last_layer_outputs
         self._paused = False
@@ -276,7 +276,7 @@ class FeatureBuffer:
         gone: those positions are to be computed once more.
         """
         self._paused = False
-        keep, wanted = self._sequence.position, self._wanted_from(length)
+        keep, wanted = self.sequence.position, self._wanted_from(length)
         known = self._go_back(remembered)
         self._from = wanted
         return keep if known == keep else max(known, min(keep, wanted))
@@ -290,21 +290,21 @@ class FeatureBuffer:
         """What matters for drafting behind the sequence, if the reader knows or can be given all of it."""
         if not self._paused:
             self._take_in()
-        return self._reader.remember(self._sequence.position)
+        return self._reader.remember(self.sequence.position)
 
     def part(self, size: int) -> tuple[int, bool]:
         """Of a prompt, how many tokens to compute at once, at most `size`, and whether all of them need outputs."""
         if self._outputs is None:
             return size, False
-        left = self._from - self._sequence.position
+        left = self._from - self.sequence.position
         return (min(size, left), False) if left > 0 else (min(size, self._outputs), True)
 
-    def writing(self, rows: int) -> None:
+    def make_room(self, rows: int) -> None:
         """So many rows are written next: what they would overwrite is taken in first."""
-        if not self._paused and self._sequence.position + rows - self._taken > self._rows:
+        if not self._paused and self.sequence.position + rows - self._taken > self._rows:
             self.flush()
 
-    def written(self, start: int, count: int, rows: int) -> None:
+    def observe(self, start: int, count: int, rows: int) -> None:
         """The features of `count` positions from `start` on lie in their rows.
 
         rows: how many were written from there on; those beyond `count` hold nothing of use.
@@ -314,7 +314,7 @@ class FeatureBuffer:
             # Without outputs the last layer was not computed.
             self._rows_from = start + count
 
-    def truncated(self, length: int) -> None:
+    def truncate(self, length: int) -> None:
         """What was computed beyond `length` positions is of no use."""
         self._rows_from = min(self._rows_from, length)
         if self._taken > length:
@@ -323,10 +323,10 @@ class FeatureBuffer:
 
     def flush(self) -> None:
         """Have the reader take in all there is."""
-        position = self._sequence.position
+        position = self.sequence.position
         start = max(self._taken, self._from, self._rows_from)
         if start < position:
-            self._sequence.context.synchronize()
+            self.sequence.context.synchronize()
             self._reader.inject(start, position)
         self._taken = position
 
@@ -337,7 +337,7 @@ class FeatureBuffer:
 
     def _go_back(self, remembered: DrafterSnapshot | None) -> int:
         """Behind how many positions of the sequence the reader has all that matters, 0 if it has not."""
-        keep = self._sequence.position
+        keep = self.sequence.position
         if not self._paused:
             self._take_in()
         if self._reader.covered(keep):
@@ -345,15 +345,15 @@ class FeatureBuffer:
         if remembered is None or not self._reader.recall(remembered):
             return 0
         self._taken = remembered.length
-        self.truncated(keep)
+        self.truncate(keep)
         return self._taken if self._reader.covered(self._taken) else 0
 
     def _take_in(self) -> None:
         """Have the reader take in all there is, and what its rows still hold of what it was spared so far: the end of
         the prompt that was read would not have looked back at it."""
         self.flush()
-        position = self._sequence.position
+        position = self.sequence.position
         start = max(self._rows_from, self._wanted_from(position))
         if self._outputs is None and start < position and not self._reader.covered(position):
-            self._sequence.context.synchronize()
+            self.sequence.context.synchronize()
             self._reader.inject(start, position)

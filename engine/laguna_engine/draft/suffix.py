@@ -11,9 +11,19 @@ its beginning, so forgetting means reading the rest into a new one, which takes 
 rounds there are two, of at most 36 MB each at 65,536 tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from laguna_engine.draft.base import MAX_DRAFT, Draft, Offer
+from laguna_engine.draft.base import (
+    CATCH_UP,
+    MAX_DRAFT,
+    Draft,
+    Drafter,
+    DrafterEntry,
+    DrafterPlan,
+    DraftRequest,
+    Kind,
+    Offer,
+)
 from laguna_engine.draft.suffix_automaton import MAX_MATCH, ROOT, SEPARATOR, SuffixAutomaton
 from laguna_engine.events import Source
 
@@ -147,10 +157,33 @@ READ_WITH_OFFER = 256
 _BUCKETS = ("1-2", "1-2", "1-2", "3-4", "3-4", "5-7", "5-7", "5-7", "8+")
 """Names of the lengths of a match, by length; how well drafts do depends on little else."""
 
+_PRIORS = {"1-2": 0.35, "3-4": 0.5, "5-7": 0.65, "8+": 0.85}
+_ALONE = "8+"
+"""A match so long is accepted so often that nobody else needs to be asked."""
 
-def kind(source: Source, match: int) -> str:
-    """The record of experience for drafts from `source` after a match of `match` tokens, such as "suffix/8+"."""
-    return f"{source.value}/{_BUCKETS[min(match, len(_BUCKETS) - 1)]}"
+TRANSCRIPT = Source("suffix", colour="amber", title="Drafting from the conversation")
+FILES = Source("file", colour="violet", title="Drafting from files")
+
+
+def _kinds(source: Source, label: str, drafting: str) -> dict[str, Kind]:
+    names = ((bucket, f"{source.value}/{bucket}") for bucket in _PRIORS)
+    return {bucket: Kind(name, _PRIORS[bucket], bucket == _ALONE, label, drafting) for bucket, name in names}
+
+
+_KINDS = {
+    TRANSCRIPT: _kinds(TRANSCRIPT, "to copy", "copying {tokens}"),
+    FILES: _kinds(FILES, "to copy files", "copying {count} from a file"),
+}
+
+
+def kinds(source: Source) -> Collection[Kind]:
+    """All kinds of drafts from `source`."""
+    return _KINDS[source].values()
+
+
+def kind(source: Source, match: int) -> Kind:
+    """The kind of drafts from `source` after a match of `match` tokens, such as "suffix/8+"."""
+    return _KINDS[source][_BUCKETS[min(match, len(_BUCKETS) - 1)]]
 
 
 class CopyDraft:
@@ -165,12 +198,14 @@ class CopyDraft:
         return Draft(self._tokens[:length], self._chances[:length])
 
 
-class SuffixDrafter:
+class SuffixDrafter(Drafter):
     """Copies from the transcript: the prompt and everything committed since.
 
     Of a long transcript only the newest `limit` tokens are copied from; the oldest are forgotten by the quarter, since
     forgetting means reading the rest afresh.
     """
+
+    source = TRANSCRIPT
 
     def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
         """`transcript` belongs to its sequence, and changes; `extend` and `truncate` say when."""
@@ -180,8 +215,8 @@ class SuffixDrafter:
         self._reader = SuffixReader(transcript)
         self._found: CopyDraft | None = None
 
-    def extend(self, _tokens: Sequence[int]) -> None:
-        """Tokens were committed behind what was there."""
+    def extend(self, tokens: Sequence[int]) -> None:
+        """`tokens` were committed behind what was there."""
         self._found = None
 
     def truncate(self, length: int) -> None:
@@ -197,6 +232,16 @@ class SuffixDrafter:
         self._reader.read_from(self._first_kept(), self._transcript)
         self._found = None
         return self._reader.advance(most)
+
+    def prefill_part(self, position: int, size: int) -> tuple[int, bool]:
+        """Read some while the device computes the part before."""
+        if position:
+            self.catch_up(CATCH_UP)
+        return size, False
+
+    def after_round(self) -> None:
+        """Read some of what is new."""
+        self.catch_up(CATCH_UP)
 
     def offer(self) -> Offer | None:
         """What the votes after the longest match amount to; None if there is no match."""
@@ -214,7 +259,7 @@ class SuffixDrafter:
                 state, match = automaton.longest()
             else:
                 state, match = automaton.find(self._transcript[-MAX_MATCH:])
-            self._found = CopyDraft(Source.SUFFIX, automaton, state, match, self._longest)
+            self._found = CopyDraft(TRANSCRIPT, automaton, state, match, self._longest)
         return self._found
 
     def _first_kept(self) -> int:
@@ -224,13 +269,15 @@ class SuffixDrafter:
         return -(-excess // chunk) * chunk
 
 
-class FileDrafter:
+class FileDrafter(Drafter):
     """Copies from files. The same votes as in the transcript, counted over all files together.
 
     It keeps `limit` tokens; at more, the files named longest ago are forgotten until a quarter is free, so that the
     others are seldom read afresh. What does not fit into the other three quarters is not taken: of the files named at
     once the first ones, of a single file its end.
     """
+
+    source = FILES
 
     def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
         """`transcript` belongs to its sequence, and changes; `extend` and `truncate` say when."""
@@ -248,6 +295,11 @@ class FileDrafter:
         self._place = (ROOT, 0)
         self._found: CopyDraft | None = None
 
+    def begin(self, request: DraftRequest) -> int:
+        """Copy from the request's files too."""
+        self.add_files(request.files)
+        return request.keep
+
     def add_files(self, files: Sequence[Sequence[int]]) -> None:
         """Copy from these files too, the latest last. Naming the same tuple again costs nothing."""
         if files is not self._named:
@@ -256,8 +308,8 @@ class FileDrafter:
                 self._use(file)
             self._make_room()
 
-    def extend(self, _tokens: Sequence[int]) -> None:
-        """Tokens were committed to the transcript."""
+    def extend(self, tokens: Sequence[int]) -> None:
+        """`tokens` were committed to the transcript."""
         self._found = None
 
     def truncate(self, length: int) -> None:
@@ -274,6 +326,10 @@ class FileDrafter:
         self._match_again(len(self._transcript))
         return done
 
+    def after_round(self) -> None:
+        """Read some of what is new."""
+        self.catch_up(CATCH_UP)
+
     def offer(self) -> Offer | None:
         """What the votes after the longest match amount to; None if there is no match."""
         return self._look().offer
@@ -287,7 +343,7 @@ class FileDrafter:
         if self._found is None:
             automaton = self._reader.automaton
             state, match = automaton.followed(*self._match())
-            self._found = CopyDraft(Source.FILE, automaton, state, match, self._longest)
+            self._found = CopyDraft(FILES, automaton, state, match, self._longest)
         return self._found
 
     def _match(self) -> tuple[int, int]:
@@ -336,3 +392,11 @@ class FileDrafter:
             self._size -= len(oldest)
         self._text = [token for file in self._files for token in (*file, SEPARATOR)]
         self._reader.read_from(0, self._text)
+
+
+TRANSCRIPT_ENTRY = DrafterEntry(
+    TRANSCRIPT, lambda options, target: DrafterPlan(lambda opened: SuffixDrafter(opened.sequence.tokens))
+)
+FILES_ENTRY = DrafterEntry(
+    FILES, lambda options, target: DrafterPlan(lambda opened: FileDrafter(opened.sequence.tokens))
+)

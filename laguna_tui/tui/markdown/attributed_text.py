@@ -9,11 +9,9 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from laguna_engine.events import Source
+from laguna_tui.tui.drafter_colours import colour_of
 from laguna_tui.tui.markdown.flow import CodeFlow, Flow, Flows, ProseFlow, TableFlow
 from laguna_tui.tui.text_lines import TextRun, TextRuns, next_boundary
-
-TINTS = {Source.DFLASH: "by-dflash", Source.SUFFIX: "by-suffix", Source.FILE: "by-file"}
-"""The tone words of whoever drafts; what the target wrote itself has none."""
 
 # How far ahead the next drawn text is looked for: further than the address of a link that is left out.
 _REACH = 200
@@ -48,11 +46,11 @@ class AttributedText:
     @property
     def plain(self) -> bool:
         """Whether the target wrote all of it."""
-        return all(source is Source.TARGET for source in self._sources)
+        return all(source == Source.TARGET for source in self._sources)
 
     def add(self, text: str, source: Source) -> None:
         """More of it."""
-        if not self._sources or self._sources[-1] is not source:
+        if not self._sources or self._sources[-1] != source:
             self._starts.append(self._length)
             self._sources.append(source)
         self._parts.append(text)
@@ -133,7 +131,8 @@ class Tinter:
         return out
 
     def _tinted(self, tone: str, source: Source) -> str:
-        self._tone = f" {TINTS[source]}" if source in TINTS else ""
+        colour = colour_of(source)
+        self._tone = f" by-{colour}" if colour else ""
         return f"{tone}{self._tone}"
 
 

@@ -62,7 +62,7 @@ class SpeedController:
             self._panel.speed = tracker.speed()
             self._panel.rounds = tuple(tracker.rounds)
         if self._writer.tint.on:
-            self._hint_bar.legend = Legend(tuple(tracker.shares.items()), app.no_color)
+            self._hint_bar.legend = Legend(tracker.legend, app.no_color)
         if isinstance(app.screen, DraftsScreen):
             app.screen.show(tracker.first, tuple(tracker.rounds))
 

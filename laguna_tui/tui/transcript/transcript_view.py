@@ -34,7 +34,7 @@ TONES = (
     "text muted rule cursor bar user user-mark thinking thinking-text tool tool-text error warning info proved "
     "heading heading-h1 heading-h2 strong em strike inline-code link bullet quote quote-bar "
     "code code-label code-comment code-keyword code-string code-number code-name code-builtin code-deleted "
-    "code-inserted added dropped added-part dropped-part by-dflash by-suffix by-file"
+    "code-inserted added dropped added-part dropped-part by-teal by-amber by-violet by-rose"
 ).split()
 
 

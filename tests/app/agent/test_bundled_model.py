@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Source
 from laguna_tui.agent.loop import Agent
@@ -240,7 +241,7 @@ def test_its_drafter_drafts_and_the_answer_is_proved_to_be_the_same(shop):
     events = list(session.chat.ask("Where is OrderBook defined?"))
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
     rounds = [event.round for event in events if isinstance(event, DraftRound)]
-    assert sum(told.accepted for told in rounds if told.drafter is Source.DFLASH) > 0
+    assert sum(told.accepted for told in rounds if told.drafter is DFlash.source) > 0
     assert {event.source for event in events if isinstance(event, TextDelta)} > {Source.TARGET}
     proof = session.chat.check_replay(lambda progress: None)
     # Kernels of another width may round a tie the other way; anything else would be a fault.

@@ -8,6 +8,8 @@ import pytest
 
 from laguna_engine.chat.transcript import Role
 from laguna_engine.config import PLAIN
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import FinishReason, Prefill, Source
 from laguna_tui.agent.loop import Agent
@@ -452,10 +454,10 @@ def test_the_last_generation_is_remembered_with_its_seed_until_a_new_chat(chat):
 
 
 def test_a_round_is_told_after_its_tokens_with_what_stood_and_what_did_not(chat):
-    talk = chat(Say(answer("It is there."), rounds=[(Source.DFLASH, 3, 2, "nowhere"), (None, 0, 0, "")]))
+    talk = chat(Say(answer("It is there."), rounds=[(DFlash.source, 3, 2, "nowhere"), (None, 0, 0, "")]))
     events = talk.ask("Where?")
     first, second, *_ = of(DraftRound, events)
-    assert (first.round.drafter, first.round.accepted, first.round.rejected) == (Source.DFLASH, 2, "nowhere")
+    assert (first.round.drafter, first.round.accepted, first.round.rejected) == (DFlash.source, 2, "nowhere")
     assert (second.stood, second.round.drafter) == ("", None)
     told = "".join(each.stood + each.instead for each in of(DraftRound, events))
     assert told == talk.vocabulary.detokenize(list(talk.agent.conversation.last.tokens[:4])).decode()
@@ -463,9 +465,9 @@ def test_a_round_is_told_after_its_tokens_with_what_stood_and_what_did_not(chat)
 
 
 def test_every_part_of_the_answer_says_who_proposed_it(chat):
-    talk = chat(Say(answer("It is there."), rounds=[(Source.DFLASH, 3, 2, ""), (Source.SUFFIX, 4, 4, "")]))
+    talk = chat(Say(answer("It is there."), rounds=[(DFlash.source, 3, 2, ""), (SuffixDrafter.source, 4, 4, "")]))
     parts = of(TextDelta, talk.ask("Where?"))
-    assert {part.source for part in parts} == {Source.TARGET, Source.DFLASH, Source.SUFFIX}
+    assert {part.source for part in parts} == {Source.TARGET, DFlash.source, SuffixDrafter.source}
     assert said(parts) == "It is there."
 
 

@@ -7,7 +7,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from laguna_engine.draft.base import Offer
 from laguna_engine.draft.suffix import SHORTEST, kind
-from laguna_engine.events import Source
 from tests.engine.draft.transcripts import TranscriptCopy
 from tests.engine.draft.votes import path
 
@@ -23,7 +22,7 @@ def told(tokens: list[int], limit: int = 1000) -> TranscriptCopy:
 
 def test_it_offers_what_followed_the_same_words_before():
     drafter = told([5, 6, 7, 8, 9, 5, 6])
-    assert drafter.offer() == Offer(Source.SUFFIX, "suffix/1-2", 16)
+    assert drafter.offer() == Offer(TranscriptCopy.source, kind(TranscriptCopy.source, 2), 16)
     assert drafter.draft(3).tokens == [7, 8, 9]
 
 
@@ -45,7 +44,7 @@ def test_the_kind_says_how_long_the_match_is(match: int, name: str):
     words = list(range(100, 100 + match))
     offer = told([*words, 1, 2, 3, *words]).offer()
     assert offer is not None
-    assert offer.kind == f"suffix/{name}" == kind(Source.SUFFIX, match)
+    assert (offer.kind.name, offer.kind) == (f"suffix/{name}", kind(TranscriptCopy.source, match))
 
 
 def test_a_draft_has_a_chance_for_every_token():

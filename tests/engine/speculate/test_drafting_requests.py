@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.config import PLAIN, Sampling
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError, RequestError
-from laguna_engine.events import Round, Source
+from laguna_engine.events import Round
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf.drafter_header import DrafterHeader
 from laguna_engine.sequence import Reuse, TokenSequence
@@ -19,7 +21,7 @@ from tests.engine.runs import gather
 
 PROMPT = [40 + (11 * index) % 400 for index in range(65)]
 VARIANT = drafters.Variant(window=64, causal=True)
-DFLASH = frozenset({Source.DFLASH})
+DFLASH = frozenset({DFlash.source})
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +85,8 @@ def test_no_more_is_drafted_than_the_answer_may_still_have(engine: Engine) -> No
 
 
 def test_only_the_wanted_sources_draft(engine: Engine) -> None:
-    found = {each.drafter for each in rounds(engine, Drafting(sources=frozenset({Source.SUFFIX}), length=4))}
-    assert Source.DFLASH not in found
+    found = {each.drafter for each in rounds(engine, Drafting(sources=frozenset({SuffixDrafter.source}), length=4))}
+    assert DFlash.source not in found
 
 
 def test_a_length_of_nought_drafts_nothing(engine: Engine) -> None:
@@ -131,9 +133,11 @@ def test_a_target_is_no_drafter(options: EngineOptions) -> None:
 def test_files_are_copied_from(engine: Engine) -> None:
     plain = gather(engine.generate(Request(PROMPT, max_tokens=40, drafting=PLAIN))).tokens
     file = [*range(100, 140), *PROMPT[-8:], *plain, *range(100, 140)]
-    drafting = Drafting(sources=frozenset({Source.FILE}), files=(file,), length=8)
+    drafting = Drafting(sources=frozenset({FileDrafter.source}), files=(file,), length=8)
     run = gather(engine.generate(Request(PROMPT, max_tokens=40, drafting=drafting)))
-    accepted = sum(event.accepted for event in run.events if isinstance(event, Round) and event.drafter is Source.FILE)
+    accepted = sum(
+        event.accepted for event in run.events if isinstance(event, Round) and event.drafter is FileDrafter.source
+    )
     assert accepted >= 24
 
 
