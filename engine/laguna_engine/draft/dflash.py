@@ -305,7 +305,7 @@ class DFlashDrafter(Drafter):
     def extend(self, tokens: Sequence[int]) -> None:
         """Draft behind `tokens`, of which the last one need not be computed yet."""
         self._length += len(tokens)
-        self._newest = tokens[-1] if tokens else self._newest
+        self._newest = tokens[-1]
 
     def begin(self, request: DraftRequest) -> int:
         """Choose adapter and candidates; less than `keep` if features that matter are gone."""

@@ -92,7 +92,8 @@ class Speculator:
         self._backoff.end()
         shared = common_prefix(self._transcript, prompt)
         self._each(lambda drafter: drafter.truncate(shared))
-        self._each(lambda drafter: drafter.extend(prompt[shared:]))
+        if prompt[shared:]:
+            self._each(lambda drafter: drafter.extend(prompt[shared:]))
         self._transcript = prompt.copy()
         choose = chain.propose if chain is not None and chain.draws and drafting.sampled else None
         asked = DraftRequest(keep, len(prompt), drafting.adapter, drafting.files, choose, remembered)
