@@ -135,14 +135,16 @@ def failing(*_: object) -> None:
     raise ZeroDivisionError("an off day")
 
 
-@pytest.mark.parametrize("hook", ["extend", "offer", "draft", "begin", "observe", "rewind", "after_round"])
+@pytest.mark.parametrize(
+    "hook", ["extend", "offer", "draft", "begin", "truncate", "make_room", "observe", "after_round"]
+)
 def test_if_it_fails_it_is_switched_off_and_closed_and_the_answer_goes_on(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, hook: str
 ) -> None:
     expected = run(engine, PLAIN).tokens
     assert engine._speculator is not None
     drafter, closed = engine._speculator._drafters[REPEAT], list[bool]()
-    monkeypatch.setattr(drafter, hook, failing, raising=False)
+    monkeypatch.setattr(type(drafter), hook, failing)
     monkeypatch.setattr(drafter, "close", lambda: closed.append(True), raising=False)
     found = run(engine)
     assert found.tokens == expected

@@ -27,7 +27,7 @@ from laguna_engine.native.cpu_determinism import fixed_rows, use_fixed_kernels
 from laguna_engine.native.library import device_descriptions, recent_log
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.speculate.draft_policy import DraftPolicy
-from laguna_engine.speculate.speculator import Speculator
+from laguna_engine.speculate.speculator import NullSpeculator, Speculator
 
 STRICT_ON_GPU = (
     "strict speculation can promise the plain answer byte for byte only on the CPU: a GPU's kernels round by how many "
@@ -80,14 +80,14 @@ class Loader:
         if not gives_numbers(context, model.vocab.size):
             raise ModelFileError(f"{self._options.model}: its weights give no numbers; download it again")
         checkpoints = _checkpoints(model, self._options, warnings)
-        target = TokenSequence(model, context, capacity, paired=strict, checkpoints=checkpoints)
-        speculator = assembly.speculator(target)
+        sequence = TokenSequence(model, context, capacity, paired=strict, checkpoints=checkpoints)
+        speculator = assembly.speculator(sequence)
         # Asked for now because the answer takes a walk through the whole vocabulary.
         if not model.vocab.eog:
             warnings.append("the model names no token that ends an answer; every answer goes on until it is stopped")
         self._tell("context", 1.0)
-        info = _info(model, self._options, target.capacity, assembly.described, warnings + assembly.warnings)
-        return LoadedModel(target, speculator, info, self.undo)
+        info = _info(model, self._options, sequence.capacity, assembly.described, warnings + assembly.warnings)
+        return LoadedModel(sequence, speculator, info, self.undo)
 
     def undo(self) -> None:
         """Free what was opened; the drafter first, which may use the target's weights."""
@@ -104,10 +104,10 @@ class Loader:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """An open target, who drafts for it (None when nobody is to), what to say about it, and how to free it all."""
+    """The sequence of an open target, who drafts for it, what to say about it, and how to free it all."""
 
-    target: TokenSequence
-    speculator: Speculator | None
+    sequence: TokenSequence
+    speculator: NullSpeculator
     info: EngineInfo
     close: Callable[[], None]
 
@@ -218,18 +218,18 @@ class SpeculatorFactory:
         context.close()
         return self._without_hook(options, "its taps are not what they should be")
 
-    def speculator(self, target: TokenSequence) -> Speculator | None:
-        """Who drafts for `target`, whose context was made here."""
+    def speculator(self, sequence: TokenSequence) -> NullSpeculator:
+        """Who drafts for `sequence`, whose context was made here."""
         if self.options.speculation is Speculation.OFF:
-            return None
+            return NullSpeculator(sequence)
         policy = DraftPolicy()
         if self.options.economy is not None:
             policy.load(self.options.economy)
-        taps = target.context.taps
+        taps = sequence.context.taps
         if taps is not None:
             for source, plan in self._plans.items():
-                self._open(source, plan, target, taps)
-        return Speculator(target, self._drafters, policy, [name for name, _ in self.options.adapters])
+                self._open(source, plan, sequence, taps)
+        return Speculator(sequence, self._drafters, policy, [name for name, _ in self.options.adapters])
 
     @property
     def described(self) -> str:
@@ -241,18 +241,17 @@ class SpeculatorFactory:
         while self._drafters:
             self._drafters.pop().close()
 
-    def _open(self, source: Source, plan: DrafterPlan, target: TokenSequence, taps: Taps | CallbackTaps) -> None:
+    def _open(self, source: Source, plan: DrafterPlan, sequence: TokenSequence, taps: Taps | CallbackTaps) -> None:
         features = taps.features if plan.layers else None
         if plan.layers and features is None:
             return
         opened = DraftTarget(
             header=self.model.header,
-            capacity=target.capacity,
+            sequence=sequence,
             backend=taps.backend,
             head=taps.head if isinstance(taps, Taps) else None,
             features=None if features is None else features.tensor,
             outputs=taps.outputs if self.model.n_layer - 1 in plan.layers else None,
-            wait=target.context.synchronize,
             warn=self.warnings.append,
         )
         try:

@@ -38,7 +38,7 @@ class LagunaApp(BaseApp):
     """Chat with the session on a screen. `run()` it; `return_code` is 128 + n when signal n ended it."""
 
     def __init__(self, session: ChatSession, settings: TuiSettings, model_setup: ModelSetup | None = None) -> None:
-        super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder)}")
+        super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder.path)}")
         self._session = session
         controller = self._controller = SessionController(session)
         writer = self.writer = TranscriptWriter(self.document)
@@ -47,17 +47,19 @@ class LagunaApp(BaseApp):
             self, controller, writer, panel=self.speed_panel, hint_bar=hint_bar, transcript=transcript
         )
         self.edit_controller = EditController(
-            self, session, controller, writer, panel=self.edit_panel, prompt=prompt, transcript=transcript
+            self, session.edits, controller, writer, panel=self.edit_panel, prompt=prompt, transcript=transcript
         )
-        self.prompt_controller = PromptController(self, session, controller, prompt, hint_bar, self._watch)
+        self.prompt_controller = PromptController(self, session.prompt, controller, prompt, hint_bar, self._watch)
         self.model_controller = ModelController(
-            self, session, controller, model_setup, settings.marker, prompt=prompt, hint_bar=hint_bar, go_on=self._go_on
-        )
+            self, session.models, controller, model_setup, settings.marker,
+            prompt=prompt, hint_bar=hint_bar, go_on=self._go_on,
+        )  # fmt: skip
         self.chat_controller = ChatController(
             self,
-            session,
             controller,
             writer,
+            title=session.title,
+            folder=session.folder.path,
             transcript=transcript,
             prompt=prompt,
             hint_bar=hint_bar,
@@ -179,7 +181,7 @@ class LagunaApp(BaseApp):
 
     def action_context(self) -> None:
         """Show what the prompt consists of, and let the user change it."""
-        self.push_screen(ContextScreen(self._session, self.prompt_controller.context_size), self._arrange)
+        self.push_screen(ContextScreen(self._session.prompt, self.prompt_controller.context_size), self._arrange)
 
     def _arrange(self, changes: Changes | None) -> None:
         if not changes:
@@ -191,11 +193,11 @@ class LagunaApp(BaseApp):
 
     def action_trust(self) -> None:
         """Let the folder's AGENTS.md instruct the model, from the next chat on."""
-        self.chat_controller.say(self._session.trust)
+        self.chat_controller.say(self._session.folder.trust)
 
     def action_index(self) -> None:
         """Read the folder's code, also where it is more than a project."""
-        self.chat_controller.say(self._session.index)
+        self.chat_controller.say(self._session.folder.index)
 
     def action_plan(self) -> None:
         """Say how the model was opened, and why so."""
@@ -217,7 +219,7 @@ class LagunaApp(BaseApp):
 
     def action_prove(self) -> None:
         """Generate the last answer again without speculation, and compare."""
-        self.chat_controller.prove()
+        self.chat_controller.check_replay()
 
     def action_speculation(self) -> None:
         """Decode plainly from the next answer on, or draft again."""

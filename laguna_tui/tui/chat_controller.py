@@ -7,6 +7,7 @@ status bar, the row above the input, and the other controllers.
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from textual.app import App
 from textual.timer import Timer
@@ -14,10 +15,10 @@ from textual.timer import Timer
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import ReplayCheck, ReplayProgress
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.session.api import ChatSession, SessionInfo
+from laguna_tui.session.api import SessionInfo
 from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.edits.edit_controller import EditController
-from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_proof
+from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_replay
 from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.process_setup import GcTuner
@@ -58,10 +59,11 @@ class ChatController:
     def __init__(
         self,
         app: App[None],
-        session: ChatSession,
         controller: SessionController,
         writer: TranscriptWriter,
         *,
+        title: str,
+        folder: Path,
         transcript: Transcript,
         prompt: PromptInput,
         hint_bar: HintBar,
@@ -73,7 +75,7 @@ class ChatController:
         self._app, self._controller, self._writer = app, controller, writer
         self._transcript, self._prompt, self._hint_bar, self._status_bar = transcript, prompt, hint_bar, status_bar
         self._speed, self._edits, self._typing = speed, edits, typing
-        self._model, self._folder = sanitize_line(session.title), safe_path(session.folder)
+        self._model, self._folder = sanitize_line(title), safe_path(folder)
         self._sanitizer = EventSanitizer()
         self._gc = GcTuner()
         self._welcome = WelcomeEntry(self._model, self._folder)
@@ -121,9 +123,9 @@ class ChatController:
         self._transcript.action_follow()
         self.go_on()
 
-    def prove(self) -> None:
+    def check_replay(self) -> None:
         """Generate the last answer again without speculation, and compare."""
-        if not self._controller.prove():
+        if not self._controller.check_replay():
             notify(self._app, "An answer can be proved when nothing else is going on.", "warning")
             return
         self._transcript.follow()
@@ -183,7 +185,7 @@ class ChatController:
         self._status_bar.status = replace(
             self._status_bar.status,
             state=self._controller.state,
-            ahead=self._controller.reading_ahead,
+            prefetching=self._controller.prefetching,
             asking=self._edits.asking,
             unasked=self._edits.unasked,
         )
@@ -203,8 +205,8 @@ class ChatController:
             self._writer.apply(item)
             self._speed.tracker.hear(item)
         elif isinstance(item, ReplayProgress | ReplayCheck):
-            item = safe_proof(item) if isinstance(item, ReplayCheck) else item
-            self._writer.prove(item)
+            item = safe_replay(item) if isinstance(item, ReplayCheck) else item
+            self._writer.show_replay(item)
         elif isinstance(item, EditUndone):
             self._writer.say(item.sentence)
         self._status_bar.status = self._status_bar.status.told(item)

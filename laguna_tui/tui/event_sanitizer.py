@@ -91,7 +91,7 @@ def _safe_edit(event: EditProposed | EditDone) -> EditProposed | EditDone:
     return replace(event, proposal=_safe_proposal(event.proposal))
 
 
-def safe_proof(event: ReplayCheck) -> ReplayCheck:
+def safe_replay(event: ReplayCheck) -> ReplayCheck:
     """The same, with texts that can be drawn."""
     found = event.difference
     if found is None:

@@ -16,7 +16,7 @@ from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import ReasoningDelta, ReplayProgress, TextDelta
 from laguna_tui.base.text import sanitize
 from laguna_tui.context.blocks import Place
-from laguna_tui.session.api import ChatSession
+from laguna_tui.session.api import Chat, ChatSession
 from laguna_tui.tui.session_messages import (
     ChatCleared,
     ContextChanged,
@@ -116,7 +116,7 @@ class SessionThread:
 class Prefetch:
     """One prefetch: begun by the session's thread, dropped by the screen's, never in the way of what comes after.
 
-    `ChatSession.cancel` stops whatever runs. Between two jobs of the session's thread that could be the next answer, or
+    `Chat.cancel` stops whatever runs. Between two jobs of the session's thread that could be the next answer, or
     it could come too early to be heard. So a cancel is only sent while this job has not ended, under one lock with its
     end, and is sent again until it has.
 
@@ -126,11 +126,11 @@ class Prefetch:
         failed: it could not be read.
     """
 
-    def __init__(self, session: ChatSession, message: str) -> None:
+    def __init__(self, chat: Chat, message: str) -> None:
         self.message = message
         self.dropped = False
         self.failed = False
-        self._session = session
+        self._chat = chat
         self._lock = threading.Lock()
         self._over = False
 
@@ -141,7 +141,7 @@ class Prefetch:
         """
         try:
             if not self.dropped:
-                self._session.ahead(self.message)
+                self._chat.prefetch(self.message)
         except Exception:
             self.failed = True
         finally:
@@ -153,7 +153,7 @@ class Prefetch:
         self.dropped = True
         with self._lock:
             if not self._over:
-                self._session.cancel()
+                self._chat.cancel()
 
 
 class SessionController:
@@ -163,20 +163,20 @@ class SessionController:
         self.state = SessionState.LOADING
         self.queued: list[str] = []
         self._session = session
-        self._feature_buffer = EventQueue()
+        self._events = EventQueue()
         self._thread = SessionThread()
         self._clearing = False
         self._wished: Speculation | None = None
         self._model: str | None = None
         self._places: dict[int, Place] = {}
-        self._ahead: Prefetch | None = None
-        self._may_read_ahead = True
+        self._prefetch: Prefetch | None = None
+        self._may_prefetch = True
 
     @property
     def busy(self) -> bool:
         """Whether there is something to poll for."""
         at_work = self.state in (SessionState.LOADING, SessionState.BUSY, SessionState.STOPPING)
-        return at_work or self._clearing or self._wanted_next or self._ahead is not None
+        return at_work or self._clearing or self._wanted_next or self._prefetch is not None
 
     @property
     def free(self) -> bool:
@@ -184,9 +184,9 @@ class SessionController:
         return self.state is SessionState.READY and not self._clearing and not self._wanted_next and not self.queued
 
     @property
-    def reading_ahead(self) -> bool:
-        """Whether a message that is being typed is read."""
-        return self._ahead is not None and not self._ahead.dropped
+    def prefetching(self) -> bool:
+        """Whether a message that is being typed is prefetched."""
+        return self._prefetch is not None and not self._prefetch.dropped
 
     @property
     def _wanted_next(self) -> bool:
@@ -205,25 +205,25 @@ class SessionController:
         self._submit(lambda: self._ask(message))
         return True
 
-    def read_ahead(self, message: str) -> bool:
+    def prefetch(self, message: str) -> bool:
         """Compute what is certain of a message that is being typed; whether it was begun: only a free session does."""
-        if not self.free or self._ahead is not None or not self._may_read_ahead:
+        if not self.free or self._prefetch is not None or not self._may_prefetch:
             return False
-        ahead = self._ahead = Prefetch(self._session, message)
-        self._thread.submit(lambda: self._read(ahead))
+        prefetch = self._prefetch = Prefetch(self._session.chat, message)
+        self._thread.submit(lambda: self._run_prefetch(prefetch))
         return True
 
-    def drop_ahead(self) -> None:
-        """What is read ahead is not wanted any more."""
-        if self._ahead is not None:
-            self._ahead.drop()
+    def drop_prefetch(self) -> None:
+        """Give up the prefetch."""
+        if self._prefetch is not None:
+            self._prefetch.drop()
 
-    def prove(self) -> bool:
+    def check_replay(self) -> bool:
         """Generate the last answer again and compare; whether it was begun, which needs a free session."""
         if self.state is not SessionState.READY or self._clearing:
             return False
         self.state = SessionState.BUSY
-        self._submit(lambda: self._guard(self._prove, SessionIdle()))
+        self._submit(lambda: self._guard(self._check_replay, SessionIdle()))
         return True
 
     def undo(self) -> bool:
@@ -250,13 +250,13 @@ class SessionController:
         """Stop the turn that runs."""
         if self.state is SessionState.BUSY:
             self.state = SessionState.STOPPING
-            self._session.cancel()
+            self._session.chat.cancel()
 
     def leave(self) -> None:
         """The app ends: what runs is stopped, and waits for no screen."""
-        self.drop_ahead()
-        self._session.cancel()
-        self._feature_buffer.close()
+        self.drop_prefetch()
+        self._session.chat.cancel()
+        self._events.close()
 
     def new_chat(self) -> None:
         """Forget the conversation, after stopping it."""
@@ -265,7 +265,7 @@ class SessionController:
         self._places.clear()
         if self.state is not SessionState.FAILED:
             self._clearing = True
-            self._submit(lambda: self._guard(self._session.new_chat, ChatCleared()))
+            self._submit(lambda: self._guard(self._session.chat.new_chat, ChatCleared()))
 
     def next_queued(self) -> str | None:
         """The message whose turn it is now, if the session is free."""
@@ -278,12 +278,12 @@ class SessionController:
 
     def poll(self) -> list[object]:
         """What happened since the last poll, the state already brought up to date."""
-        items = [item for item in self._feature_buffer.drain() if self._wanted(item)]
-        if self._ahead is not None and self._ahead.dropped:
-            self._ahead.drop()
+        items = [item for item in self._events.drain() if self._wanted(item)]
+        if self._prefetch is not None and self._prefetch.dropped:
+            self._prefetch.drop()
         if self.state is SessionState.STOPPING:
-            # Not heard by a turn that had not begun yet, behind what was read ahead or a model that was opened again.
-            self._session.cancel()
+            # Not heard by a turn that had not begun yet, behind a prefetch or a model that was opened again.
+            self._session.chat.cancel()
         if not self._clearing:
             self._begin_wanted()
         return items
@@ -304,8 +304,8 @@ class SessionController:
             self._submit(lambda: self._guard(lambda: self._arrange(places), SessionIdle()))
 
     def _submit(self, job: Callable[[], None]) -> None:
-        """Let the session do this next; what is read ahead makes room."""
-        self.drop_ahead()
+        """Let the session do this next; a prefetch makes room."""
+        self.drop_prefetch()
         self._thread.submit(job)
 
     def _wanted(self, item: object) -> bool:
@@ -313,8 +313,8 @@ class SessionController:
             case SessionOpened():
                 self.state = SessionState.READY
             case PrefetchEnded():
-                self._may_read_ahead = self._ahead is None or not self._ahead.failed
-                self._ahead = None
+                self._may_prefetch = self._prefetch is None or not self._prefetch.failed
+                self._prefetch = None
                 return True
             case SessionFailed(loading=True):
                 self.state = SessionState.FAILED
@@ -322,7 +322,7 @@ class SessionController:
             case ChatCleared():
                 self._clearing = False
             case SessionIdle():
-                self.state, self._may_read_ahead = SessionState.READY, True
+                self.state, self._may_prefetch = SessionState.READY, True
                 return not self._clearing
             case TextDelta() | ReasoningDelta():
                 return not self._clearing and self.state is not SessionState.STOPPING
@@ -330,52 +330,52 @@ class SessionController:
 
     def _open(self) -> None:
         try:
-            self._feature_buffer.put(SessionOpened(self._session.open(self._feature_buffer.put)))
+            self._events.put(SessionOpened(self._session.open(self._events.put)))
         except Exception as error:
-            self._feature_buffer.put(SessionFailed(error_sentence(error), loading=True))
+            self._events.put(SessionFailed(error_sentence(error), loading=True))
 
     def _ask(self, message: str) -> None:
         def iterate() -> None:
-            for event in self._session.ask(message):
-                self._feature_buffer.put(event)
+            for event in self._session.chat.ask(message):
+                self._events.put(event)
 
         self._guard(iterate, SessionIdle())
 
     def _switch(self, mode: Speculation) -> None:
-        self._feature_buffer.put(ModeChanging(mode))
-        self._feature_buffer.put(ModeChanged(self._session.speculate(mode, self._feature_buffer.put)))
+        self._events.put(ModeChanging(mode))
+        self._events.put(ModeChanged(self._session.models.speculate(mode, self._events.put)))
 
     def _change(self, model: str, *, first: bool) -> None:
         """first: no model is open, so that a failure leaves none."""
         try:
-            self._feature_buffer.put(LoadProgress("weights", 0.0))
-            info = self._session.switch(model, self._feature_buffer.put)
-            self._feature_buffer.put(ModelChanged(info, self._session.title))
+            self._events.put(LoadProgress("weights", 0.0))
+            info = self._session.models.switch(model, self._events.put)
+            self._events.put(ModelChanged(info, self._session.title))
         except Exception as error:
-            self._feature_buffer.put(SessionFailed(error_sentence(error), loading=first))
+            self._events.put(SessionFailed(error_sentence(error), loading=first))
             if first:
                 return
-        self._feature_buffer.put(SessionIdle())
+        self._events.put(SessionIdle())
 
     def _arrange(self, places: Mapping[int, Place]) -> None:
-        self._session.change(places)
-        self._feature_buffer.put(ContextChanged(sum(block.tokens for block in self._session.blocks())))
+        self._session.prompt.change(places)
+        self._events.put(ContextChanged(sum(block.tokens for block in self._session.prompt.blocks())))
 
-    def _read(self, ahead: Prefetch) -> None:
-        ahead.run()
-        self._feature_buffer.put(PrefetchEnded())
+    def _run_prefetch(self, prefetch: Prefetch) -> None:
+        prefetch.run()
+        self._events.put(PrefetchEnded())
 
-    def _prove(self) -> None:
-        self._feature_buffer.put(ReplayProgress(0, 0))
-        self._feature_buffer.put(self._session.prove(self._feature_buffer.put))
+    def _check_replay(self) -> None:
+        self._events.put(ReplayProgress(0, 0))
+        self._events.put(self._session.chat.check_replay(self._events.put))
 
     def _undo(self) -> None:
-        self._feature_buffer.put(EditUndone(sanitize(self._session.undo())))
+        self._events.put(EditUndone(sanitize(self._session.edits.undo())))
 
     def _guard(self, job: Callable[[], None], after: object) -> None:
         """Run a job of the session's thread: an error is told and the thread lives on."""
         try:
             job()
         except Exception as error:
-            self._feature_buffer.put(SessionFailed(error_sentence(error)))
-        self._feature_buffer.put(after)
+            self._events.put(SessionFailed(error_sentence(error)))
+        self._events.put(after)

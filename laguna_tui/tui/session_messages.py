@@ -80,7 +80,7 @@ class EditUndone:
 
 @dataclass(frozen=True, slots=True)
 class PrefetchEnded:
-    """What was read ahead is read, or was dropped."""
+    """The prefetch is done, or was dropped."""
 
 
 @dataclass(frozen=True, slots=True)

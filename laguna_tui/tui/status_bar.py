@@ -53,7 +53,7 @@ class SessionStatus:
     load: LoadProgress | None = None
     mode: str = ""
     proof: ReplayProgress | None = None
-    ahead: bool = False
+    prefetching: bool = False
     asking: bool = False
     unasked: bool = False
 
@@ -148,7 +148,7 @@ def _progress(status: SessionStatus) -> float | None:
 
 
 def _rate(status: SessionStatus) -> str:
-    if status.state is SessionState.READY and status.ahead:
+    if status.state is SessionState.READY and status.prefetching:
         return "reading ahead"
     prefill = status.prefill
     if prefill is not None and prefill.seconds > 0 and prefill.done > prefill.cached:

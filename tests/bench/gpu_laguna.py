@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
 from tests.bench import shape_exact
 from tests.engine import drafters, drafting, tiny
-from tests.engine.scripted_drafters import Oracle, use
+from tests.engine.scripted_drafters import Oracle, use, use_again
 
 SMALL = tiny.Shape(n_layer=8, n_embd=512, head=64, full_heads=4, sliding_heads=8, kv_heads=2, n_ff=2048,
                    experts=16, experts_used=2, expert_ff=256, window=256, n_ctx=8192, n_vocab=4096)  # fmt: skip
@@ -170,7 +170,7 @@ def _gains(engine: Engine, prompt: list[int], acceptance: Sequence[float]) -> No
         round_s = median(each.total_s for each in alike)
         predicted = speedup(constant_acceptance_tokens(accuracy, length), round_s, 1 / rate)
         print(f"| {accuracy} | {drafted_rate:.1f} | {drafted_rate / rate:.2f} | {predicted:.2f} | {length} |")
-    engine._speculator = speculator
+    use_again(engine, speculator)
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ class Oracle(Drafter):
         self._length += len(tokens)
 
     def truncate(self, length: int) -> None:
-        self._length = length
+        self._length = min(self._length, length)
 
     def offer(self) -> Offer | None:
         return Offer(self.source, Kind("oracle"), self._longest)
@@ -44,5 +44,14 @@ class Oracle(Drafter):
 def use(engine: Engine, drafter: Drafter) -> DraftPolicy:
     """Have `engine` draft with `drafter` alone; returns who chooses the lengths."""
     policy = DraftPolicy()
+    engine._sequence.observers.clear()
     engine._speculator = Speculator(engine._sequence, [drafter], policy)
     return policy
+
+
+def use_again(engine: Engine, speculator: Speculator) -> None:
+    """Have `engine` draft as it did before another drafter was used."""
+    engine._sequence.observers.clear()
+    speculator.truncated(0)
+    engine._sequence.attach(speculator)
+    engine._speculator = speculator

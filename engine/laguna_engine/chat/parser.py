@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from laguna_engine.chat.arguments import BadArguments, parse_arguments, quoted
-from laguna_engine.chat.encoding import END_OF_TURN, EOS_TEXT, StreamUnescaper
+from laguna_engine.chat.encoding import StreamUnescaper
 from laguna_engine.chat.messages import (
     CallArgument,
     CallFinished,
@@ -34,6 +34,7 @@ from laguna_engine.chat.messages import (
     ToolCall,
     ToolSpec,
 )
+from laguna_engine.gguf.laguna import END_OF_TURN, EOS_TEXT
 
 TAGS = frozenset(
     {

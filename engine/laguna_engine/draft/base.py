@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from laguna_engine.ggml.device import Backend
     from laguna_engine.ggml.tensor import Tensor
     from laguna_engine.gguf.header import Header
+    from laguna_engine.sequence import TokenSequence
 
 MAX_DRAFT = 16
 """Most tokens of any draft, and so of what one computation verifies beside the newest token. The widest block that
@@ -123,7 +124,10 @@ class Drafter(Protocol):
         return
 
     def truncate(self, length: int) -> None:
-        """Only the first `length` committed tokens still stand."""
+        """Positions from `length` on left the KV cache, and tokens from there on are no longer committed.
+
+        After a rejected draft that is beyond what is committed: `extend` comes next, with the accepted part.
+        """
         return
 
     def begin(self, request: DraftRequest) -> int:
@@ -135,7 +139,7 @@ class Drafter(Protocol):
         return request.keep
 
     def pause(self, request: DraftRequest) -> None:
-        """A request comes that is decoded plainly, and of which nothing else is reported."""
+        """A request comes that is decoded plainly, after which nobody asks for drafts."""
         return
 
     def prefill_part(self, position: int, size: int) -> tuple[int, bool]:
@@ -143,12 +147,13 @@ class Drafter(Protocol):
         need outputs. Unless `position` is 0, a device is busy with the part before meanwhile."""
         return size, False
 
-    def observe(self, start: int, count: int, rows: int) -> None:
-        """The target is about to compute `count` tokens from position `start` on, writing `rows` rows of features."""
+    def make_room(self, rows: int) -> None:
+        """The features of the next `rows` positions are about to be written: over others, `rows` of the ring before."""
         return
 
-    def rewind(self, length: int) -> None:
-        """The KV cache ends at `length` positions; what was computed beyond does not stand."""
+    def observe(self, start: int, count: int, rows: int) -> None:
+        """The target computed `count` tokens from position `start` on, and wrote `rows` rows of features: those beyond
+        `count` are of no use."""
         return
 
     def after_round(self) -> None:
@@ -170,23 +175,21 @@ class DraftTarget:
 
     Attributes:
         header: of its file.
-        capacity: tokens its context holds.
+        sequence: its committed tokens and their position, which drafters read there and keep no copy of.
         backend: the device that its logits lie on.
         head: its output matrix on that device, where that is known.
         features: F32 [n_embd * layers, rows], outputs of the layers that were asked for; None for whoever asked for
             none. Position p lies in row p % rows.
         outputs: if its last layer was asked for, how many rows with outputs one decode may have.
-        wait: returns when the device is done.
         warn: reports a sentence to the user.
     """
 
     header: "Header"
-    capacity: int
+    sequence: "TokenSequence"
     backend: "Backend"
     head: "Tensor | None"
     features: "Tensor | None"
     outputs: int | None
-    wait: Callable[[], None]
     warn: Callable[[str], None]
 
 

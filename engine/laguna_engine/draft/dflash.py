@@ -296,47 +296,41 @@ class DFlashDrafter(Drafter):
         self.model = model
         self._buffer = buffer
         self._own_head = own_head
-        self._newest, self._length = 0, 0
-
-    def truncate(self, length: int) -> None:
-        """Draft behind the first `length` tokens."""
-        self._length = length
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        """Draft behind `tokens`, of which the last one need not be computed yet."""
-        self._length += len(tokens)
-        self._newest = tokens[-1]
 
     def begin(self, request: DraftRequest) -> int:
         """Choose adapter and candidates; less than `keep` if features that matter are gone."""
         self.model.use_adapter(request.adapter)
         self.model.sample_with(None if request.choose is None else CANDIDATES, request.choose)
-        return self._buffer.begin(request.keep, request.length, request.remembered)
+        return self._buffer.begin(request.length, request.remembered)
 
     def pause(self, request: DraftRequest) -> None:
-        """Note what of the features is lost."""
-        self._buffer.pause(request.keep, request.remembered)
+        """Take nothing in."""
+        self._buffer.pause(request.remembered)
 
     def prefill_part(self, position: int, size: int) -> tuple[int, bool]:
         """Outputs where the last layer is tapped and its features matter."""
-        return self._buffer.part(position, size)
+        return self._buffer.part(size)
+
+    def make_room(self, rows: int) -> None:
+        """Take in what is about to be overwritten."""
+        self._buffer.make_room(rows)
 
     def observe(self, start: int, count: int, rows: int) -> None:
-        """Take in what is about to be overwritten."""
-        self._buffer.before(rows)
-        self._buffer.computed(start, count, rows)
+        """Note which features lie in their rows."""
+        self._buffer.observe(start, count, rows)
 
-    def rewind(self, length: int) -> None:
+    def truncate(self, length: int) -> None:
         """Forget the positions from `length` on."""
-        self._buffer.committed(length)
+        self._buffer.truncate(length)
 
     def remember(self, length: int) -> DrafterSnapshot | None:
         """Keys and values of the positions that it looks back at."""
-        return self._buffer.remember(length)
+        return self._buffer.remember()
 
     def offer(self) -> Offer | None:
         """A whole block."""
-        self.model.follow(self._newest, self._length - 1)
+        sequence = self._buffer.sequence
+        self.model.follow(sequence.tokens[-1], sequence.position)
         return self.model.offer()
 
     def draft(self, length: int) -> Draft:

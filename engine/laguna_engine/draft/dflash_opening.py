@@ -54,7 +54,7 @@ def _open(drafter: DrafterHeader, path: Path, options: EngineOptions, target: Dr
             HostEmbedding(target.header, "token_embd.weight"),
             target.backend,
             options.adapters,
-            context=min(options.draft_context, target.capacity),
+            context=min(options.draft_context, target.sequence.capacity),
             repack=options.repack,
         )
     except BaseException as error:
@@ -64,7 +64,7 @@ def _open(drafter: DrafterHeader, path: Path, options: EngineOptions, target: Dr
             raise
         target.warn(f"the drafter {path.name} is not used: {error}")
         return None
-    buffer = FeatureBuffer(model, target.wait, target.features.shape[1], target.outputs)
+    buffer = FeatureBuffer(model, target.sequence, target.features.shape[1], target.outputs)
     made = DFlashDrafter(model, buffer, copy)
     if not model.gives_numbers():
         target.warn(f"the drafter {path.name} is not used: {_NO_NUMBERS}")

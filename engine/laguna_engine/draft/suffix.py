@@ -1,9 +1,9 @@
 """Copy drafting: what came last has been here before, so what followed it then may follow now.
 
 `SuffixDrafter` copies from the transcript, `FileDrafter` from files that are open or were read; a file is known by its
-content. Both deal in token ids, only note what is committed, and read it a little at a time: with every offer, and more
-of it in `catch_up`. A text of 65,536 tokens takes 0.3 s, which is spread over a prefill or over rounds; meanwhile there
-are drafts from what has been read.
+content. Both deal in token ids and read the transcript where it is, from the sequence that owns it, a little at a time:
+with every offer, and more of it in `catch_up`. A text of 65,536 tokens takes 0.3 s, which is spread over a prefill or
+over rounds; meanwhile there are drafts from what has been read.
 
 Text goes into a suffix automaton through a `SuffixReader`, so that no round waits for all of it. A text may grow, be
 cut, or be replaced by another one. What is held serves until its successor has been read: an automaton cannot forget
@@ -39,7 +39,7 @@ class SuffixReader:
     automaton: what has been read, or had been of the text before. Between two calls of `advance` it does not change.
     """
 
-    def __init__(self, text: list[int]) -> None:
+    def __init__(self, text: Sequence[int]) -> None:
         self._held = _Part(text, 0)
         self._next: _Part | None = None
         self._retired: list[SuffixAutomaton] = []
@@ -65,7 +65,7 @@ class SuffixReader:
             if part is not None:
                 part.agreed = min(part.agreed, max(0, length - part.start))
 
-    def read_from(self, start: int, text: list[int]) -> None:
+    def read_from(self, start: int, text: Sequence[int]) -> None:
         """From now on `text` is to be read, from `start` on; nothing if it is already."""
         if self._next is not None and self._next.begins(start, text):
             return
@@ -112,12 +112,12 @@ class _Part:
 
     __slots__ = ("agreed", "automaton", "start", "text")
 
-    def __init__(self, text: list[int], start: int) -> None:
+    def __init__(self, text: Sequence[int], start: int) -> None:
         self.text, self.start = text, start
         self.agreed = 0
         self.automaton = SuffixAutomaton()
 
-    def begins(self, start: int, text: list[int]) -> bool:
+    def begins(self, start: int, text: Sequence[int]) -> bool:
         """Whether it is this part of this text."""
         return self.start == start and self.text is text
 
@@ -207,25 +207,20 @@ class SuffixDrafter(Drafter):
 
     source = TRANSCRIPT
 
-    def __init__(self, limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+    def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+        """`transcript` belongs to its sequence, and changes; `extend` and `truncate` say when."""
+        self._transcript = transcript
         self._limit = limit
         self._longest = longest
-        self._tokens: list[int] = []
-        self._reader = SuffixReader(self._tokens)
+        self._reader = SuffixReader(transcript)
         self._found: CopyDraft | None = None
-
-    def __len__(self) -> int:
-        """Tokens of transcript it was told of."""
-        return len(self._tokens)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """`tokens` were committed behind what was there."""
-        self._tokens.extend(tokens)
         self._found = None
 
     def truncate(self, length: int) -> None:
         """The transcript was cut to its first `length` tokens."""
-        del self._tokens[length:]
         self._reader.cut(length)
         self._found = None
 
@@ -234,7 +229,7 @@ class SuffixDrafter(Drafter):
 
         Worth calling between the micro-batches of a prefill, while a device computes, and after a round.
         """
-        self._reader.read_from(self._first_kept(), self._tokens)
+        self._reader.read_from(self._first_kept(), self._transcript)
         self._found = None
         return self._reader.advance(most)
 
@@ -260,13 +255,16 @@ class SuffixDrafter(Drafter):
         if self._found is None:
             self.catch_up(READ_WITH_OFFER)
             automaton = self._reader.automaton
-            state, match = automaton.longest() if self._reader.at_end else automaton.find(self._tokens[-MAX_MATCH:])
+            if self._reader.at_end:
+                state, match = automaton.longest()
+            else:
+                state, match = automaton.find(self._transcript[-MAX_MATCH:])
             self._found = CopyDraft(TRANSCRIPT, automaton, state, match, self._longest)
         return self._found
 
     def _first_kept(self) -> int:
         """Where the part begins that is copied from; of the transcript's length alone, so that cuts can be undone."""
-        excess = max(0, len(self._tokens) - self._limit)
+        excess = max(0, len(self._transcript) - self._limit)
         chunk = max(1, self._limit // 4)
         return -(-excess // chunk) * chunk
 
@@ -281,7 +279,9 @@ class FileDrafter(Drafter):
 
     source = FILES
 
-    def __init__(self, limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+    def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+        """`transcript` belongs to its sequence, and changes; `extend` and `truncate` say when."""
+        self._transcript = transcript
         self._limit = limit
         self._room = limit - limit // 4
         self._longest = longest
@@ -291,7 +291,6 @@ class FileDrafter(Drafter):
         self._size = 0
         self._text: list[int] = []
         self._reader = SuffixReader(self._text)
-        self._tokens: list[int] = []
         self._matched = 0
         self._place = (ROOT, 0)
         self._found: CopyDraft | None = None
@@ -311,13 +310,12 @@ class FileDrafter(Drafter):
 
     def extend(self, tokens: Sequence[int]) -> None:
         """`tokens` were committed to the transcript."""
-        self._tokens.extend(tokens)
         self._found = None
 
     def truncate(self, length: int) -> None:
         """The transcript was cut to its first `length` tokens."""
-        del self._tokens[length:]
-        self._match_again()
+        if length < self._matched:
+            self._match_again(length)
 
     def catch_up(self, most: int | None = None) -> bool:
         """Read `most` of the tokens not yet read, or all of them; returns whether none is left."""
@@ -325,7 +323,7 @@ class FileDrafter(Drafter):
             return True
         done = self._reader.advance(most)
         # Adding text splits states, so places found before it mean nothing any more.
-        self._match_again()
+        self._match_again(len(self._transcript))
         return done
 
     def after_round(self) -> None:
@@ -350,16 +348,18 @@ class FileDrafter(Drafter):
 
     def _match(self) -> tuple[int, int]:
         """The longest end of the transcript that stands in a file; only its last `MAX_MATCH` tokens can matter."""
-        if len(self._tokens) - self._matched >= MAX_MATCH:
-            self._matched = len(self._tokens) - MAX_MATCH
+        length = len(self._transcript)
+        if length - self._matched >= MAX_MATCH:
+            self._matched = length - MAX_MATCH
             self._place = (ROOT, 0)
-        for token in self._tokens[self._matched :]:
+        for token in self._transcript[self._matched :]:
             self._place = self._reader.automaton.step(*self._place, token)
-        self._matched = len(self._tokens)
+        self._matched = length
         return self._place
 
-    def _match_again(self) -> None:
-        self._matched = max(0, len(self._tokens) - MAX_MATCH)
+    def _match_again(self, length: int) -> None:
+        """What the first `length` tokens end in is not known."""
+        self._matched = max(0, length - MAX_MATCH)
         self._place = (ROOT, 0)
         self._found = None
 
@@ -394,5 +394,9 @@ class FileDrafter(Drafter):
         self._reader.read_from(0, self._text)
 
 
-TRANSCRIPT_ENTRY = DrafterEntry(TRANSCRIPT, lambda options, target: DrafterPlan(lambda opened: SuffixDrafter()))
-FILES_ENTRY = DrafterEntry(FILES, lambda options, target: DrafterPlan(lambda opened: FileDrafter()))
+TRANSCRIPT_ENTRY = DrafterEntry(
+    TRANSCRIPT, lambda options, target: DrafterPlan(lambda opened: SuffixDrafter(opened.sequence.tokens))
+)
+FILES_ENTRY = DrafterEntry(
+    FILES, lambda options, target: DrafterPlan(lambda opened: FileDrafter(opened.sequence.tokens))
+)

@@ -23,9 +23,9 @@ from laguna_engine.config import DRAFTING, Drafting
 from laguna_engine.draft.base import MAX_DRAFT, Draft, Drafter, DraftRequest, Offer
 from laguna_engine.errors import RequestError
 from laguna_engine.events import DrafterFailed, Round, Source
-from laguna_engine.llama.context import DecodeStatus, Outputs
+from laguna_engine.llama.context_params import DecodeStatus
 from laguna_engine.llama.sampler import SamplerChain
-from laguna_engine.sequence import TokenSequence, common_prefix
+from laguna_engine.sequence import Reuse, TokenSequence
 from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy, Purpose
 
 _NO_DRAFT = Draft([])
@@ -42,72 +42,105 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a round brought: `tokens`, of which all but the last were drafted by `source`."""
+    """What a round brought: `tokens`, of which all but the last were drafted by `source`.
+
+    report: of a round in which somebody might have drafted.
+    """
 
     tokens: list[int]
-    source: Source
-    told: Round
+    source: Source = Source.TARGET
+    report: Round | None = None
 
 
-class Speculator:
-    """Drafts for one target, over many requests. Engine thread only."""
+class NullSpeculator:
+    """Decodes plainly: every round commits the target's one token. Engine thread only."""
+
+    def __init__(self, sequence: TokenSequence) -> None:
+        self._sequence = sequence
+
+    def begin(self, prompt: list[int], _drafting: Drafting, _chain: SamplerChain | None = None) -> Reuse:
+        """Rewind the sequence for a request with `prompt`: what of it is still cached."""
+        return self._sequence.rewind(prompt)
+
+    def part(self, size: int) -> tuple[int, bool]:
+        """How much of a prompt to compute at once, at most `size` tokens, and whether all of it needs outputs."""
+        return size, False
+
+    def round(self, chain: SamplerChain, _room: int | None) -> Committed | DecodeStatus:
+        """Commit at least one token and at most `room`; or how the computation ended instead of well."""
+        status = self._sequence.decode(1)
+        if status is not DecodeStatus.OK:
+            return status
+        tokens = [self._sequence.sample(chain)]
+        self._sequence.commit(tokens)
+        return Committed(tokens)
+
+    def remember(self) -> DrafterSnapshot | None:
+        """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
+        return None
+
+    def failures(self) -> list[DrafterFailed]:
+        """What was switched off since this was last asked."""
+        return []
+
+    def learned(self) -> dict[str, object]:
+        """What was learned about which drafts pay here, JSON-able."""
+        return {}
+
+
+class Speculator(NullSpeculator):
+    """Drafts for one target, over many requests, and has its drafters follow the sequence. Engine thread only."""
 
     def __init__(
-        self, target: TokenSequence, drafters: Iterable[Drafter], policy: DraftPolicy, adapters: Collection[str] = ()
+        self, sequence: TokenSequence, drafters: Iterable[Drafter], policy: DraftPolicy, adapters: Collection[str] = ()
     ) -> None:
         """`adapters` may be asked for even if the drafter that they adapt was left out, or is switched off."""
+        super().__init__(sequence)
         self.policy = policy
-        self._sequence = target
         self._drafters = {drafter.source: drafter for drafter in drafters}
         self._adapters = adapters
         self._failures: list[DrafterFailed] = []
-        self._transcript: list[int] = []
         self._drafting = DRAFTING
         self._script: Iterator[Sequence[int]] = iter(())
         self._backoff = Backoff()
         # A draft is verified in one micro-batch, together with the token before it.
-        self._longest = min(MAX_DRAFT, target.context.n_ubatch - 1)
+        self._longest = min(MAX_DRAFT, sequence.context.n_ubatch - 1)
+        sequence.attach(self)
 
     def failures(self) -> list[DrafterFailed]:
-        """What was switched off since this was last asked."""
+        """What was switched off since this was last asked; nothing while decoding is plain."""
+        if not self._drafting.enabled:
+            return []
         failures, self._failures = self._failures, []
         return failures
 
-    def begin(
-        self,
-        prompt: list[int],
-        keep: int,
-        drafting: Drafting,
-        chain: SamplerChain | None = None,
-        remembered: DrafterSnapshot | None = None,
-    ) -> int:
-        """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
+    def learned(self) -> dict[str, object]:
+        """What was learned about which drafts pay here, JSON-able."""
+        return self.policy.state()
+
+    def begin(self, prompt: list[int], drafting: Drafting, chain: SamplerChain | None = None) -> Reuse:
+        """Rewind the sequence for a request with `prompt`: what of it is still cached.
 
         chain: what the answer's tokens are picked by, and those of a drafter that samples; None if nothing is picked.
-        remembered: what the drafter knew at the last checkpoint up to there, if it did. Less than all of them when the
-        drafter has lost what it needs to draft well behind the prompt.
+        Less is kept than could be when a drafter has lost what it needs to draft well behind the prompt. RequestError
+        if the request asks for an adapter that there is not.
         """
         self._drafting = drafting
         self._script = iter(drafting.script or ())
         self._backoff.end()
-        shared = common_prefix(self._transcript, prompt)
-        self._each(lambda drafter: drafter.truncate(shared))
-        if prompt[shared:]:
-            self._each(lambda drafter: drafter.extend(prompt[shared:]))
-        self._transcript = prompt.copy()
+        reuse = self._sequence.rewind(prompt)
         choose = chain.propose if chain is not None and chain.draws and drafting.sampled else None
-        asked = DraftRequest(keep, len(prompt), drafting.adapter, drafting.files, choose, remembered)
+        asked = DraftRequest(reuse.keep, len(prompt), drafting.adapter, drafting.files, choose, reuse.drafter)
+        if not drafting.enabled:
+            self._each("pause", lambda drafter: drafter.pause(_own(asked, drafter.source)))
+            return reuse
+        keep = reuse.keep
         for source, drafter in self._drafters.items():
             call = partial(drafter.begin, _own(asked, source))
             keep = min(keep, self._try(source, call, keep, passed=(RequestError,)))
         if drafting.adapter is not None and drafting.adapter not in self._adapters:
             raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
-        return keep
-
-    def stand_aside(self, keep: int, remembered: DrafterSnapshot | None = None) -> None:
-        """A request comes that is decoded plainly, and keeps `keep` tokens of the KV cache, as for `begin`."""
-        asked = DraftRequest(keep, keep, remembered=remembered)
-        self._each(lambda drafter: drafter.pause(_own(asked, drafter.source)))
+        return reuse if keep == reuse.keep else replace(self._sequence.rewind(prompt, keep), boundary=reuse.boundary)
 
     def remember(self) -> DrafterSnapshot | None:
         """What a drafter knows of what is cached, for a checkpoint; None if that would not be all that matters.
@@ -115,71 +148,63 @@ class Speculator:
         There is room for one drafter's: the first that gives any.
         """
         for source, drafter in self._drafters.items():
-            snapshot = self._try(source, partial(drafter.remember, len(self._sequence.cache)))
+            snapshot = self._try(source, partial(drafter.remember, self._sequence.position))
             if snapshot is not None:
                 return replace(snapshot, drafter=source)
         return None
 
-    def rewound(self, keep: int) -> None:
-        """The KV cache was cut back to `keep` tokens."""
-        self._each(lambda drafter: drafter.rewind(keep))
-
-    def part(self, position: int, size: int) -> tuple[int, bool]:
-        """How much of a prompt to compute at once from `position` on, and whether all of it needs outputs."""
+    def part(self, size: int) -> tuple[int, bool]:
+        """How much of a prompt to compute at once, at most `size` tokens, and whether all of it needs outputs."""
         every_row = False
-        for source, drafter in self._drafters.items():
-            call = partial(drafter.prefill_part, position, size)
+        for source, drafter in self._drafters.items() if self._drafting.enabled else ():
+            call = partial(drafter.prefill_part, self._sequence.position, size)
             size, wanted = self._try(source, call, (size, False))
             every_row |= wanted
         return size, every_row
 
-    def decode(self, tokens: Sequence[int], outputs: Outputs) -> DecodeStatus:
-        """Compute `tokens` behind what is there; the drafters know of it before their features are overwritten."""
-        start, count = len(self._sequence.cache), len(tokens)
-        rows = self._sequence.rows(count)
-        self._each(lambda drafter: drafter.observe(start, count, rows))
-        status = None
-        try:
-            status = self._sequence.decode(tokens, outputs)
-        finally:
-            if status is not DecodeStatus.OK:
-                self.rewound(start)
-        return status
-
     def committed(self, tokens: Sequence[int]) -> None:
-        """`tokens` were committed: by a round, or the first one by the prompt's last row."""
-        self._transcript.extend(tokens)
-        self._each(lambda drafter: drafter.extend(tokens))
+        """See `SequenceObserver`."""
+        self._each("extend", lambda drafter: drafter.extend(tokens))
 
-    def round(self, last: int, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
-        """Commit at least one token and at most `room`; or how the computation ended instead of well.
+    def truncated(self, length: int) -> None:
+        """See `SequenceObserver`."""
+        self._each("truncate", lambda drafter: drafter.truncate(length))
 
-        last: the newest token, committed and not yet computed.
-        """
+    def writing(self, rows: int) -> None:
+        """See `SequenceObserver`."""
+        self._each("make_room", lambda drafter: drafter.make_room(rows))
+
+    def written(self, start: int, count: int, rows: int) -> None:
+        """See `SequenceObserver`."""
+        self._each("observe", lambda drafter: drafter.observe(start, count, rows))
+
+    def round(self, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
+        """Commit at least one token and at most `room`; or how the computation ended instead of well."""
+        if not self._drafting.enabled:
+            return super().round(chain, room)
         began = time.perf_counter()
-        start = len(self._sequence.cache)
+        start = self._sequence.position
         resting = _SCRIPTED if self._drafting.script is not None else self._backoff.choice()
         choice = resting or self._choose(start, room)
         draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
         if choice.offer is not None and choice.offer.source not in self._drafters:
             choice = _FAILED
         drafted = time.perf_counter()
-        status = self.decode([last, *draft.tokens], Outputs.ALL)
+        status = self._sequence.verify(draft.tokens)
         if status is not DecodeStatus.OK:
             return status
         self._sequence.context.synchronize()
         verified = time.perf_counter()
         tokens = accept(draft.tokens, lambda row: self._sequence.context.sample(chain, row))
         picked = time.perf_counter()
-        self._settle(start + len(tokens), cut=len(tokens) <= len(draft.tokens))
-        self.committed(tokens)
+        self._sequence.commit(tokens)
         accepted = len(tokens) - 1
         if resting is None:
             spent = drafted - began, verified - drafted
             self.policy.record(choice, start, len(draft.tokens), accepted, *spent, draft.doubted)
             asking_s = time.perf_counter() - picked + drafted - began
             self._backoff.after(choice, asking_s, verified - drafted)
-        told = Round(
+        report = Round(
             drafter=choice.offer.source if choice.offer else None,
             drafted=len(draft.tokens),
             accepted=accepted,
@@ -190,8 +215,8 @@ class Speculator:
             rejected=self._text(draft.tokens[accepted:]),
             reason=choice.reason,
         )
-        self._each(lambda drafter: drafter.after_round())
-        return Committed(tokens, told.drafter or Source.TARGET, told)
+        self._each("after_round", lambda drafter: drafter.after_round())
+        return Committed(tokens, report.drafter or Source.TARGET, report)
 
     def _scripted(self) -> Draft:
         """The next draft of the request's script, as much of it as there is room for."""
@@ -216,16 +241,12 @@ class Speculator:
         kept = self.policy.cut(choice, draft)
         return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
 
-    def _settle(self, length: int, *, cut: bool) -> None:
-        """`length` positions stand."""
-        if cut:
-            self._sequence.cut(length)
-        self.rewound(length)
-
-    def _each(self, call: Callable[[Drafter], object]) -> None:
-        """Have every drafter's hook called."""
+    def _each(self, hook: str, call: Callable[[Drafter], object]) -> None:
+        """Call `hook` of every drafter that has one of its own."""
+        nothing = getattr(Drafter, hook)
         for source, drafter in self._drafters.items():
-            self._try(source, partial(call, drafter))
+            if getattr(type(drafter), hook) is not nothing:
+                self._try(source, partial(call, drafter))
 
     @overload
     def _try(self, source: Source, call: Callable[[], _Result]) -> _Result | None: ...

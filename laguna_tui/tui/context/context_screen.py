@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost
-from laguna_tui.session.api import ChatSession
+from laguna_tui.session.api import PromptView
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.context.block_table import BlockTable, Changes, block_row, details, price, totals
 from laguna_tui.tui.context.comparison_screen import ComparisonScreen
@@ -43,16 +43,16 @@ class ContextScreen(Modal[Changes | None]):
         Binding("escape,q,Q,f9", "dismiss", "Leave without a change"),
     ]
 
-    def __init__(self, session: ChatSession, size: int) -> None:
+    def __init__(self, view: PromptView, size: int) -> None:
         """size: of the context, in tokens."""
         super().__init__()
-        self._session, self._context_size = session, size
+        self._view, self._context_size = view, size
         self.board = BlockTable()
         self._cost: Cost | None = None
         self._blocks = BackgroundQuery[None, Sequence[ContextBlock]](
-            self, lambda _: session.blocks(), self._lay, self._fail
+            self, lambda _: view.blocks(), self._lay, self._fail
         )
-        self._costs = BackgroundQuery[Changes, Cost | None](self, session.change_cost, self._price, self._fail)
+        self._costs = BackgroundQuery[Changes, Cost | None](self, view.change_cost, self._price, self._fail)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="context") as box:
@@ -158,4 +158,4 @@ class ContextScreen(Modal[Changes | None]):
             self.app.push_screen(ComparisonScreen(sanitize_line(block.title), lambda: self._text(block.number)))
 
     def _text(self, number: int) -> BlockText:
-        return self._session.block_text(number)
+        return self._view.block_text(number)

@@ -11,7 +11,7 @@ from textual.app import App
 
 from laguna_tui.agent.permissions import Decision, EditMode
 from laguna_tui.base.edit_proposal import EditProposal
-from laguna_tui.session.api import ChatSession
+from laguna_tui.session.api import Edits
 from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput
@@ -80,7 +80,7 @@ class EditController:
     def __init__(
         self,
         app: App[None],
-        session: ChatSession,
+        edits: Edits,
         controller: SessionController,
         writer: TranscriptWriter,
         *,
@@ -88,12 +88,12 @@ class EditController:
         prompt: PromptInput,
         transcript: Transcript,
     ) -> None:
-        self._app, self._session, self._controller, self._writer = app, session, controller, writer
+        self._app, self._edits, self._controller, self._writer = app, edits, controller, writer
         self._panel, self._prompt, self._transcript = panel, prompt, transcript
         self._approvals = Approvals()
         self._edit: EditEntry | None = None
         self._offered = self._followed = False
-        session.use_approver(self._approvals)
+        edits.use_approver(self._approvals)
 
     @property
     def asking(self) -> bool:
@@ -103,7 +103,7 @@ class EditController:
     @property
     def unasked(self) -> bool:
         """Whether files are changed without a question."""
-        return self._session.edits is EditMode.ALLOW
+        return self._edits.mode is EditMode.ALLOW
 
     def show(self) -> None:
         """Ask what there is to ask, or stop asking."""
@@ -165,7 +165,7 @@ class EditController:
     def use(self, wanted: str) -> None:
         """Change which edits are made, or say which are."""
         if not wanted:
-            notify(self._app, MODE_SENTENCES[self._session.edits])
+            notify(self._app, MODE_SENTENCES[self._edits.mode])
             return
         try:
             mode = EditMode(wanted)
@@ -173,5 +173,5 @@ class EditController:
             known = ", ".join(mode.value for mode in EditMode)
             notify(self._app, f"There is no /edits {wanted}. There are: {known}.", "warning")
             return
-        self._session.edits = mode
+        self._edits.mode = mode
         notify(self._app, MODE_SENTENCES[mode])

@@ -7,7 +7,7 @@ from textual.app import App
 from textual.timer import Timer
 
 from laguna_tui.models.model_setup import ModelSetup, SetupOffer
-from laguna_tui.session.api import ChatSession, Here, ModelChoice
+from laguna_tui.session.api import Here, ModelChoice, Models
 from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.background_download import BackgroundDownload, DownloadStage
@@ -28,7 +28,7 @@ class ModelController:
     def __init__(
         self,
         app: App[None],
-        session: ChatSession,
+        models: Models,
         controller: SessionController,
         model_setup: ModelSetup | None,
         marker: Path | None,
@@ -41,13 +41,8 @@ class ModelController:
 
         go_on: called when the session has something to do.
         """
-        self._app, self._session, self._controller, self._model_setup, self._marker = (
-            app,
-            session,
-            controller,
-            model_setup,
-            marker,
-        )
+        self._app, self._models, self._controller = app, models, controller
+        self._model_setup, self._marker = model_setup, marker
         self._prompt, self._hint_bar, self._go_on = prompt, hint_bar, go_on
         self.fetching = BackgroundDownload(model_setup) if model_setup is not None else None
         self._timer: Timer | None = None
@@ -80,7 +75,7 @@ class ModelController:
 
     def choose(self) -> None:
         """Show the list."""
-        self._app.push_screen(ModelPicker(self._session.models), self._chosen)
+        self._app.push_screen(ModelPicker(self._models.choices), self._chosen)
 
     def change(self, wanted: str) -> None:
         """Let another model answer as soon as it can."""

@@ -1,7 +1,7 @@
-"""What is found out while the user types: ways to complete a mention, what sending would cost, and reading ahead.
+"""What is found out while the user types: ways to complete a mention, what sending would cost, and prefetching.
 
 Typing never waits for any of it. A mention is completed at every key, the cost is asked when typing pauses, each on a
-thread of its own and only ever for the newest text. Reading ahead is the session's own work and needs a longer pause.
+thread of its own and only ever for the newest text. Prefetching is the session's own work and needs a longer pause.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.context.blocks import Completion, Cost
-from laguna_tui.session.api import ChatSession
+from laguna_tui.session.api import PromptView
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.commands import is_slash
 from laguna_tui.tui.context.cost_text import cost_part
@@ -23,7 +23,7 @@ from laguna_tui.tui.session_messages import ChatCleared, PrefetchEnded, SessionI
 # A cost takes up to 100 ms to find out; within a word nobody reads it.
 COST_PAUSE_S = 0.15
 # Long enough that it is a pause for thought, short enough to be of use.
-AHEAD_PAUSE_S = 0.7
+PREFETCH_PAUSE_S = 0.7
 # The first question may come before the folder's files are known; then it is asked once more.
 AGAIN_S = 0.5
 NOTHING = ("", 0)
@@ -35,7 +35,7 @@ class PromptController:
     def __init__(
         self,
         app: App[None],
-        session: ChatSession,
+        view: PromptView,
         controller: SessionController,
         prompt: PromptInput,
         hint_bar: HintBar,
@@ -45,16 +45,14 @@ class PromptController:
         self._app, self._controller, self._watch = app, controller, watch
         self._prompt, self._hint_bar = prompt, hint_bar
         self._completions = BackgroundQuery[tuple[str, int], Sequence[Completion]](
-            app, lambda asked: session.complete(*asked), self._complete, self._failed
+            app, lambda asked: view.complete(*asked), self._complete, self._failed
         )
-        self._costs = BackgroundQuery[str, Cost | None](
-            app, session.cost, lambda _, cost: self._show(cost), self._failed
-        )
+        self._costs = BackgroundQuery[str, Cost | None](app, view.cost, lambda _, cost: self._show(cost), self._failed)
         self._cost_timer: Timer | None = None
-        self._ahead_timer: Timer | None = None
+        self._prefetch_timer: Timer | None = None
         self._asked, self._again = NOTHING, False
         self._text = ""
-        self._read: str | None = None
+        self._prefetched: str | None = None
         self.context_size = 0
 
     def moved(self) -> None:
@@ -78,16 +76,16 @@ class PromptController:
         if not message:
             self._costs.forget()
             self._show(None)
-        if self._read is not None and not message.startswith(self._read):
-            # What is read may still be a part of the new text, but most of it is not.
-            self._controller.drop_ahead()
-            self._read = None
+        if self._prefetched is not None and not message.startswith(self._prefetched):
+            # What is prefetched may still be a part of the new text, but most of it is not.
+            self._controller.drop_prefetch()
+            self._prefetched = None
         self._pause()
 
     def hear(self, item: object) -> None:
-        """What the session has become. When it is free it can read on, after anything but reading ahead from anew."""
+        """Apply an event of the session. A free one can prefetch, from the start after anything but a prefetch."""
         if isinstance(item, SessionOpened | ChatCleared | SessionIdle):
-            self._read = None
+            self._prefetched = None
         if isinstance(item, SessionOpened | ChatCleared | SessionIdle | PrefetchEnded):
             self._pause()
 
@@ -103,19 +101,19 @@ class PromptController:
 
     def _pause(self) -> None:
         """Wait until the user has stopped typing."""
-        for timer in (self._cost_timer, self._ahead_timer):
+        for timer in (self._cost_timer, self._prefetch_timer):
             if timer is not None:
                 timer.stop()
         self._cost_timer = self._app.set_timer(COST_PAUSE_S, self._ask_cost)
-        self._ahead_timer = self._app.set_timer(AHEAD_PAUSE_S, self._read_ahead)
+        self._prefetch_timer = self._app.set_timer(PREFETCH_PAUSE_S, self._prefetch)
 
     def _ask_cost(self) -> None:
         if self._text and self._controller.free:
             self._costs.put(self._text)
 
-    def _read_ahead(self) -> None:
-        if self._text != self._read and self._controller.read_ahead(self._text):
-            self._read = self._text
+    def _prefetch(self) -> None:
+        if self._text != self._prefetched and self._controller.prefetch(self._text):
+            self._prefetched = self._text
             self._watch()
 
     def _complete(self, asked: tuple[str, int], found: Sequence[Completion]) -> None:

@@ -70,7 +70,7 @@ class TranscriptWriter:
         self._thought_at = 0.0
         self._calls: dict[int, ToolCallEntry] = {}
         self._working: ProgressEntry | None = None
-        self._proved: ReplayEntry | None = None
+        self._replay: ReplayEntry | None = None
         self._edit: EditEntry | None = None
         self._failed: list[str] = []
 
@@ -99,7 +99,7 @@ class TranscriptWriter:
         """Nothing runs any more: what still looks as if it did is closed."""
         self._idle()
         self._end_text()
-        self._end_proof()
+        self._end_replay()
         self._end_edit(EditOutcome.NOT_MADE)
         for called in self._calls.values():
             called.stop_waiting()
@@ -108,25 +108,25 @@ class TranscriptWriter:
     def clear(self) -> None:
         """A new chat."""
         self.document.clear()
-        self._stream = self._thought = self._working = self._proved = self._edit = None
+        self._stream = self._thought = self._working = self._replay = self._edit = None
         self._calls.clear()
 
-    def prove(self, state: ReplayProgress | ReplayCheck) -> None:
-        """How far a proof has come, or what came of it."""
-        if self._proved is None:
+    def show_replay(self, state: ReplayProgress | ReplayCheck) -> None:
+        """How far the check of an answer has come, or its result."""
+        if self._replay is None:
             self._idle()
             self._end_text()
-            self._proved = ReplayEntry()
-            self.document.append(self._proved)
-        self._proved.tell(state)
+            self._replay = ReplayEntry()
+            self.document.append(self._replay)
+        self._replay.tell(state)
         if isinstance(state, ReplayCheck):
-            self._proved = None
+            self._replay = None
 
-    def _end_proof(self) -> None:
-        """A proof that nothing came of leaves no trace."""
-        if self._proved is not None:
-            self.document.remove(self._proved)
-            self._proved = None
+    def _end_replay(self) -> None:
+        """A check without a result leaves no trace."""
+        if self._replay is not None:
+            self.document.remove(self._replay)
+            self._replay = None
 
     def _change(self, event: EditProposed | EditDone) -> None:
         if isinstance(event, EditDone):

@@ -123,7 +123,7 @@ def test_drafters_are_compared_on_the_prompt_and_the_tools_of_the_model(tmp_path
     measure(model, drafters.make(variant).write(tmp_path / "drafter.gguf"), settings)
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
-    list(session.ask("who?"))
+    list(session.chat.ask("who?"))
     session.close()
     compared, asked = (prompt.partition("</system>")[0] for prompt in seen[:2])
     assert compared == asked

@@ -30,7 +30,7 @@ from laguna_tui.compose import run_ask
 from laguna_tui.headless.outcome import ExitCode
 from laguna_tui.headless.run import Format, run
 from laguna_tui.session.api import SessionInfo
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.local import LocalChat, LocalSession
 from tests.app.hunks import hunks_of
 
 FIRST = Stats(prompt_tokens=600, cached_tokens=0, prefill_s=0.5, generated_tokens=21, decode_s=0.2)
@@ -334,14 +334,17 @@ def test_json_of_a_turn_that_came_to_its_end_has_no_error(capsys):
     assert json.loads(capsys.readouterr().out)["error"] is None
 
 
+class FailingChat(LocalChat):
+    def ask(self, message):
+        return failing(TextDelta("Half"))
+
+
 class FailingSession(LocalSession):
     """A session whose engine fails in the middle of the answer, without a model."""
 
     def open(self, progress):
+        self.chat = FailingChat(self)
         return SessionInfo(4096, "", plan=("",))
-
-    def ask(self, message):
-        return failing(TextDelta("Half"))
 
 
 def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):

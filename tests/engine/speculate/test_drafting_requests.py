@@ -15,7 +15,7 @@ from laguna_engine.errors import ModelFileError, RequestError
 from laguna_engine.events import Round
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf.drafter_header import DrafterHeader
-from laguna_engine.sequence import PrefixCache, Reuse
+from laguna_engine.sequence import Reuse, TokenSequence
 from tests.engine import drafters, tiny
 from tests.engine.runs import gather
 
@@ -62,13 +62,13 @@ def test_opening_reads_the_drafters_file_once(options: EngineOptions, monkeypatc
 
 
 def test_a_request_compares_its_prompt_with_the_cache_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, planned = PrefixCache.plan, []
+    plan, planned = TokenSequence.plan, []
 
-    def noted(cache: PrefixCache, tokens: list[int], at_most: int | None = None) -> Reuse:
+    def noted(sequence: TokenSequence, prompt: list[int], at_most: int | None = None) -> Reuse:
         planned.append(at_most)
-        return plan(cache, tokens, at_most)
+        return plan(sequence, prompt, at_most)
 
-    monkeypatch.setattr(PrefixCache, "plan", noted)
+    monkeypatch.setattr(TokenSequence, "plan", noted)
     for _ in range(3):
         rounds(engine, Drafting())
     assert planned == [None] * 3

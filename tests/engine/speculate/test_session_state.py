@@ -221,7 +221,7 @@ def test_back_at_a_checkpoint_the_drafter_knows_what_a_fresh_one_would_after(
     engine: Engine, fresh: np.ndarray, place: int, history: Callable[[Engine], object]
 ) -> None:
     history(engine)
-    assert engine._sequence.cache.plan(PROMPT).checkpoint == place
+    assert engine._sequence.plan(PROMPT).checkpoint == place
     alike(engine, fresh)
 
 
@@ -255,7 +255,7 @@ def test_where_the_cache_can_go_back_by_itself_the_drafter_is_helped_by_the_near
         # Less than the window's cells can go back, more than the drafter's ring.
         generate(engine, [*PROMPT, *FAR[:300]], 0)
         edited = [*PROMPT, *FAR[:20], 77]
-        assert engine._sequence.cache.plan(edited) == Reuse(len(PROMPT) + 20, len(PROMPT) + 20, reprefill=False)
+        assert engine._sequence.plan(edited) == Reuse(len(PROMPT) + 20, len(PROMPT) + 20, reprefill=False)
         run = gather(engine.generate(Request(edited, max_tokens=3, drafting=DRAFTED)))
         assert run.stats.cached_tokens >= len(PROMPT)
 

@@ -360,7 +360,7 @@ async def test_nothing_is_proved_while_an_answer_comes() -> None:
         await until(pilot, lambda: "one" in transcript(app))
         await pilot.press("f5")
         await pilot.pause()
-        assert session.proofs == 0
+        assert session.replays == 0
         gate.set()
         await ready(app, pilot)
 
