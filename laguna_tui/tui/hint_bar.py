@@ -23,7 +23,7 @@ class HintBar(Bar):
         queued: messages that wait for the session.
         notes: notes about the message being typed; hidden while `hushed`.
         hushed: whether the mention list is open, which shows more than the notes.
-        fetching: progress of the download.
+        download: progress of the download.
         legend: legend of the tinted answer.
         following: whether the transcript follows its end; if not, a link to the end shows on the right.
     """
@@ -32,7 +32,7 @@ class HintBar(Bar):
     queued: reactive[tuple[str, ...]] = reactive(())
     commands: reactive[tuple[Command, ...]] = reactive(())
     legend: reactive[Legend | None] = reactive(None)
-    fetching: reactive[str] = reactive("")
+    download: reactive[str] = reactive("")
     notes: reactive[tuple[str, ...]] = reactive(())
     hushed: reactive[bool] = reactive(False)
 
@@ -53,8 +53,8 @@ class HintBar(Bar):
             return [("queued ", "$accent"), (_first(self.queued, room - 7), MUTED)]
         if self.notes and not self.hushed:
             return [(_first(self.notes, room), "$warning")]
-        if self.fetching:
-            return [(crop(self.fetching, room), "$accent")]
+        if self.download:
+            return [(crop(self.download, room), "$accent")]
         return self.legend.parts(room) if self.legend is not None else []
 
     def _command_parts(self, room: int) -> list[StyledText]:

@@ -63,9 +63,9 @@ class ContextScreen(Modal[Changes | None]):
             yield Static(id="price", markup=False)
 
     def on_mount(self) -> None:
-        self.look()
+        self.reload()
 
-    def look(self) -> None:
+    def reload(self) -> None:
         """Load the blocks again."""
         self._blocks.submit(None)
 

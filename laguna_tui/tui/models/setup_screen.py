@@ -24,14 +24,14 @@ from laguna_tui.tui.session_messages import error_sentence
 TEXT, KEY = "$foreground", "$accent"
 _BAR = 24
 _DOING = {
-    DownloadPhase.METADATA: "asking what there is",
+    DownloadPhase.METADATA: "asking the hub",
     DownloadPhase.WAITING: "waiting for another process",
     DownloadPhase.TRANSFER: "downloading",
     DownloadPhase.VERIFY: "checking",
     DownloadPhase.CONVERT: "converting",
     DownloadPhase.DONE: "done",
 }
-OFFLINE = "Offline: nothing is downloaded, no connection is opened. A GGUF of your own: /model FILE.gguf"
+OFFLINE = "Offline: no connection is opened. Open a GGUF of your own: /model FILE.gguf"
 
 
 def setup_parts(
@@ -57,7 +57,7 @@ def download_hint(offer: SetupOffer | None, stage: DownloadStage, progress: Down
         case DownloadStage.RUNNING:
             return "  ".join(filter(None, [f"↓ {share or '…'} {title}", *_speed(progress)]))
         case DownloadStage.PAUSED:
-            return f"paused {share} {title}  F8 goes on"
+            return f"paused {share} {title}  F8 resumes"
         case DownloadStage.FAILED:
             return f"download stopped: {title}  F8 says why"
         case _:
@@ -76,7 +76,7 @@ def _amount(offer: SetupOffer) -> str:
 def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str) -> list[StyledText]:
     """The state of the download and the keys."""
     if not offer.name:
-        return [*_key("Esc", "go on with the model that is here")]
+        return [*_key("Esc", "stay with the current model")]
     if stage is DownloadStage.READY or offer.ready:
         return [(f"{sanitize_line(offer.title)} is here.\n", GOOD), *_key("Enter", "switch to it; the chat stays")]
     if offer.offline:
@@ -86,18 +86,21 @@ def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | N
             keys = [*_key("P", "pause"), *_key("X", "cancel"), *_key("Esc", "chat meanwhile")]
             return [*_progress(progress), *keys]
         case DownloadStage.PAUSED:
-            keys = [*_key("Enter", "go on"), *_key("X", "throw it away"), *_key("Esc", "later")]
-            return [(f"Paused {_share(progress)}. What has arrived is kept.\n", BUSY), *keys]
+            keys = [*_key("Enter", "resume"), *_key("X", "delete it"), *_key("Esc", "later")]
+            return [(f"Paused {_share(progress)}. The downloaded part is kept.\n", BUSY), *keys]
         case DownloadStage.FAILED:
-            return [(f"{problem}\n", BAD), *_key("Enter", "go on"), *_key("X", "throw it away"), *_key("Esc", "later")]
+            return [(f"{problem}\n", BAD), *_key("Enter", "resume"), *_key("X", "delete it"), *_key("Esc", "later")]
         case _:
-            first = "go on with the download" if offer.have else "download it"
-            return [*_key("Enter", f"{first}; chat meanwhile"), *_key("Esc", "not now (F8 or /setup comes back)")]
+            first = "resume the download" if offer.have else "download it"
+            return [
+                *_key("Enter", f"{first}; you can chat meanwhile"),
+                *_key("Esc", "not now (F8 or /setup comes back)"),
+            ]
 
 
 def _progress(progress: DownloadProgress | None) -> list[StyledText]:
     if progress is None:
-        return [("beginning …\n", BUSY)]
+        return [("starting …\n", BUSY)]
     parts: list[StyledText] = []
     if progress.bytes_total:
         done = progress.bytes_done / progress.bytes_total

@@ -147,8 +147,8 @@ class WelcomeEntry(Entry):
         self._folder = folder
         self._details = ""
 
-    def tell(self, details: str) -> None:
-        """The model is loaded, and this is what it is."""
+    def set_details(self, details: str) -> None:
+        """Set the details of the loaded model."""
         self._details = details
         self.changed()
 

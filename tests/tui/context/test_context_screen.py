@@ -268,8 +268,8 @@ async def test_the_sides_scroll_together() -> None:
     ("text", "words"),
     [
         (BlockText("a\nb\n", "a\nb\n"), "nothing is left out"),
-        (BlockText("a\nb\n", ""), "all of it is left out"),
-        (BlockText("", ""), "there is no text in it"),
+        (BlockText("a\nb\n", ""), "all lines are left out"),
+        (BlockText("", ""), "the block is empty"),
     ],
 )
 async def test_one_side_is_enough_where_there_are_no_two(text: BlockText, words: str) -> None:

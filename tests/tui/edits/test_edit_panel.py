@@ -355,7 +355,7 @@ class TestCommands:
         ("typed", "mode", "told"),
         [
             ("/edits", EditMode.ASK, "You are asked"),
-            ("/edits allow", EditMode.ALLOW, "Files are changed without asking."),
+            ("/edits allow", EditMode.ALLOW, "Auto-edit is on"),
             ("/edits never", EditMode.NEVER, "No file is changed."),
             ("/edits maybe", EditMode.ASK, "There is no /edits maybe."),
         ],
@@ -368,7 +368,7 @@ class TestCommands:
             await pilot.press("enter")
             await until(pilot, lambda: told in screen(app))
             assert chat.edits.mode is mode
-            await until(pilot, lambda: app.status_bar.status.unasked is (mode is EditMode.ALLOW))
+            await until(pilot, lambda: app.status_bar.status.auto_edit is (mode is EditMode.ALLOW))
 
     async def test_without_asking_an_edit_is_made_and_shown(self, project: Project) -> None:
         chat = session(project.rename())

@@ -57,7 +57,7 @@ class Chat:
 
 def test_each_block_of_a_stream_is_converted_exactly_once() -> None:
     chat = Chat()
-    chat.conversation.ask("q")
+    chat.conversation.add_question("q")
     for event in deltas(ANSWER, 3):
         chat.hear(event)
     chat.hear(TurnFinished(TurnEnd.ANSWERED))
@@ -96,7 +96,7 @@ def test_a_tool_that_failed_unexpectedly_shows_where_its_traceback_is() -> None:
     output = "error: search failed (ValueError); try other arguments, or go on without it"
     started, *_ = call(1, "search", "", pattern="x")
     chat.hear(started, ToolFinished(1, "search", output, False, 0.01, "/home/me/.local/state/laguna-tui/tool-1.log"))
-    (called,) = [piece for piece in chat.document.pieces if isinstance(piece, ToolCallEntry)]
+    (called,) = [entry for entry in chat.document.entries if isinstance(entry, ToolCallEntry)]
     called.toggle()
     chat.document.flush()
     assert chat.rows()[1].endswith("failed  0.01 s")
@@ -123,7 +123,7 @@ def test_results_find_their_call_even_out_of_order() -> None:
 
 def test_something_is_always_said_to_be_going_on() -> None:
     chat = Chat()
-    chat.conversation.ask("q")
+    chat.conversation.add_question("q")
     assert chat.kinds() == [QuestionEntry, ProgressEntry]
     chat.hear(TurnStarted(100, 0), *call(1, "find", "x"))
     assert chat.kinds() == [QuestionEntry, ToolCallEntry, ProgressEntry]
@@ -154,7 +154,7 @@ def test_what_to_do_in_the_app_is_no_flag_of_the_command_line(end: TurnEnd) -> N
 
 def test_a_rejected_call_is_told_and_the_wait_goes_on_below() -> None:
     chat = Chat()
-    chat.conversation.ask("q")
+    chat.conversation.add_question("q")
     chat.hear(CallRejected("<tool_call>x", "no tool x"))
     assert "no tool x" in chat.rows()[3]
     assert chat.kinds() == [QuestionEntry, NoticeEntry, ProgressEntry]
@@ -171,9 +171,9 @@ def test_an_answer_that_was_corrected_is_followed_by_a_note() -> None:
 
 def test_an_error_in_the_middle_closes_what_was_open() -> None:
     chat = Chat()
-    chat.conversation.ask("q")
+    chat.conversation.add_question("q")
     chat.hear(ToolStarted(1, "read"), TextDelta("half a **sen"))
-    chat.conversation.fail("The engine stopped.")
+    chat.conversation.add_error("The engine stopped.")
     chat.document.flush()
     assert chat.kinds() == [QuestionEntry, ToolCallEntry, AnswerEntry, NoticeEntry]
     assert chat.rows()[3] == "read()  stopped"
