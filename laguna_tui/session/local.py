@@ -181,7 +181,7 @@ class LocalChat:
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
         """Generate the last generation of the last answer again without speculation, and compare."""
-        engine, last = self._session.slot.healthy(), self._session.opened().agent.last
+        engine, last = self._session.slot.healthy(), self._session.opened().agent.conversation.last
         if last is None:
             raise UserError("There is no answer to prove yet. Ask something first.")
         with self._session.slot.watched():

@@ -52,8 +52,7 @@ class LocalModels:
             slot.selection = selection
             return self._begin(progress)
         slot.healthy()
-        said = parts.agent.said()
-        slot.replace(selection, lambda engine, of: parts.use_model(engine, of, slot.mode, said), progress)
+        slot.replace(selection, lambda engine, of: parts.use_model(engine, of, slot.mode), progress)
         return self._info()
 
     def speculate(self, mode: Speculation, progress: Progress) -> "SessionInfo":

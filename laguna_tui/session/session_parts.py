@@ -1,6 +1,5 @@
 """What is around the engine of an open session, and how it goes on with another engine or model."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,6 @@ from laguna_tui.session.model_options import agent_options
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
     from laguna_tui.agent.loop import Agent
-    from laguna_tui.agent.messages import ChatMessage
     from laguna_tui.agent.tools.base.edit import SessionEdits
     from laguna_tui.agent.tools.registry import Toolbox
     from laguna_tui.session.workspace_context import WorkspaceContext
@@ -71,10 +69,8 @@ class SessionParts:
         """Go on with a fresh engine of the same model."""
         self.agent.use_engine(engine, engine.vocab, self.context.attacher(engine, self.toolbox.profile))
 
-    def use_model(
-        self, engine: "Engine", selection: ModelSelection, mode: Speculation, said: "Sequence[ChatMessage]"
-    ) -> None:
-        """Go on with another model, which reads what was `said`; all or nothing.
+    def use_model(self, engine: "Engine", selection: ModelSelection, mode: Speculation) -> None:
+        """Go on with another model, which reads the conversation again; all or nothing.
 
         Raises:
             EngineError: the model cannot chat.
@@ -85,7 +81,7 @@ class SessionParts:
         options = replace(options, drafting=replace(options.drafting, enabled=mode is not Speculation.OFF))
         toolbox = self.toolbox.with_profile(profile_of(selection.entry, engine.info))
         attacher = self.context.attacher(engine, toolbox.profile)
-        self.agent.use_model(engine, engine.vocab, options, said, toolbox, attacher)
+        self.agent.use_model(engine, engine.vocab, options, toolbox, attacher)
         self.toolbox = toolbox
 
     def close(self) -> None:

@@ -200,9 +200,9 @@ def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidate
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
     agent, vocab = session.parts.agent, session.slot.engine.vocab
-    honest = agent.last
+    honest = agent.conversation.last
     other = (honest.tokens[4] + 1) % vocab.size
-    agent._made(replace(honest, tokens=(*honest.tokens[:4], other, *honest.tokens[5:])))
+    agent.conversation.last = replace(honest, tokens=(*honest.tokens[:4], other, *honest.tokens[5:]))
     proof = session.chat.check_replay(lambda progress: None)
     assert (proof.compared, proof.total, proof.difference.index) == (4, 8, 4)
     assert proof.difference.answered == vocab.piece(other).decode("utf-8", "replace")

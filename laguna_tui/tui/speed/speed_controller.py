@@ -95,7 +95,7 @@ class SpeedController:
         """Strict speculation, or back to fast; where strict cannot be had, say why and how it can."""
         if self.no_strict and self.tracker.mode is not Speculation.STRICT:
             # In the transcript, where the command can be copied from.
-            self._writer.say(self.no_strict, "warning")
+            self._writer.add_notice(self.no_strict, "warning")
             return
         self._speculate(Speculation.FAST if self.tracker.mode is Speculation.STRICT else Speculation.STRICT)
 

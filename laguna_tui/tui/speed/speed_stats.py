@@ -91,8 +91,8 @@ class SpeedTracker:
             reason=told.reason,
         )
 
-    def hear(self, event: object) -> None:
-        """Take an event into account."""
+    def update(self, event: object) -> None:
+        """Update the numbers with an event."""
         match event:
             case TurnStarted():
                 self._begin()

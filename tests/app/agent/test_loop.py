@@ -445,12 +445,12 @@ def test_drafting_can_be_changed_between_messages(chat):
 def test_the_last_generation_is_remembered_with_its_seed_until_a_new_chat(chat):
     talk = chat(SEARCH, Say(answer("Here."), seed=7))
     talk.ask("Where?")
-    last = talk.agent.last
+    last = talk.agent.conversation.last
     assert list(last.prompt) == list(talk.engine.requests[-1].tokens)
     assert talk.vocabulary.detokenize(list(last.tokens)).decode().startswith("\nHere.")
     assert last.sampling.seed == 7
     talk.agent.new_chat()
-    assert talk.agent.last is None
+    assert talk.agent.conversation.last is None
 
 
 def test_a_round_is_told_after_its_tokens_with_what_stood_and_what_did_not(chat):
@@ -460,7 +460,7 @@ def test_a_round_is_told_after_its_tokens_with_what_stood_and_what_did_not(chat)
     assert (first.round.drafter, first.round.accepted, first.round.rejected) == (DFlash.source, 2, "nowhere")
     assert (second.stood, second.round.drafter) == ("", None)
     told = "".join(each.stood + each.instead for each in of(DraftRound, events))
-    assert told == talk.vocabulary.detokenize(list(talk.agent.last.tokens[:4])).decode()
+    assert told == talk.vocabulary.detokenize(list(talk.agent.conversation.last.tokens[:4])).decode()
     assert events.index(first) < events.index(second) < events.index(of(StepFinished, events)[0])
 
 

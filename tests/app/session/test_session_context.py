@@ -12,11 +12,12 @@ import pytest
 
 from laguna_engine.compress.result import Scores
 from laguna_engine.errors import EngineClosed
-from laguna_tui.agent.prompt_preview import LOOKS_UP, unmarked
+from laguna_tui.agent.tools.nano.profile import LOOKS_UP
 from laguna_tui.base.events import Attached, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.mentions import unmarked
 from laguna_tui.session.local import LocalSession
 
 CODE = "def total(items):\n    return sum(items)\n"

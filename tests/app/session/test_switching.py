@@ -57,23 +57,23 @@ def test_the_old_engine_is_closed_before_the_new_one_opens(session, other, monke
 
 def test_the_conversation_goes_on_in_the_new_models_own_format(session, other):
     list(session.chat.ask("where is the cart?"))
-    said = agent(session).said()
+    said = agent(session).conversation.said()
     session.models.switch(str(other), quiet)
     # The first model's template breaks lines behind its markers, that of S 2.1 does not.
     text = b"".join(map(engine(session).vocab.piece, agent(session).conversation.tokens)).decode("utf-8", "replace")
     assert "<user>\n" not in text
     assert "where is the cart?" in text
-    assert agent(session).said() == said
+    assert agent(session).conversation.said() == said
     assert session.title == "Laguna S 2.1"
     assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
 
 
 def test_what_was_said_survives_a_switch_and_back(session, other, tiny_model_path):
     list(session.chat.ask("where is the cart?"))
-    said = agent(session).said()
+    said = agent(session).conversation.said()
     session.models.switch(str(other), quiet)
     session.models.switch(str(tiny_model_path), quiet)
-    assert agent(session).said() == said
+    assert agent(session).conversation.said() == said
     assert isinstance(said[1].answer, AssistantMessage)
 
 

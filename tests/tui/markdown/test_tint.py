@@ -147,7 +147,7 @@ def test_thinking_is_tinted_too() -> None:
     chat.conversation.tint.on = True
     chat.conversation.apply(ReasoningDelta("\nlet me ", TARGET))
     chat.conversation.apply(ReasoningDelta("see", FILE))
-    (thought,) = [piece for piece in chat.document.pieces if isinstance(piece, ThinkingEntry)]
+    (thought,) = [entry for entry in chat.document.entries if isinstance(entry, ThinkingEntry)]
     thought.toggle()
     assert any(run == TextRun("see", "thinking-text by-violet") for line in chat.lines() for run in line.runs)
 

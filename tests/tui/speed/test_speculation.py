@@ -290,7 +290,7 @@ async def test_the_last_answer_is_proved_identical() -> None:
         await ask(app, pilot, "q")
         await pilot.press("f5")
         await until(pilot, lambda: "of 412 tokens" in transcript(app))
-        assert "proving" in screen(app).splitlines()[-1]
+        assert "replaying" in screen(app).splitlines()[-1]
         gate.set()
         await ready(app, pilot)
         assert "identical, 412 tokens" in transcript(app)
@@ -348,7 +348,7 @@ async def test_without_an_answer_there_is_nothing_to_prove() -> None:
         await pilot.press("f5")
         await until(pilot, lambda: "no answer to prove yet" in transcript(app))
         await ready(app, pilot)
-        assert "proving" not in transcript(app)
+        assert "replaying" not in transcript(app)
 
 
 async def test_nothing_is_proved_while_an_answer_comes() -> None:
