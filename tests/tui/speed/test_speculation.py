@@ -1,4 +1,4 @@
-"""What a user sees and does about speculation: numbers, tints, drafts that did not stand, modes, the proof."""
+"""The speculation views: numbers, tints, rejected drafts, modes, the replay check."""
 
 import threading
 from dataclasses import replace
