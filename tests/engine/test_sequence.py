@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.sequence import Reuse, TokenSequence
 from tests.engine import tiny

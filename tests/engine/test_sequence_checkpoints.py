@@ -20,7 +20,9 @@ from hypothesis.stateful import (
 
 from laguna_engine import checkpoints as checkpoint_module
 from laguna_engine.checkpoints import Checkpoint, CheckpointPolicy, Checkpoints
-from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, KvType
+from laguna_engine.config import KvType
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions, DecodeStatus
 from laguna_engine.llama.model import Model
 from laguna_engine.sequence import TokenSequence
 from tests.engine import tiny

@@ -236,20 +236,6 @@ class ToolCallParser:
             self._problem = f"The call contains text outside of its arguments; {_SHAPE}"
 
 
-__all__ = [
-    "CallArgument",
-    "CallFinished",
-    "CallStarted",
-    "Malformed",
-    "ParserEvent",
-    "Reasoning",
-    "StreamParser",
-    "Text",
-    "ToolCall",
-    "ToolSpec",
-]
-
-
 class StreamParser:
     """Parses one assistant turn.
 

@@ -25,8 +25,6 @@ from laguna_engine.native.cpu_determinism import note_use
 from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
 from laguna_engine.native.structs import Batch, ContextHandle, ContextParams, MemoryHandle
 
-__all__ = ["Context", "ContextOptions", "DecodeStatus", "KvType", "Outputs"]
-
 _SEQUENCE = 0
 """The engine uses one sequence."""
 

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from laguna_engine.compress.compressor import Scores
+from laguna_engine.compress.result import Scores
 from laguna_engine.errors import EngineClosed
 from laguna_tui.agent.tools.nano.profile import LOOKS_UP
 from laguna_tui.base.events import Attached, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
