@@ -11,7 +11,6 @@ replaced by what the target will say, rightly as often as `--acceptance` says: a
 """
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,16 +20,13 @@ from statistics import median
 import numpy as np
 
 from laguna_engine.config import PLAIN, KvType
-from laguna_engine.draft.base import Draft
+from laguna_engine.draft.base import Draft, DraftRequest, Offer
 from laguna_engine.draft.dflash import DFlash, DFlashDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Finished, Round, Token
 from laguna_engine.ggml.device import Device
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.speculate.cost_model import constant_acceptance_tokens, speedup
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
-
 from tests.bench import shape_exact
 from tests.engine import drafters, drafting, tiny
 from tests.engine.scripted_drafters import Oracle, use, use_again
@@ -52,8 +48,27 @@ class Replayed(Oracle):
     def __init__(self, drafter: DFlashDrafter, text: Sequence[int], n_vocab: int, accuracy: float) -> None:
         super().__init__(text, n_vocab, accuracy, longest=drafter.model.drafter.longest)
         self._drafter = drafter
-        for hook in ("begin", "pause", "prefill_part", "observe", "rewind", "remember", "offer"):
-            setattr(self, hook, getattr(drafter, hook))
+
+    def begin(self, request: DraftRequest) -> int:
+        return self._drafter.begin(request)
+
+    def pause(self, request: DraftRequest) -> None:
+        self._drafter.pause(request)
+
+    def prefill_part(self, position: int, size: int) -> tuple[int, bool]:
+        return self._drafter.prefill_part(position, size)
+
+    def make_room(self, rows: int) -> None:
+        self._drafter.make_room(rows)
+
+    def observe(self, start: int, count: int, rows: int) -> None:
+        self._drafter.observe(start, count, rows)
+
+    def after_round(self) -> None:
+        self._drafter.after_round()
+
+    def offer(self) -> Offer | None:
+        return self._drafter.offer()
 
     def extend(self, tokens: Sequence[int]) -> None:
         super().extend(tokens)
