@@ -215,7 +215,7 @@ class Speculator(NullSpeculator):
             rejected=self._text(draft.tokens[accepted:]),
             reason=choice.reason,
         )
-        self._each("after_round", lambda drafter: drafter.after_round())
+        self._each("after_round", lambda drafter: drafter.after_round() if self._asked(drafter.source) else None)
         return Committed(tokens, report.drafter or Source.TARGET, report)
 
     def _scripted(self) -> Draft:
@@ -227,11 +227,14 @@ class Speculator(NullSpeculator):
         longest = min(self._longest, self._sequence.room - 1, self._longest if room is None else room - 1)
         offers: list[Offer] = []
         for source, drafter in self._drafters.items():
-            wanted = self._drafting.sources is None or source in self._drafting.sources
-            offer = self._try(source, drafter.offer) if wanted and longest > 0 else None
+            offer = self._try(source, drafter.offer) if self._asked(source) and longest > 0 else None
             if offer is not None and offer.longest > 0:
                 offers.append(offer if offer.longest <= longest else replace(offer, longest=longest))
         return self.policy.choose(offers, start, fixed=self._drafting.length)
+
+    def _asked(self, source: Source) -> bool:
+        """Whether this drafter may draft for the request."""
+        return self._drafting.sources is None or source in self._drafting.sources
 
     def _draft(self, choice: DraftChoice) -> Draft:
         if choice.offer is None or choice.length == 0:
