@@ -1,4 +1,4 @@
-"""What of a model's header decides about memory: widths and bytes, layer by layer. Values only; no file is opened."""
+"""The parts of a model's header that determine its memory: widths and bytes by layer. Values only; opens no file."""
 
 from dataclasses import dataclass
 
@@ -8,21 +8,32 @@ from laguna_engine.gguf.target_check import LAGUNA
 from laguna_engine.gguf.tensors import TensorInfo
 
 _SLIDING_PERIOD = 4
-"""Laguna files without a pattern of their own have one full layer, then three sliding ones, and so on."""
+"""Laguna files without a pattern repeat one full-attention layer and three sliding-window ones."""
 
 _EMBEDDING, _OUTPUT = "token_embd.weight", "output.weight"
 _EXPERTS = "_exps."
 _ROUTED = "exp_probs_b"
-"""Belongs to the router, which is small and always stays with its layer."""
+"""A tensor of the router, which is small and stays with its layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerShape:
-    """One layer. Widths in numbers a token, sizes in bytes.
+    """One layer. Widths in numbers per token, sizes in bytes.
 
-    queries, keys, values: of all heads together. heads: of the queries. gate: width of the attention gate, 0 without.
-    ff: of the dense part, 0 without. shared_ff: of the expert that always answers. experts_size: of the experts'
-    matrices; size: of everything else.
+    Attributes:
+        sliding: whether it has sliding-window attention.
+        queries: width of all query heads.
+        keys: width of all key heads.
+        values: width of all value heads.
+        heads: query heads.
+        gate: width of the attention gate, 0 without one.
+        ff: width of the dense feed-forward part, 0 without one.
+        experts: number of experts, 0 in a dense layer.
+        experts_used: experts active per token.
+        expert_ff: width of one expert.
+        shared_ff: width of the shared expert, 0 without one.
+        experts_size: bytes of the experts' matrices.
+        size: bytes of everything else.
     """
 
     sliding: bool
@@ -42,8 +53,19 @@ class LayerShape:
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """A whole model. embedding_size, output_size: bytes of the first and the last matrix; a model without an output
-    matrix of its own uses the first one twice. window: positions a sliding layer sees. n_ctx: most tokens it can use.
+    """A whole model.
+
+    Attributes:
+        name: the model's name.
+        n_embd: width of the hidden states.
+        n_vocab: tokens of the vocabulary.
+        n_ctx: most tokens of context it supports.
+        head: width of one attention head.
+        window: positions of the sliding window, 0 without sliding-window layers.
+        layers: its layers.
+        embedding_size: bytes of the embeddings.
+        output_size: bytes of the output matrix and the tensors beside it, the embeddings included if tied.
+        tied: whether the embeddings are also the output matrix.
     """
 
     name: str
@@ -58,7 +80,7 @@ class ModelShape:
     tied: bool
 
     def __hash__(self) -> int:
-        """Quick, because results are kept by shape: no two models differ in the layers alone."""
+        """Fast, because results are cached by shape: no two models differ in the layers alone."""
         return hash((self.name, self.n_embd, self.n_ctx, self.embedding_size))
 
     @classmethod
@@ -87,7 +109,7 @@ class ModelShape:
 
     @property
     def size(self) -> int:
-        """Bytes of all weights, as they lie in the file."""
+        """Bytes of all weights, as in the file."""
         return self.embedding_size * (not self.tied) + self.output_size + self.layers_size
 
     @property
@@ -107,7 +129,7 @@ def _name(header: Header) -> str:
 
 
 def _sliding(dimensions: HParams, window: int, *, laguna: bool) -> tuple[bool, ...]:
-    """Which layers slide. Where the file leaves it to llama.cpp's code, other models count as full."""
+    """Which layers have sliding-window attention. Without a pattern in the file, other architectures count as full."""
     nothing = (False,) * dimensions.n_layer
     key = "attention.sliding_window_pattern"
     flags = dimensions.flags(key)
@@ -120,7 +142,7 @@ def _sliding(dimensions: HParams, window: int, *, laguna: bool) -> tuple[bool, .
 
 
 def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, TensorInfo]]:
-    """Each layer's tensors, by the rest of their name."""
+    """Each layer's tensors, by name without the layer prefix."""
     found: list[dict[str, TensorInfo]] = [{} for _ in range(count)]
     for info in tensors:
         block, _, rest = info.name.partition(".")
@@ -132,7 +154,7 @@ def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, Ten
 
 def _layer(dimensions: HParams, layer: int, sliding: bool, tensors: dict[str, TensorInfo]) -> LayerShape:
     def width(*names: str) -> int:
-        """Rows of the first of these matrices that there is."""
+        """Rows of the first of these matrices that exists."""
         return next((tensors[name].shape[1] for name in names if name in tensors and len(tensors[name].shape) > 1), 0)
 
     heads, kv_heads = dimensions.heads[layer], dimensions.kv_heads[layer]
