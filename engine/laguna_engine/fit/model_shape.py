@@ -86,22 +86,22 @@ class ModelShape:
     @classmethod
     def of(cls, header: Header) -> "ModelShape":
         """From a checked header."""
-        dimensions = HParams(header.architecture, header.metadata)
+        hparams = HParams(header.architecture, header.metadata)
         tensors = {info.name: info for info in header.tensors}
-        window = dimensions.optional("attention.sliding_window", 0)
-        sliding = _sliding(dimensions, window, laguna=header.architecture == LAGUNA)
-        by_layer = _by_layer(header.tensors, dimensions.n_layer)
+        window = hparams.optional("attention.sliding_window", 0)
+        sliding = _sliding(hparams, window, laguna=header.architecture == LAGUNA)
+        by_layer = _by_layer(header.tensors, hparams.n_layer)
         embedding = tensors[_EMBEDDING]
         outside = sum(info.size for info in header.tensors if not info.name.startswith("blk.")) - embedding.size
         tied = _OUTPUT not in tensors
         return cls(
             name=_name(header),
-            n_embd=dimensions.n_embd,
+            n_embd=hparams.n_embd,
             n_vocab=embedding.shape[-1],
             n_ctx=safe_context(header),
-            head=dimensions.head_size,
+            head=hparams.head_size,
             window=window if any(sliding) else 0,
-            layers=tuple(_layer(dimensions, layer, sliding[layer], by_layer[layer]) for layer in range(len(sliding))),
+            layers=tuple(_layer(hparams, layer, sliding[layer], by_layer[layer]) for layer in range(len(sliding))),
             embedding_size=embedding.size,
             output_size=outside + embedding.size * tied,
             tied=tied,
@@ -128,17 +128,17 @@ def _name(header: Header) -> str:
     return name if isinstance(name, str) and name else header.path.stem
 
 
-def _sliding(dimensions: HParams, window: int, *, laguna: bool) -> tuple[bool, ...]:
+def _sliding(hparams: HParams, window: int, *, laguna: bool) -> tuple[bool, ...]:
     """Which layers have sliding-window attention. Without a pattern in the file, other architectures count as full."""
-    nothing = (False,) * dimensions.n_layer
+    nothing = (False,) * hparams.n_layer
     key = "attention.sliding_window_pattern"
-    flags = dimensions.flags(key)
+    flags = hparams.flags(key)
     if not window or (flags is None and not laguna):
         return nothing
     if flags is not None:
         return (*flags, *nothing[len(flags) :])
-    period = dimensions.optional(key, _SLIDING_PERIOD)
-    return tuple(period == 0 or layer % period > 0 for layer in range(dimensions.n_layer))
+    period = hparams.optional(key, _SLIDING_PERIOD)
+    return tuple(period == 0 or layer % period > 0 for layer in range(hparams.n_layer))
 
 
 def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, TensorInfo]]:
@@ -152,23 +152,23 @@ def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, Ten
     return found
 
 
-def _layer(dimensions: HParams, layer: int, sliding: bool, tensors: dict[str, TensorInfo]) -> LayerShape:
+def _layer(hparams: HParams, layer: int, sliding: bool, tensors: dict[str, TensorInfo]) -> LayerShape:
     def width(*names: str) -> int:
         """Rows of the first of these matrices that exists."""
         return next((tensors[name].shape[1] for name in names if name in tensors and len(tensors[name].shape) > 1), 0)
 
-    heads, kv_heads = dimensions.heads[layer], dimensions.kv_heads[layer]
+    heads, kv_heads = hparams.heads[layer], hparams.kv_heads[layer]
     experts = {name: info for name, info in tensors.items() if _EXPERTS in name and _ROUTED not in name}
     return LayerShape(
         sliding=sliding,
-        queries=heads * dimensions.head_size,
-        keys=kv_heads * dimensions.head_size,
-        values=kv_heads * dimensions.value_size,
+        queries=heads * hparams.head_size,
+        keys=kv_heads * hparams.head_size,
+        values=kv_heads * hparams.value_size,
         heads=heads,
         gate=width("attn_gate.weight"),
         ff=width("ffn_gate.weight", "ffn_up.weight"),
-        experts=dimensions.experts if experts else 0,
-        experts_used=dimensions.experts_used[layer] if experts else 0,
+        experts=hparams.experts if experts else 0,
+        experts_used=hparams.experts_used[layer] if experts else 0,
         expert_ff=width("ffn_gate_exps.weight", "ffn_up_exps.weight"),
         shared_ff=width("ffn_gate_shexp.weight", "ffn_up_shexp.weight"),
         experts_size=sum(info.size for info in experts.values()),
