@@ -17,6 +17,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from laguna_engine.events import Source
 from laguna_engine.llama.window_state import WindowState
 
 
@@ -28,11 +29,13 @@ class DrafterSnapshot:
         length: positions it covers.
         adapter: adapter its keys and values were computed with, None if it does not affect them.
         pieces: parts of its keys and values, in the drafter's own order.
+        drafter: name of the drafter it belongs to.
     """
 
     length: int
     adapter: str | None
     pieces: tuple[NDArray[Any], ...]
+    drafter: Source | None = None
 
     @property
     def nbytes(self) -> int:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from laguna_tui.models.entry import ModelEntry
 
 
+_MEASURED = Source("dflash")
+"""Who drafts with the file that is measured."""
+
 QUESTIONS = (
     "Where is parse_config defined?",
     "Who calls load_settings, and what do they do with what it returns?",
@@ -60,12 +63,12 @@ def measure(
     engine, _, _ = open_engine(options, settings, model.stem, CONTEXT, None, Engine.open)
     with engine:
         prompts, stop_tokens = _prompts(engine, entry, thinking=thinking)
-        drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length)
+        drafting = Drafting(sources=frozenset({_MEASURED}), length=length)
         for done, prompt in enumerate(prompts):
             progress(done, len(prompts))
             request = Request(prompt, stop_tokens=stop_tokens, max_tokens=ANSWER_TOKENS, drafting=drafting)
             tally.extend(engine.generate(request))
-    found = tally.summary().drafters.get(Source.DFLASH)
+    found = tally.summary().drafters.get(_MEASURED)
     if found is None:
         raise UserError(f"{drafter}: drafted nothing for {model}; its context is too small for the questions")
     return found
@@ -89,10 +92,7 @@ def _prompts(engine: "Engine", entry: "ModelEntry", *, thinking: bool) -> tuple[
     """The questions as the app asks them of this model, in its format and with its tools; what ends an answer."""
     from laguna_tui.agent.conversation import Conversation
     from laguna_tui.agent.messages import ChatMessage
-    from laguna_tui.agent.prompt import system_prompt
-    from laguna_tui.agent.tools.registry import tool_specs
-    from laguna_tui.session.model_options import family_of
+    from laguna_tui.agent.profile import profile_of
 
-    family, tools = family_of(entry, engine.info), tool_specs(entry.tools)
-    chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system_prompt(entry.tools), tools=tools)
+    chat = Conversation(engine.vocab, profile_of(entry, engine.info), thinking=thinking)
     return [chat.with_message(ChatMessage.asked(question)) for question in QUESTIONS], chat.stop_tokens

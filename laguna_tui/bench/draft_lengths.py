@@ -89,7 +89,7 @@ class LengthSweep(VariantMeasurement):
         names = [way.name for way in self.ways() if statistics.of_way(self.samples, way.name)]
         rows = [SweepRow.of(self.samples, name) for name in names]
         table = MarkdownTable(_SWEEP_COLUMNS, [row.cells() for row in rows])
-        return BenchResult(table, [row.fields() for row in rows], [f"Who drafts: {self.options.use}. {_SWEEP_NOTE}"])
+        return BenchResult(table, [row.fields() for row in rows], [f"{self.options.who} {_SWEEP_NOTE}"])
 
 
 def lengths_of(options: BenchOptions) -> list[Variant]:
@@ -225,7 +225,7 @@ class SpeedupPrediction(VariantMeasurement):
     def _notes(self, costs: DraftCosts, rows: Sequence[PredictionRow]) -> list[str]:
         positions = " ".join(percent(chance) for chance in costs.chances) or "none"
         notes = [
-            f"Who drafts: {self.options.use}. Acceptance by position, if all before stood: {positions}; one a for all: "
+            f"{self.options.who} Acceptance by position, if all before stood: {positions}; one a for all: "
             f"{costs.constant:.2f}. A plain token takes {1e3 * costs.plain_s:.3f} ms."
         ]
         measured = [row for row in rows if row.measured is not None]
@@ -318,7 +318,9 @@ class RoundProfile(VariantMeasurement):
         rows += [ProfileRow.of([spun for spun in rounds if spun.drafted == length], str(length)) for length in lengths]
         table = MarkdownTable(_PROFILE_COLUMNS, [row.cells() for row in rows])
         return BenchResult(
-            table, [row.fields() for row in rows], [f"Who drafts: {self.options.use}. {_PROFILE_NOTE}", *self._notes()]
+            table,
+            [row.fields() for row in rows],
+            [f"{self.options.who} {_PROFILE_NOTE}", *self._notes()],
         )
 
     def _notes(self) -> list[str]:

@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from laguna_engine.chat.template import Family, family_for
 from laguna_engine.config import PLAIN, EngineOptions, Sampling, Speculation
+from laguna_engine.draft import registry
 from laguna_engine.engine import Engine, Request
-from laguna_engine.events import Event
+from laguna_engine.events import Event, Source
 from laguna_engine.sequence import Preview
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.messages import ChatMessage
-from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.registry import Toolbox, tool_specs
+from laguna_tui.agent.profile import profile_of
+from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import AgentOptions
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import NO_DRAFTER, Settings, load_settings
@@ -39,8 +39,31 @@ CONTEXT = 4096
 that can use less, all it can."""
 
 COPY, DFLASH, BOTH = "copy", "dflash", "both"
-USES = (DFLASH, COPY, BOTH)
-"""Who may draft."""
+"""Who may draft: everything that copies, the drafter with a file, whoever is there. Others go by their names."""
+
+_COPIES = frozenset({Source("suffix"), Source("file")})
+
+
+def single_drafters() -> dict[str, Source]:
+    """Those that are measured by themselves, by name."""
+    return {entry.source.value: entry.source for entry in registry.DRAFTERS if entry.source not in _COPIES}
+
+
+def uses(drafter: Path | None) -> list[str]:
+    """Who can be compared: each by itself, copying, and all of them together. drafter: the file that DFlash needs."""
+    single = [name for name in single_drafters() if name != DFLASH or drafter is not None]
+    return [*single, COPY, *([BOTH] if single else [])]
+
+
+def sources_of(use: str) -> frozenset[Source] | None:
+    """The drafters it stands for; None for whoever is there."""
+    return None if use == BOTH else _COPIES if use == COPY else frozenset({single_drafters()[use]})
+
+
+def label_of(use: str) -> str:
+    """Its name in a report."""
+    return single_drafters()[use].label if use in single_drafters() else use
+
 
 _SETTINGS = ("model", "drafter", "threads", "kv", "context", "gpu_layers", "temperature", "seed", "speculation")
 
@@ -75,6 +98,11 @@ class BenchOptions:
         """
         asked = engine_options(self.fixed(kv), self.entry, self.drafter, Speculation(self.settings.speculation))
         return asked if self.settings.context else replace(asked, n_ctx=CONTEXT)
+
+    @property
+    def who(self) -> str:
+        """A sentence on `use`."""
+        return f"Who drafts: {label_of(self.use)}."
 
     def fixed(self, kv: str | None = None) -> Settings:
         """The settings that a plan has to keep: the drafter too, because it is what is measured."""
@@ -116,9 +144,10 @@ def _checked(options: BenchOptions, use: str | None) -> BenchOptions:
     for name, value, least in (("tokens", options.tokens, 2), ("repeats", options.repeats, 1)):
         if value < least:
             raise UserError(f"--{name} {value}: it must be {least} or more")
-    if use is not None and use not in USES:
-        raise UserError(f"--use {use}: it must be one of {', '.join(USES)}")
-    if use in (DFLASH, BOTH) and options.drafter is None:
+    known = [*single_drafters(), COPY, BOTH]
+    if use is not None and use not in known:
+        raise UserError(f"--use {use}: it must be one of {', '.join(known)}")
+    if use is not None and use not in uses(options.drafter):
         raise UserError(
             f"--use {use}: {options.entry.title} has no drafter here; give one with --drafter FILE.gguf, or --use copy"
         )
@@ -184,10 +213,7 @@ def _messages(path: Path) -> list[str]:
 
 
 def _asked(engine: Engine, options: BenchOptions, messages: list[str]) -> list[BenchPrompt]:
-    tools = options.entry.tools
-    system, specs = system_prompt(tools), tool_specs(tools)
-    family, thinking = _family(engine, options), _thinking(options)
-    chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system, tools=specs)
+    chat = Conversation(engine.vocab, profile_of(options.entry, engine.info), thinking=_thinking(options))
     prompts = [
         BenchPrompt(str(number), tuple(chat.with_message(ChatMessage.asked(message))), chat.stop_tokens)
         for number, message in enumerate(messages, 1)
@@ -204,12 +230,11 @@ def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, qu
     """What the agent asks of the engine until it has answered."""
     recorder = _Recorder(engine)
     codebase = Codebase(folder, folder.parent / "index")
-    toolbox = Toolbox(Workspace(folder), codebase=codebase, tools=options.entry.tools)
+    toolbox = Toolbox(profile_of(options.entry, engine.info), Workspace(folder), codebase=codebase)
     try:
         agent = Agent(
             recorder,
             engine.vocab,
-            _family(engine, options),
             toolbox,
             AgentOptions(thinking=_thinking(options), max_tokens=options.tokens, drafting=PLAIN),
             # The folder's date and git's state would make every day's prompts different.
@@ -247,11 +272,6 @@ class _Recorder:
 
     def preview(self, tokens: Sequence[int]) -> Preview:
         return self._engine.preview(tokens)
-
-
-def _family(engine: Engine, options: BenchOptions) -> Family:
-    known = options.entry.template
-    return Family[known] if known else family_for(engine.info.name, engine.info.chat_template)
 
 
 def _thinking(options: BenchOptions) -> bool:

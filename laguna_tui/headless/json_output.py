@@ -6,7 +6,7 @@ from dataclasses import asdict
 from enum import Enum
 from typing import TextIO
 
-from laguna_engine.events import Round
+from laguna_engine.events import Round, Source
 from laguna_tui.base.events import AgentEvent, DraftRound, EditProposed, TurnFinished
 from laguna_tui.headless.outcome import TurnOutcome, finish_detail
 
@@ -22,7 +22,7 @@ def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None
         "corrected": outcome.corrected,
         "end": outcome.end.value if error is None else _FAILED,
         "detail": outcome.detail,
-        "error": None if error is None else str(error) or type(error).__name__,
+        "error": None if error is None else _sentence(error),
         "attached": outcome.attached,
         "notes": outcome.notes,
         "tools": outcome.tools,
@@ -30,6 +30,15 @@ def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None
         "stats": {**outcome.rates(), "speculation": outcome.speculation()},
         "rounds": [_short(spun) for spun in outcome.rounds],
     }
+
+
+def turn_failed(error: Exception) -> dict[str, object]:
+    """The last line of a stream whose turn an error ended: as `turn_finished`, with `error`."""
+    return {"type": _snake(TurnFinished.__name__), "end": _FAILED, "detail": "", "error": _sentence(error)}
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def json_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
@@ -49,14 +58,14 @@ def stream_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
 def _fields(event: AgentEvent) -> dict[str, object]:
     match event:
         case TurnFinished(end):
-            return {"end": end.value, "detail": finish_detail(event)}
+            return {"end": end.value, "detail": finish_detail(event), "error": None}
         case EditProposed(proposal, asks):
             told = {name: getattr(proposal, name) for name in ("path", "places", "diff", "warning")}
             return {**told, "asks": asks}
         case DraftRound(spun, stood, instead):
             return {**_round(spun), "stood": stood, "rejected": spun.rejected, "instead": instead}
         case _:
-            return _plain(asdict(event))
+            return {key: _plain(getattr(event, key), value) for key, value in asdict(event).items()}
 
 
 def _round(spun: Round) -> dict[str, object]:
@@ -81,8 +90,9 @@ def _short(spun: Round) -> list[object]:
     ]
 
 
-def _plain(values: dict[str, object]) -> dict[str, object]:
-    return {key: value.value if isinstance(value, Enum) else value for key, value in values.items()}
+def _plain(value: object, as_dict: object) -> object:
+    """A field's value for JSON: names for what has one, else what `asdict` made of it."""
+    return value.value if isinstance(value, Enum | Source) else as_dict
 
 
 def _snake(name: str) -> str:

@@ -70,7 +70,7 @@ def _speculation_line(outcome: TurnOutcome) -> str:
     return (
         f"speculation {told.tokens_per_round:.2f} tokens a round in {told.rounds:,} rounds"
         f" · {told.together.acceptance:.0%} of {told.together.drafted:,} drafted tokens stood"
-        f" · {', '.join(f'{source.value} {share:.0%}' for source, share in each)}"
+        f" · {', '.join(f'{source.label} {share:.0%}' for source, share in each)}"
     )
 
 

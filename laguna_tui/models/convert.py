@@ -10,7 +10,6 @@ The end of a drafter's download: its files, wherever each of them lies, become o
 Has the shape that `laguna_tui.models.download_conversion.Converter` asks for.
 """
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -35,6 +34,7 @@ from laguna_tui.models.convert_config import CONFIG, DrafterConfig
 from laguna_tui.models.convert_layout import FORMATS, TABLE, OutputTensor, items
 from laguna_tui.models.convert_metadata import Provenance, description, identity
 from laguna_tui.models.convert_safetensors import SourceTensor
+from laguna_tui.models.records import SHA256, fingerprint_of
 
 KINDS = ("bf16", *QUANTIZED)
 """What the matrices become; with bf16, those in half precision stay as they are."""
@@ -43,7 +43,6 @@ ConversionProgress = Callable[[str, int, int], None]
 """Told what is done, "verify" or "convert", and how many bytes of how many."""
 
 _STORED = {known.name: known for known in TENSOR_FORMATS.values()}
-_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,18 +155,15 @@ def _check(part: Path, folder: Path, model: Path | None) -> None:
 def _digests(conversion: Conversion, provenance: Provenance, progress: ConversionProgress) -> dict[str, str]:
     """The SHA-256 of every source file."""
     total = sum(path.stat().st_size for path in conversion.sources)
-    found: dict[str, str] = {}
     done = 0
-    for path in conversion.sources:
-        known = provenance.sha256.get(path.name)
-        digest = hashlib.sha256()
-        with path.open("rb") as file:
-            while known is None and (data := file.read(_CHUNK)):
-                digest.update(data)
-                done += len(data)
-                progress("verify", done, total)
-        found[path.name] = known or digest.hexdigest()
-    return found
+
+    def step(count: int) -> None:
+        nonlocal done
+        done += count
+        progress("verify", done, total)
+
+    known = provenance.sha256
+    return {path.name: known.get(path.name) or fingerprint_of(path, SHA256, step).value for path in conversion.sources}
 
 
 def _copy(file: BinaryIO, conversion: Conversion, progress: ConversionProgress) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
@@ -15,7 +15,10 @@ from laguna_tui.models.store import ModelState, Store
 
 if TYPE_CHECKING:
     from laguna_engine.fit.plan import Plan
-    from laguna_tui.models.download import Download, DownloadOutcome
+    from laguna_tui.models.download import Download
+
+RECOMMENDED = "xs-2.1"
+_WHOLE = (ModelState.COMPLETE, ModelState.BUNDLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,51 +40,8 @@ class SetupOffer:
     offline: bool = False
 
 
-class PreparedDownload(Protocol):
-    """A download that was not begun yet; `laguna_tui.models.download.Download` is one."""
-
-    def run(self) -> "DownloadOutcome":
-        """Get everything; a UserError says why it cannot go on. What has arrived is kept."""
-        ...
-
-    def pause(self) -> None:
-        """Stop within a second; what has arrived is kept. Any thread."""
-        ...
-
-    def cancel(self) -> None:
-        """Stop within a second, and let go what has arrived. Any thread."""
-        ...
-
-
-class ModelSetup(Protocol):
-    """Where models come from. Any thread may call it."""
-
-    def look(self, name: str = "") -> SetupOffer:
-        """What there is to say about a model; without a name, about the one to recommend. Opens no socket."""
-        ...
-
-    def fits(self, name: str, width: int) -> list[str]:
-        """Whether a model fits here, with every context and cache, as lines of at most `width` cells.
-
-        EngineError or UserError say why it cannot be told.
-        """
-        ...
-
-    def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> PreparedDownload:
-        """A download of a model and its drafter; `progress` is told how far it is, on the thread of `run`."""
-        ...
-
-    def discard(self, name: str) -> None:
-        """Let go what has arrived of a model that is not whole."""
-        ...
-
-
-RECOMMENDED = "xs-2.1"
-_WHOLE = (ModelState.COMPLETE, ModelState.BUNDLED)
-
-
-class HubModelSetup:
-    """The catalogue, the store and the hub, for the setup screen."""
+class ModelSetup:
+    """The catalogue, the store and the hub, for the setup screen. Any thread may call it."""
 
     def __init__(self, settings: Settings, store: Store | None = None, endpoint: str | None = None) -> None:
         """endpoint: of another hub than the one that HF_ENDPOINT names."""
@@ -89,7 +49,7 @@ class HubModelSetup:
         self._hub = Hub(endpoint, network=Network(offline=settings.offline))
 
     def look(self, name: str = "") -> SetupOffer:
-        """What there is to say about a model; without a name, about the one to recommend."""
+        """What there is to say about a model; without a name, about the one to recommend. Opens no socket."""
         from laguna_engine.errors import EngineError
         from laguna_engine.fit.devices import read_machine
         from laguna_engine.fit.plan import choose_plan
@@ -119,13 +79,20 @@ class HubModelSetup:
         return replace(offer, why=_reasons(plan))
 
     def fits(self, name: str, width: int) -> list[str]:
-        """Whether a model fits here, with every context and cache, as lines; without a name, the recommended one."""
+        """Whether a model fits here, with every context and cache, as lines of at most `width` cells.
+
+        Args:
+            name: of the model; empty for the recommended one.
+
+        Raises:
+            EngineError, UserError: why that cannot be told.
+        """
         from laguna_tui.models.fit_report import fit_lines
 
         return fit_lines(name or RECOMMENDED, self._settings, width)
 
     def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> "Download":
-        """A download of a model and its drafter, as one."""
+        """A download of a model and its drafter, as one; `progress` is called on the thread that runs it."""
         from laguna_tui.models.download import Download
 
         entries = self._entries(name, load_catalogue())

@@ -67,7 +67,15 @@ class Digest:
 
 
 def fingerprint_of(path: Path, kind: str, step: Callable[[int], None]) -> Fingerprint:
-    """Hash a file; `step` is told of every few MiB and may raise to stop."""
+    """Hash a whole file.
+
+    Args:
+        kind: `SHA256` or `GIT`.
+        step: called with the size of each piece read, a few MiB; may raise to stop.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     digest = Digest(kind, path.stat().st_size)
     with path.open("rb", buffering=0) as file:
         while data := file.read(CHUNK):

@@ -1,8 +1,7 @@
 """How well a few typed letters fit a name, and the best of a hundred thousand names in milliseconds.
 
 One scale for files, folders and definitions. The names are prepared once; `FuzzyNames.best` then compares only those
-that have the letters at all.
-
+that have the letters at all. A word that was misspelt is another matter: `base.spelling`.
 """
 
 import re

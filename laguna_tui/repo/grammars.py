@@ -1,6 +1,6 @@
 """tree-sitter's grammars and their queries, each loaded when its first file comes.
 
-A grammar that is missing or does not fit the installed tree-sitter is no error: its files get the outline instead.
+A grammar that is missing or does not fit the installed tree-sitter is no error: its files get line patterns instead (`outline`).
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Finding definitions by name: as it is written, then by how well the letters fit (`fuzzy.Fit`)."""
+"""Finding definitions by name: as it is written, then by how well the letters fit (`fuzzy.FuzzyMatch`)."""
 
 import os
 import sqlite3

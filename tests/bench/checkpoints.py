@@ -78,7 +78,7 @@ def compare(path: Path, length: int) -> None:
             for step in conversation(length, turn):
                 pair = (first_token_after(without, step), first_token_after(with_them, step))
                 seconds.setdefault(step.name, []).append(pair)
-        kept = with_them._sequence.cache.checkpoints
+        kept = with_them._sequence.checkpoints
         print(f"{length} tokens, {TURNS} turns; {len(kept.lengths)} checkpoints of {kept.nbytes / MB:.1f} MB in all\n")
     print("| time to the first token | without | with | without / with |\n|---|---|---|---|")
     for name, pairs in seconds.items():

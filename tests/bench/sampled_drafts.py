@@ -33,8 +33,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from laguna_engine.config import Sampling
 from laguna_engine.draft import dflash, heads
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
-from laguna_engine.events import Round, Source
+from laguna_engine.events import Round
 from tests.engine.draft.test_nano_drafter import ASSETS, PROMPTS
 from tests.engine.runs import gather
 
@@ -53,7 +54,7 @@ class Measured:
 def measure(
     engine: Engine, sampling: dict[str, float], *, sampled: bool, length: int, seeds: Sequence[int]
 ) -> Measured:
-    drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length, sampled=sampled)
+    drafting = Drafting(sources=frozenset({DFlash.source}), length=length, sampled=sampled)
     committed, rows = [], []
     for prompt in PROMPTS:
         tokens = engine.vocab.tokenize(prompt, special=True)

@@ -25,7 +25,7 @@ class StillApp(LagunaApp):
         self.conversation = TranscriptWriter(self.document, clock=lambda: 0.0)
         self.prompt.show_cursor = False
         # The status bar says so for a moment, whenever that comes.
-        self._controller.read_ahead = lambda message: False
+        self._controller.prefetch = lambda message: False
 
 
 def still(session: ScriptedSession, theme: str = "laguna-dark") -> StillApp:

@@ -90,3 +90,11 @@ def test_the_screen_imports_no_engine_and_no_model_library() -> None:
     code = f"import sys, laguna_tui.tui.app; print([name for name in {HEAVY!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+async def test_an_unknown_theme_is_reported_once() -> None:
+    async with running(ScriptedSession(), theme="no-such-theme") as (app, pilot):
+        await pilot.pause()
+        assert [note.message for note in app._notifications] == [
+            "There is no theme “no-such-theme”. Choose one with /theme."
+        ]

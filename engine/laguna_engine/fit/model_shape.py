@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 
+from laguna_engine.gguf import laguna
 from laguna_engine.gguf.header import Header, safe_context
 from laguna_engine.gguf.hparams import HParams
-from laguna_engine.gguf.target_check import LAGUNA
 from laguna_engine.gguf.tensors import TensorInfo
-
-_SLIDING_PERIOD = 4
-"""Laguna files without a pattern repeat one full-attention layer and three sliding-window ones."""
 
 _EMBEDDING, _OUTPUT = "token_embd.weight", "output.weight"
 _EXPERTS = "_exps."
@@ -89,7 +86,7 @@ class ModelShape:
         hparams = HParams(header.architecture, header.metadata)
         tensors = {info.name: info for info in header.tensors}
         window = hparams.optional("attention.sliding_window", 0)
-        sliding = _sliding(hparams, window, laguna=header.architecture == LAGUNA)
+        sliding = _sliding(hparams, window, is_laguna=header.architecture == laguna.ARCHITECTURE)
         by_layer = _by_layer(header.tensors, hparams.n_layer)
         embedding = tensors[_EMBEDDING]
         outside = sum(info.size for info in header.tensors if not info.name.startswith("blk.")) - embedding.size
@@ -128,17 +125,13 @@ def _name(header: Header) -> str:
     return name if isinstance(name, str) and name else header.path.stem
 
 
-def _sliding(hparams: HParams, window: int, *, laguna: bool) -> tuple[bool, ...]:
+def _sliding(hparams: HParams, window: int, *, is_laguna: bool) -> tuple[bool, ...]:
     """Which layers have sliding-window attention. Without a pattern in the file, other architectures count as full."""
     nothing = (False,) * hparams.n_layer
-    key = "attention.sliding_window_pattern"
-    flags = hparams.flags(key)
-    if not window or (flags is None and not laguna):
+    if not window or (hparams.flags("attention.sliding_window_pattern") is None and not is_laguna):
         return nothing
-    if flags is not None:
-        return (*flags, *nothing[len(flags) :])
-    period = hparams.optional(key, _SLIDING_PERIOD)
-    return tuple(period == 0 or layer % period > 0 for layer in range(hparams.n_layer))
+    flags = laguna.sliding_layers(hparams)
+    return (*flags, *nothing[len(flags) :])
 
 
 def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, TensorInfo]]:

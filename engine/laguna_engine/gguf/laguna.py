@@ -1,7 +1,10 @@
-"""Checks the tensors of a `laguna` file and their shapes, as in `src/models/laguna.cpp`.
+"""Laguna's file format: its name, the texts of its markers, its sliding-window layers, and its tensors.
 
-llama.cpp reports a missing or misshapen tensor itself, except for a wrong width of the attention gate, on which it
-aborts; checking all tensors here names the wrong one before gigabytes are mapped.
+Everything the rest of the engine must know of the architecture and cannot read from a file's header is here.
+
+The tensors and their shapes are those of `src/models/laguna.cpp`. llama.cpp reports a missing or misshapen tensor
+itself, except for a wrong width of the attention gate, on which it aborts; checking all tensors here names the wrong
+one before gigabytes are mapped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,6 +12,15 @@ from collections.abc import Iterator, Mapping
 from laguna_engine.gguf.hparams import HParams
 from laguna_engine.gguf.reader import Damaged
 from laguna_engine.gguf.tensors import Shape, trimmed
+
+ARCHITECTURE = "laguna"
+"""`general.architecture` of Laguna models."""
+
+EOS_TEXT = "〈|EOS|〉"
+"""Text of the token that begins a transcript; also an end-of-generation token."""
+
+END_OF_TURN = "</assistant>"
+"""Text of the token that ends an answer."""
 
 _SLIDING_PERIOD = 4
 """A file without a pattern repeats one full-attention layer and three sliding-window ones."""
@@ -28,6 +40,16 @@ def check(hparams: HParams, shapes: Mapping[str, Shape], tokens: int) -> None:
         _check_gate(f"blk.{layer}.attn_gate.weight", shapes, hparams, heads)
 
 
+def sliding_layers(hparams: HParams) -> tuple[bool, ...]:
+    """Which layers have sliding-window attention, in a file with a sliding window."""
+    key = "attention.sliding_window_pattern"
+    flags = hparams.flags(key)
+    if flags is not None:
+        return flags
+    period = hparams.optional(key, _SLIDING_PERIOD)
+    return tuple(period == 0 or layer % period > 0 for layer in range(hparams.n_layer))
+
+
 def _check_heads(hparams: HParams) -> None:
     sizes = {hparams.optional(key, hparams.head_size) for key in _FULL_LENGTH_KEYS}
     if sizes | {hparams.value_size} != {hparams.head_size}:
@@ -40,14 +62,7 @@ def _check_heads(hparams: HParams) -> None:
 
 def _check_window(hparams: HParams) -> None:
     """llama.cpp aborts on a sliding window that no layer uses."""
-    key = "attention.sliding_window_pattern"
-    if not hparams.optional("attention.sliding_window", 0):
-        return
-    flags = hparams.flags(key)
-    if flags is None:
-        period = hparams.optional(key, _SLIDING_PERIOD)
-        flags = tuple(period == 0 or layer % period > 0 for layer in range(hparams.n_layer))
-    if not any(flags):
+    if hparams.optional("attention.sliding_window", 0) and not any(sliding_layers(hparams)):
         raise Damaged("it has a sliding window and no layer that uses it")
 
 

@@ -108,7 +108,7 @@ def _on_abort(message: bytes | None) -> None:
     text = text.rpartition("/vendor/llama.cpp/")[2]
     try:
         for watch in _watches_of_this_thread():
-            watch._tell(text)
+            watch._notify(text)
     finally:
         # Waiting for a lock neither holds the GIL nor wakes up, so the interpreter can still exit normally.
         while True:

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from laguna_tui.base.events import DraftRound
-from laguna_tui.tui.drafter_colours import MONO, TEXT, TINTED
+from laguna_tui.tui.drafter_colours import TEXT, text_style
 from laguna_tui.tui.formatting import MUTED, StyledText
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.speed.speed_panel import one_line
@@ -53,13 +53,12 @@ class DraftsScreen(Modal[None]):
         spun = told.round
         yield (f"{number:>4} ", MUTED)
         if spun.drafter is not None and spun.drafted:
-            yield (f"{spun.drafter.value} {spun.accepted} of {spun.drafted}", "bold")
+            yield (f"{spun.drafter.label} {spun.accepted} of {spun.drafted}", "bold")
             yield (f"  {spun.reason}\n", MUTED)
         else:
             yield (f"{spun.reason or 'nothing drafted'}\n", MUTED)
         yield (_INDENT, "")
-        styles = MONO if self._mono else TINTED
-        stood = styles[spun.drafter] if spun.drafter else TEXT
+        stood = text_style(spun.drafter, mono=self._mono) if spun.drafter else TEXT
         rejected = "strike" if self._mono else "$error strike"
         arrow = " → " if spun.rejected and told.instead else ""
         texts = ((told.stood, stood), (spun.rejected, rejected), (arrow, MUTED), (told.instead, TEXT))

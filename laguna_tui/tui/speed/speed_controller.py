@@ -62,7 +62,7 @@ class SpeedController:
             self._panel.speed = tracker.speed()
             self._panel.rounds = tuple(tracker.rounds)
         if self._writer.tint.on:
-            self._hint_bar.legend = Legend(tuple(tracker.shares.items()), app.no_color)
+            self._hint_bar.legend = Legend(tracker.legend, app.no_color)
         if isinstance(app.screen, DraftsScreen):
             app.screen.show(tracker.first, tuple(tracker.rounds))
 
@@ -95,7 +95,7 @@ class SpeedController:
         """Strict speculation, or back to fast; where strict cannot be had, say why and how it can."""
         if self.no_strict and self.tracker.mode is not Speculation.STRICT:
             # In the transcript, where the command can be copied from.
-            self._writer.say(self.no_strict, "warning")
+            self._writer.add_notice(self.no_strict, "warning")
             return
         self._speculate(Speculation.FAST if self.tracker.mode is Speculation.STRICT else Speculation.STRICT)
 

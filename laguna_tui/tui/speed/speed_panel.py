@@ -15,7 +15,7 @@ from laguna_engine.events import Source
 from laguna_tui.base import units
 from laguna_tui.base.events import DraftRound
 from laguna_tui.tui import formatting
-from laguna_tui.tui.drafter_colours import BARS, STRONG, TEXT, percent
+from laguna_tui.tui.drafter_colours import POSITION_BARS, STRONG, TEXT, bar_style, percent, text_style
 from laguna_tui.tui.formatting import MUTED, StyledText, fitted
 from laguna_tui.tui.speed.speed_stats import MODE_NAMES, Speed
 from laguna_tui.tui.text_lines import TextRun, cells, crop, plain, wrap
@@ -73,12 +73,13 @@ def _round_rows(speed: Speed) -> Rows:
 
 def _position_rows(speed: Speed, width: int) -> Rows:
     places = enumerate(speed.positions[:_MAX_POSITIONS], 1)
-    return [_barred(str(place), share, BARS[Source.DFLASH], 3, width) for place, share in places]
+    return [_barred(str(place), share, POSITION_BARS, 3, width) for place, share in places]
 
 
 def _share_rows(speed: Speed, width: int) -> Rows:
     return [
-        _barred(source.value, share, BARS[source], _LABEL_CELLS, width) for source, share in _by_share(speed.shares)
+        _barred(crop(source.label, _LABEL_CELLS - 1), share, bar_style(source), _LABEL_CELLS, width)
+        for source, share in _by_share(speed.shares)
     ]
 
 
@@ -110,7 +111,7 @@ def round_row(told: DraftRound, width: int) -> list[StyledText]:
     spun = told.round
     head = f"{spun.accepted}/{spun.drafted}" if spun.drafted else "–"
     texts = (
-        (told.stood, f"$foreground on $tint-{spun.drafter.value}" if spun.drafter else TEXT),
+        (told.stood, text_style(spun.drafter) if spun.drafter else TEXT),
         (spun.rejected, "$error strike"),
         (told.instead, TEXT),
     )
@@ -213,7 +214,7 @@ def _position_row(speed: Speed, width: int) -> list[list[StyledText]]:
         return [[_label("stands"), ("–", TEXT)]]
     bars = formatting.sparkline(speed.positions[: max(1, width - LABEL)], 1.0)
     numbers = [[(percent(share), MUTED)] for share in speed.positions]
-    return [[_label("stands"), (bars, BARS[Source.DFLASH])], *numbers]
+    return [[_label("stands"), (bars, POSITION_BARS)], *numbers]
 
 
 def _length_row(speed: Speed, width: int) -> list[list[StyledText]]:
@@ -230,14 +231,14 @@ def _share_row(speed: Speed) -> list[list[StyledText]]:
         return [[_label("by"), ("–", TEXT)]]
     ordered = _by_share(speed.shares)
     segments = [
-        [("▇ ", BARS[source]), (f"{source.value} {percent(share)}", TEXT)] for source, share in ordered if share
+        [("▇ ", bar_style(source)), (f"{source.label} {percent(share)}", TEXT)] for source, share in ordered if share
     ]
     return [[_label("by"), *segments[0]], *segments[1:]]
 
 
 def _by_share(shares: Mapping[Source, float]) -> list[tuple[Source, float]]:
     """Who drafted most first, the target last."""
-    return sorted(shares.items(), key=lambda pair: (pair[0] is Source.TARGET, -pair[1]))
+    return sorted(shares.items(), key=lambda pair: (pair[0] == Source.TARGET, -pair[1]))
 
 
 def _reason_row(speed: Speed) -> list[list[StyledText]]:

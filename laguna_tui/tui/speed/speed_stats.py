@@ -52,6 +52,7 @@ class SpeedTracker:
     mode: Speculation | None = None
     drafter: str = ""
     rounds: deque[DraftRound] = field(default_factory=lambda: deque(maxlen=KEPT_ROUNDS))
+    _seen: dict[Source, None] = field(default_factory=dict)
     _tally: SpeculationMetrics = field(default_factory=SpeculationMetrics)
     _count: int = 0
     _decode: float | None = None
@@ -66,6 +67,11 @@ class SpeedTracker:
     def shares(self) -> dict[Source, float]:
         """The part of the answer's tokens that each proposed; empty when nothing was told of it."""
         return self._tally.summary().shares
+
+    @property
+    def legend(self) -> tuple[tuple[Source, float], ...]:
+        """The same shares, and none for who drafted in earlier answers only, whose words are still on the screen."""
+        return tuple((dict.fromkeys((*self._seen, Source.TARGET), 0.0) | self.shares).items())
 
     def speed(self) -> Speed:
         """The numbers as they stand."""
@@ -85,8 +91,8 @@ class SpeedTracker:
             reason=told.reason,
         )
 
-    def hear(self, event: object) -> None:
-        """Take an event into account."""
+    def update(self, event: object) -> None:
+        """Update the numbers with an event."""
         match event:
             case TurnStarted():
                 self._begin()
@@ -97,6 +103,8 @@ class SpeedTracker:
             case DraftRound():
                 self.rounds.append(event)
                 self._count += 1
+                if event.round.drafter is not None:
+                    self._seen[event.round.drafter] = None
                 self._tally.add(event.round)
             case StepFinished(stats):
                 self._decode = stats.decode_rate or self._decode

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
 from laguna_engine.config import PLAIN
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import FinishReason, Prefill, Source
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.full.profile import FULL
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS, AgentOptions
 from laguna_tui.base.events import (
@@ -35,15 +38,15 @@ from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
 class Chat:
     """An agent on a small folder, with a scripted engine."""
 
-    def __init__(self, vocabulary, codebase, script, *, tools="full", thinking=False, n_ctx=8192, max_tokens=None):
+    def __init__(self, vocabulary, codebase, script, *, profile=FULL, thinking=False, n_ctx=8192, max_tokens=None):
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, n_ctx)
         store = ResultStore(codebase.root.parent / "cache")
         workspace, state = Workspace(codebase.root), codebase.root.parent / "state"
-        toolbox = Toolbox(workspace, store, codebase=codebase, tools=tools, state=state)
+        toolbox = Toolbox(profile, workspace, store, codebase=codebase, state=state)
         options = AgentOptions(thinking=thinking, max_tokens=max_tokens)
         opening = "[folder shop]\n\n"
-        self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: opening)
+        self.agent = Agent(self.engine, vocabulary, toolbox, options, lambda: opening)
 
     def ask(self, message):
         return list(self.agent.run(message))
@@ -100,7 +103,7 @@ def test_a_question_an_answer(chat):
 
 def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
     listed = "Defined here:\n1. `total cart.py:1` `def total(items):`"
-    talk = chat(call("search", list="defined", pattern="total"), answer(listed), tools="basic")
+    talk = chat(call("search", list="defined", pattern="total"), answer(listed), profile=NANO)
     talk.ask("Where?")
     assert talk.text.startswith(SYSTEM)
     assert talk.after_header == (
@@ -114,16 +117,16 @@ def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
 
 
 @pytest.mark.parametrize(
-    ("tools", "asked", "label"),
+    ("profile", "asked", "label"),
     [
-        ("basic", call("search", list="used", pattern="total"), "search used total"),
-        ("basic", call("find", pattern="cart.py"), "find cart.py"),
-        ("full", call("search", pattern="total", path="cart.py"), "search total"),
-        ("full", call("edit", path="cart.py", old="total", new="amount"), "edit cart.py"),
+        (NANO, call("search", list="used", pattern="total"), "search used total"),
+        (NANO, call("find", pattern="cart.py"), "find cart.py"),
+        (FULL, call("search", pattern="total", path="cart.py"), "search total"),
+        (FULL, call("edit", path="cart.py", old="total", new="amount"), "edit cart.py"),
     ],
 )
-def test_a_result_is_called_by_what_was_looked_for(chat, tools, asked, label):
-    talk = chat(asked, answer("Here."), tools=tools)
+def test_a_result_is_called_by_what_was_looked_for(chat, profile, asked, label):
+    talk = chat(asked, answer("Here."), profile=profile)
     talk.ask("Where?")
     assert label in [block.label for block in talk.agent.conversation.transcript.blocks]
 
@@ -442,29 +445,29 @@ def test_drafting_can_be_changed_between_messages(chat):
 def test_the_last_generation_is_remembered_with_its_seed_until_a_new_chat(chat):
     talk = chat(SEARCH, Say(answer("Here."), seed=7))
     talk.ask("Where?")
-    last = talk.agent.last
+    last = talk.agent.conversation.last
     assert list(last.prompt) == list(talk.engine.requests[-1].tokens)
     assert talk.vocabulary.detokenize(list(last.tokens)).decode().startswith("\nHere.")
     assert last.sampling.seed == 7
     talk.agent.new_chat()
-    assert talk.agent.last is None
+    assert talk.agent.conversation.last is None
 
 
 def test_a_round_is_told_after_its_tokens_with_what_stood_and_what_did_not(chat):
-    talk = chat(Say(answer("It is there."), rounds=[(Source.DFLASH, 3, 2, "nowhere"), (None, 0, 0, "")]))
+    talk = chat(Say(answer("It is there."), rounds=[(DFlash.source, 3, 2, "nowhere"), (None, 0, 0, "")]))
     events = talk.ask("Where?")
     first, second, *_ = of(DraftRound, events)
-    assert (first.round.drafter, first.round.accepted, first.round.rejected) == (Source.DFLASH, 2, "nowhere")
+    assert (first.round.drafter, first.round.accepted, first.round.rejected) == (DFlash.source, 2, "nowhere")
     assert (second.stood, second.round.drafter) == ("", None)
     told = "".join(each.stood + each.instead for each in of(DraftRound, events))
-    assert told == talk.vocabulary.detokenize(list(talk.agent.last.tokens[:4])).decode()
+    assert told == talk.vocabulary.detokenize(list(talk.agent.conversation.last.tokens[:4])).decode()
     assert events.index(first) < events.index(second) < events.index(of(StepFinished, events)[0])
 
 
 def test_every_part_of_the_answer_says_who_proposed_it(chat):
-    talk = chat(Say(answer("It is there."), rounds=[(Source.DFLASH, 3, 2, ""), (Source.SUFFIX, 4, 4, "")]))
+    talk = chat(Say(answer("It is there."), rounds=[(DFlash.source, 3, 2, ""), (SuffixDrafter.source, 4, 4, "")]))
     parts = of(TextDelta, talk.ask("Where?"))
-    assert {part.source for part in parts} == {Source.TARGET, Source.DFLASH, Source.SUFFIX}
+    assert {part.source for part in parts} == {Source.TARGET, DFlash.source, SuffixDrafter.source}
     assert said(parts) == "It is there."
 
 

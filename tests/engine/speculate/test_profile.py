@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from laguna_engine.speculate.cost_model import LENGTHS, CostModel, bucket_of
 from laguna_engine.speculate.draft_policy import DraftPolicy
 from laguna_engine.speculate.profile import load_profile, profile_of
-from tests.engine.speculate.simulation import PLAIN_S, Simulated, play
+from tests.engine.speculate.simulation import COPIES, PLAIN_S, Simulated, play
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
@@ -50,7 +50,7 @@ def test_another_context_length_begins_with_what_the_nearest_one_knows():
 
 def test_longer_matches_are_trusted_more_before_any_was_tried():
     kinds = ("suffix/1-2", "file/3-4", "suffix/5-7", "file/8+")
-    guesses = [CostModel().kind(kind).acceptance.chances[0] for kind in kinds]
+    guesses = [CostModel().kind(kind, COPIES[kind].prior).acceptance.chances[0] for kind in kinds]
     assert guesses == sorted(set(guesses))
 
 

@@ -6,6 +6,7 @@ what speaks for each behind it.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.base.regex_search import (
@@ -17,19 +18,26 @@ from laguna_tui.agent.tools.base.regex_search import (
     listing_of,
     prepare,
 )
-from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read_lines, symbol_at, symbol_line
+from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, symbol_line
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, check_names, text
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
+from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.outline import Outline, outline
 from laguna_tui.repo.ranking import Found
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.workspace import Workspace
 
 # More lines than this are not read by anyone; the count of the others is.
 LINES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RegexArguments:
+    """A regular expression, and the file or folder to search; empty for all of the workspace."""
+
+    pattern: str = declared()
+    path: str = declared("")
 
 
 def search_lines(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
@@ -39,32 +47,21 @@ def search_lines(workspace: Workspace, arguments: Mapping[str, object], should_s
         ArgumentError: the pattern is missing or too long.
         WorkspaceError: the path cannot be used.
     """
-    check_names(arguments, ("pattern", "path"))
-    pattern = text(arguments, "pattern")
+    wanted = read_arguments(RegexArguments, arguments)
+    pattern = wanted.pattern
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
     clock = Clock(should_stop, BUDGET_S)
-    listing = listing_of(workspace, text(arguments, "path", ""), clock.is_over)
+    listing = listing_of(workspace, wanted.path, clock.is_over)
     hits, notes = collect_hits(workspace, listing.entries, prepare(pattern), clock)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
         return Answer("\n".join([f"no matches for {pattern}", *notes]))
     hits.sort(key=lambda hit: not hit.defines)  # stable: both groups stay in path order
-    lines = [*_result_lines(workspace, hits[:LINES_SHOWN]), *_count_rest(hits[LINES_SHOWN:]), *notes]
+    shown = [symbol_line(hit.symbol, hit.path, hit.line, hit.code) for hit in hits[:LINES_SHOWN]]
+    lines = [*shown, *_count_rest(hits[LINES_SHOWN:]), *notes]
     whole = "\n".join(f"{escaped(hit.path)}:{hit.line}: {hit.code}" for hit in hits)
     return Answer("\n".join(lines), whole if len(hits) > LINES_SHOWN else None)
-
-
-def _result_lines(workspace: Workspace, hits: Sequence[Hit]) -> list[str]:
-    outlines = {path: _outline(workspace, path) for path in {hit.path for hit in hits}}
-    return [symbol_line(symbol_at(outlines[hit.path], hit.line), hit.path, hit.line, hit.code) for hit in hits]
-
-
-def _outline(workspace: Workspace, path: str) -> Outline:
-    try:
-        return outline(path, read_lines(workspace, path, SEARCH_LIMIT_BYTES))
-    except WorkspaceError:
-        return Outline(())
 
 
 def _count_rest(hits: Sequence[Hit]) -> list[str]:
@@ -93,6 +90,16 @@ _REASONS = {
     "aside": "test, example or text",
 }
 
+
+@dataclass(frozen=True, slots=True)
+class SearchArguments:
+    """What to search for, how, and where; an empty path is all of the workspace."""
+
+    pattern: str = declared(help="regular expression, name, or words")
+    mode: str = declared(REGEX, "regex if not given", choices=MODES)
+    path: str = declared("", "file or folder to search in")
+
+
 SPEC = ToolSpec(
     name="search",
     description=(
@@ -100,15 +107,7 @@ SPEC = ToolSpec(
         " function, class or method is defined, by its name or a part of it. mode ranked: the code that a few words"
         " describe, best first."
     ),
-    parameters={
-        "type": "object",
-        "properties": {
-            "pattern": {"type": "string", "description": "regular expression, name, or words"},
-            "mode": {"type": "string", "enum": list(MODES), "description": "regex if not given"},
-            "path": {"type": "string", "description": "file or folder to search in"},
-        },
-        "required": ["pattern"],
-    },
+    parameters=json_schema(SearchArguments),
 )
 
 
@@ -128,18 +127,13 @@ class Search:
             ArgumentError: an argument is missing or wrong.
             WorkspaceError: the path cannot be used.
         """
-        check_names(arguments, ("pattern", "mode", "path"))
-        mode = text(arguments, "mode", REGEX).strip().lower() or REGEX
-        if mode not in MODES:
-            raise ArgumentError(f"there is no mode {escaped(mode)}; call again with one of {', '.join(MODES)}")
-        if mode == REGEX:
-            return search_lines(
-                workspace, {key: value for key, value in arguments.items() if key != "mode"}, should_stop
-            )
-        pattern = text(arguments, "pattern").strip()
+        wanted = read_arguments(SearchArguments, arguments)
+        if wanted.mode == REGEX:
+            return search_lines(workspace, {"pattern": wanted.pattern, "path": wanted.path}, should_stop)
+        mode, pattern = wanted.mode, wanted.pattern.strip()
         if len(pattern) > _QUERY_CHARS:
             raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
-        inside = workspace.locate(text(arguments, "path", ""))
+        inside = workspace.locate(wanted.path)
         known = self._brought_up_to_date(should_stop)
         lines = (self._symbols if mode == SYMBOL else self._ranked)(pattern, inside)
         return _answer(lines, _nothing(mode, pattern), [] if known else [STILL_INDEXING])

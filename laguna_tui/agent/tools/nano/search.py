@@ -13,8 +13,8 @@ from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, PATTERN_LIMIT_CHARS, Clock, Hit, collect_hits, prepare
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read_lines, shortened
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, check_names, text
-from laguna_tui.repo.outline import Outline, outline
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
+from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.repo.relative_paths import escaped, is_test
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -30,17 +30,19 @@ _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _IMPORT = re.compile(r"\s*(from\s+\S+\s+)?import\b")
 _OPENING, _CLOSING = "([{", ")]}"
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchArguments:
+    """Which list, and the name it is about. The bundled model was trained to name a list; all are given without one."""
+
+    list: str = declared("", choices=("defined", "used", "tested"), required=True, advice="defined, used or tested")
+    pattern: str = declared()
+
+
 SPEC = ToolSpec(
     name="search",
     description="Where a name is defined, used or tested.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "list": {"type": "string", "enum": ["defined", "used", "tested"]},
-            "pattern": {"type": "string"},
-        },
-        "required": ["list", "pattern"],
-    },
+    parameters=json_schema(SearchArguments),
 )
 
 
@@ -65,9 +67,9 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     Raises:
         ArgumentError: there is no such list; the pattern is missing or too long.
     """
-    check_names(arguments, ("list", "pattern"))
-    wanted_lists = _named(text(arguments, "list", ""))
-    pattern = text(arguments, "pattern").strip()
+    asked = read_arguments(SearchArguments, arguments)
+    titles = (asked.list.capitalize(),) if asked.list else tuple(LINES)
+    pattern = asked.pattern.strip()
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
     is_name = _NAME.fullmatch(pattern) is not None
@@ -81,18 +83,8 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     places = _Occurrences(workspace, hits)
     container = pattern.rpartition(".")[0].rpartition(".")[2] if is_name else ""
     makers = {DEFINED: lambda: places.defined(container), USED: places.used, TESTED: places.tested}
-    lists = {title: makers[title]() for title in wanted_lists}
+    lists = {title: makers[title]() for title in titles}
     return Answer("\n".join([*list_lines(lists, cut=places.cut), *notes]))
-
-
-def _named(name: str) -> tuple[str, ...]:
-    """The title of the list that goes by a name, or all titles where none is given."""
-    if not name.strip():
-        return tuple(LINES)
-    title = name.strip().capitalize()
-    if title not in LINES:
-        raise ArgumentError(f"there is no list {escaped(name)}; call again with defined, used or tested")
-    return (title,)
 
 
 def list_lines(lists: Mapping[str, Sequence[ListedLine]], *, cut: bool = False) -> Iterator[str]:
@@ -120,7 +112,6 @@ class _Occurrences:
 
     def __init__(self, workspace: Workspace, hits: Sequence[Hit]) -> None:
         self._workspace = workspace
-        self._files: dict[str, tuple[Sequence[str], Outline]] = {}
         self._definitions = [hit for hit in hits if hit.defines]
         uses = [hit for hit in hits if not hit.defines and not _IMPORT.match(hit.code)]
         self._tests = [hit for hit in uses if is_test(hit.path)]
@@ -129,11 +120,8 @@ class _Occurrences:
 
     def defined(self, container: str) -> list[ListedLine]:
         """The definitions; of `Class.method` those in the class, if it has one."""
-        inside = [hit for hit in self._definitions if container and self._is_in(hit, container)]
-        return [
-            ListedLine(self._symbol(hit), hit.path, hit.line, self._signature(hit))
-            for hit in inside or self._definitions
-        ]
+        inside = [hit for hit in self._definitions if container in hit.around[:-1]]
+        return [ListedLine(hit.symbol, hit.path, hit.line, self._signature(hit)) for hit in inside or self._definitions]
 
     def used(self) -> list[ListedLine]:
         """Who uses the name outside of tests, each once."""
@@ -144,19 +132,11 @@ class _Occurrences:
         return _each_once(map(self._line, self._tests[:_LOOKED_AT]))
 
     def _line(self, hit: Hit) -> ListedLine:
-        return ListedLine(self._symbol(hit), hit.path, hit.line)
-
-    def _symbol(self, hit: Hit) -> str:
-        found = self._file(hit.path)[1].enclosing(hit.line)
-        return found.name if found else NO_SYMBOL
-
-    def _is_in(self, hit: Hit, container: str) -> bool:
-        around = (d for d in self._file(hit.path)[1].definitions if d.line < hit.line <= d.end)
-        return any(d.name == container for d in around)
+        return ListedLine(hit.symbol, hit.path, hit.line)
 
     def _signature(self, hit: Hit) -> str:
         """The line, joined with those that its brackets reach over."""
-        lines = self._file(hit.path)[0][hit.line - 1 :] or [hit.code]
+        lines = self._lines(hit.path)[hit.line - 1 :] or [hit.code]
         parts: list[str] = []
         depth = 0
         for line in islice(lines, _SIGNATURE_LINES):
@@ -166,15 +146,12 @@ class _Occurrences:
                 break
         return shortened(re.sub(r"(?<=[(\[{]) | ?,? (?=[)\]}])", "", " ".join(parts)).replace("`", "'"))
 
-    def _file(self, path: str) -> tuple[Sequence[str], Outline]:
-        if path not in self._files:
-            try:
-                lines = read_lines(self._workspace, path, SEARCH_LIMIT_BYTES)
-            except WorkspaceError:
-                # It was there a moment ago: the hit stays, what surrounds it is not known.
-                lines = []
-            self._files[path] = lines, outline(path, lines)
-        return self._files[path]
+    def _lines(self, path: str) -> list[str]:
+        """The file's lines; none when it cannot be read any longer: the hit stays, what follows it is not known."""
+        try:
+            return read_lines(self._workspace, path, SEARCH_LIMIT_BYTES)
+        except WorkspaceError:
+            return []
 
 
 def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:
