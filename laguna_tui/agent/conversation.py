@@ -205,7 +205,7 @@ class Conversation:
         A note about the model itself is shown once in a chat.
         """
         turns = self.profile.turns
-        own = (forgets(turns),) if turns is not None and self._forgotten else ()
+        own = (forgets(turns),) if turns is not None and self.forgets else ()
         new = tuple(note for note in (*notes, *own) if note not in self._shown)
         self._shown |= {self.profile.unattached_note, *own}.intersection(new)
         return new

@@ -26,7 +26,7 @@ class ModelKind(StrEnum):
 
 
 class ToolSet(StrEnum):
-    """Which tools a model is told of: `basic` are the ones that a small model was trained on, word for word."""
+    """Which profile a model has (`agent/profile.py`): `basic` is that of the small model that ships with the app."""
 
     BASIC = "basic"
     FULL = "full"

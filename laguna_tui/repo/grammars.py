@@ -1,6 +1,7 @@
 """tree-sitter's grammars and their queries, each loaded when its first file comes.
 
-A grammar that is missing or does not fit the installed tree-sitter is no error: its files get line patterns instead (`outline`).
+A grammar that is missing or does not fit the installed tree-sitter is no error: line patterns serve its files
+(`outline`).
 """
 
 import importlib

@@ -7,7 +7,7 @@ from laguna_tui.tui.formatting import GAP, MUTED, StyledText, fitted, width_of
 from laguna_tui.tui.text_lines import cells
 
 TEXT, STRONG = "$foreground", "bold $foreground"
-_LOOKS = {"teal": "underline", "amber": "bold", "violet": "reverse", "rose": "italic"}
+COLOURS = {"teal": "underline", "amber": "bold", "violet": "reverse", "rose": "italic"}
 """What stands in for each colour that a drafter can have where there are no colours; the theme knows the same keys."""
 
 _OTHER = "rose"
@@ -18,14 +18,14 @@ def colour_of(source: Source) -> str:
     """The key of a drafter's colour in the theme; empty for the target, which has none."""
     if source == Source.TARGET:
         return ""
-    return source.colour if source.colour in _LOOKS else _OTHER
+    return source.colour if source.colour in COLOURS else _OTHER
 
 
 def text_style(source: Source, *, mono: bool = False) -> str:
     """How the words look that it proposed; `mono` where there are no colours."""
     colour = colour_of(source)
     if mono:
-        return _LOOKS[colour] if colour else "none"
+        return COLOURS[colour] if colour else "none"
     return f"$foreground on $tint-{colour}" if colour else "$foreground"
 
 

@@ -8,7 +8,7 @@ from textual.color import Color
 
 from laguna_tui.tui import themes
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.markdown.attributed_text import TINTS
+from laguna_tui.tui.drafter_colours import COLOURS
 from laguna_tui.tui.transcript.transcript_view import TONES
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ask, running, screen
@@ -51,7 +51,7 @@ async def test_every_tone_can_be_read(theme: str) -> None:
 async def test_tinted_text_can_be_read(theme: str) -> None:
     async with running(ScriptedSession(), theme=theme) as (app, pilot):
         await pilot.pause()
-        for tint in TINTS.values():
+        for tint in (f"by-{colour}" for colour in COLOURS):
             for tone in ("text", "code", "thinking-text", "code code-keyword", "code code-string", "inline-code"):
                 style = app.transcript.palette(f"text {tone} {tint}")
                 seen = contrast(Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))

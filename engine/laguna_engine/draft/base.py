@@ -120,7 +120,7 @@ class Drafter(Protocol):
         ...
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """`tokens` were committed: those of a prompt, or those of a round."""
+        """`tokens`, at least one, were committed: those of a prompt, or those of a round."""
         return
 
     def truncate(self, length: int) -> None:

@@ -64,6 +64,13 @@ def test_what_was_learned_survives_a_file():
     assert later.state() == through_json(later.state())
 
 
+def test_a_kind_that_an_earlier_session_learned_of_keeps_its_own_first_guess():
+    saved = {"acceptance": [], "interval": 4, "draft": {}}
+    costs = CostModel()
+    assert load_profile(costs, {"version": 1, "verify": {}, "kinds": {"suffix/1-2": saved, "gone/forever": saved}})
+    assert costs.kind("suffix/1-2", prior=0.35).acceptance.chances[0] == 0.35
+
+
 def test_a_later_session_drafts_at_once():
     later = DraftPolicy()
     later.load(through_json(experienced().state()))
