@@ -79,15 +79,9 @@ def plan_reuse(
     checkpoints: Sequence[int] = (),
     at_most: int | None = None,
 ) -> Reuse:
-    """Plan how much of a KV cache of the tokens `held` a `prompt` can reuse.
+    """Plan how much of a KV cache of the tokens `held` a `prompt` can reuse, at most `at_most` tokens.
 
-    Args:
-        held: tokens in the cache.
-        prompt: tokens of the prompt.
-        pos_min: as for `can_rewind`.
-        window: as for `can_rewind`.
-        checkpoints: lengths of the checkpoints.
-        at_most: most tokens to keep; None for no limit.
+    `pos_min` and `window` are as for `can_rewind`, `checkpoints` the lengths of the checkpoints.
     """
     shared = common_prefix(held, prompt)
     first_changed = shared if shared < min(len(held), len(prompt)) else None
@@ -115,8 +109,7 @@ class Preview:
         cached: tokens kept.
         new: tokens to prefill; those between a checkpoint that is restored and the change count as new.
         first_changed: position where the prompt diverges from the cache, None if it only extends it.
-        reprefill: whether a shared prefix must be prefilled again, because its sliding window is gone and no checkpoint
-            has it.
+        reprefill: whether a shared prefix must be prefilled again, for lack of its sliding window and of a checkpoint.
         seconds: estimated prefill time, None before anything was measured.
         fits: whether the prompt and one more token fit into the context.
     """
@@ -264,14 +257,9 @@ class TokenSequence:
         return len(prompt) <= self.position and self._tokens[: len(prompt)] == prompt
 
     def rewind(self, prompt: list[int], at_most: int | None = None) -> Reuse:
-        """Make `prompt` the committed tokens, and truncate the KV cache to the part that can be kept.
+        """Make `prompt` the committed tokens, and truncate the KV cache to what can be kept, at most `at_most` tokens.
 
-        Args:
-            prompt: the new tokens.
-            at_most: most tokens to keep; None for no limit.
-
-        Returns:
-            What was kept, which is nothing if the plan failed.
+        Returns what was kept, which is nothing if the plan failed.
         """
         self.settle()
         reuse = self.plan(prompt, at_most)
