@@ -95,7 +95,7 @@ def test_the_speed_panel_shows_its_label_in_its_colour(engine: Engine) -> None:
     tracker = SpeedTracker()
     for spun in run(engine).events:
         if isinstance(spun, Round):
-            tracker.hear(DraftRound(spun, "stood", "instead"))
+            tracker.update(DraftRound(spun, "stood", "instead"))
     speed = tracker.speed()
     assert any(("▇ ", "$ink-rose") in row for row in speed_rows(speed, 200))
     column = speed_column(speed, tuple(tracker.rounds), 60, 60)

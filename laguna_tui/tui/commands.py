@@ -38,7 +38,7 @@ COMMANDS = (
     Command("Model", "Choose the model that answers", "model", "/model", "NAME|FILE"),
     Command("Set up", "Download the model that suits this machine", "setup", "/setup"),
     Command("Fit", "Which contexts and caches of a model fit here", "fit", "/fit", "NAME|FILE"),
-    Command("Context", "The context by blocks: what they cost, what to leave out", "context", "/context"),
+    Command("Context", "The context: its blocks and their costs", "context", "/context"),
     Command("Trust", "Let this folder's AGENTS.md instruct the model", "trust", "/trust"),
     Command("Index", "Index this folder's code, even if it is your home folder", "index", "/index"),
     Command("Plan", "How the model was opened, and why", "plan", "/plan"),

@@ -1,4 +1,4 @@
-"""What checkpoints of the sliding window save and cost: the same conversation with them and without.
+"""Benefit and cost of sliding-window checkpoints: the same conversation with and without them.
 
 Run by hand: `python -m tests.bench.checkpoints [MODEL] [--tokens N]`; without a model, on a random one of 25 MB with
 Laguna's window of 512. Both engines take turns, so that a busy machine slows both: read the ratios. Then what one

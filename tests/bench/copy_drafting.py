@@ -1,4 +1,4 @@
-"""The longest that one call of the copying drafters takes: all of a text at once, and a little at a time.
+"""The longest call of the copying drafters: a whole text at once, and in small parts.
 
 Run by hand: `python -m tests.bench.copy_drafting [--tokens N]`. The text is this repository's own Python, a token a
 word or sign. Prints the seconds of the longest call of each kind and how many times shorter it is a little at a time.

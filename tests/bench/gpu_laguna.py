@@ -1,4 +1,4 @@
-"""What only a GPU can show, as a script: do taps and graphs agree with the CPU there, and what does drafting gain?
+"""Checks for machines with a GPU: do taps and graphs agree with the CPU, and what does drafting gain?
 
 Run by hand on a machine with a card of 24 GB or more and 25 GB of disk, with a llama-cpp-python built for it:
 

@@ -1,4 +1,4 @@
-"""What the screen asks of a session besides answers: nothing of it is to be measured, so nothing is known."""
+"""The parts of a session that are not measured: they know nothing."""
 
 from pathlib import Path
 from typing import Self

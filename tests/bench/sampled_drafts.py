@@ -1,4 +1,4 @@
-"""How many tokens a round commits when answers are sampled: drafts that are sampled too, and the likeliest ones.
+"""Tokens per round with sampled answers: sampled drafts against the likeliest ones.
 
 Run as `python tests/bench/sampled_drafts.py`. Laguna Nano's drafter chains the likeliest tokens (a Markov head) and
 never samples, so it drafts without that head here, which makes it worse than it is.

@@ -1,4 +1,4 @@
-"""What scoring costs beside llama.cpp's prefill of as many tokens: `python -m tests.bench.scorer_cost`.
+"""The cost of scoring beside llama.cpp's prefill of as many tokens: `python -m tests.bench.scorer_cost`.
 
 The same file of random weights; speed does not depend on the values. Ours and theirs take turns, each turn gives a
 ratio, and the median of those is told; seconds are the processor's, which a busy machine changes least. The scorer

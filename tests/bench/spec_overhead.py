@@ -1,4 +1,4 @@
-"""What speculation costs beside the computing: Python per round, drawing tokens, and a busy screen.
+"""The overhead of speculation: Python per round, sampling, and a busy screen.
 
 Run by hand: `python -m tests.bench.spec_overhead [--threads N]`. The pairs are of random weights and always right
 (`obedient`), so that every way below commits the same tokens in the same rounds and only the cost differs. Goals: 0.3

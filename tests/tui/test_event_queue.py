@@ -1,4 +1,4 @@
-"""The pipe to the screen is bounded, keeps every event in its order, and holds nobody up once the screen is gone."""
+"""The event queue is bounded, keeps events in order, and blocks no thread once the app exits."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The status bar says what matters first, in any width."""
+"""The status bar shows the most important parts at any width."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Colours stay readable in both themes, and the screen needs neither model nor engine to stand."""
+"""Colours are readable in both themes, and the app starts without importing model or engine."""
 
 import subprocess
 import sys

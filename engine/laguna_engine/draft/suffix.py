@@ -11,7 +11,7 @@ its beginning, so forgetting means reading the rest into a new one, which takes 
 rounds there are two, of at most 36 MB each at 65,536 tokens.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from laguna_engine.draft.base import (
     CATCH_UP,
@@ -174,11 +174,6 @@ _KINDS = {
     TRANSCRIPT: _kinds(TRANSCRIPT, "to copy", "copying {tokens}"),
     FILES: _kinds(FILES, "to copy files", "copying {count} from a file"),
 }
-
-
-def kinds(source: Source) -> Collection[Kind]:
-    """All kinds of drafts from `source`."""
-    return _KINDS[source].values()
 
 
 def kind(source: Source, match: int) -> Kind:

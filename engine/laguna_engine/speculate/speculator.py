@@ -98,6 +98,7 @@ class Speculator(NullSpeculator):
         super().__init__(sequence)
         self.policy = policy
         self._drafters = {drafter.source: drafter for drafter in drafters}
+        self._hooked: dict[str, list[Drafter]] = {}
         self._adapters = adapters
         self._failures: list[DrafterFailed] = []
         self._drafting = DRAFTING
@@ -132,7 +133,8 @@ class Speculator(NullSpeculator):
         choose = chain.propose if chain is not None and chain.draws and drafting.sampled else None
         asked = DraftRequest(reuse.keep, len(prompt), drafting.adapter, drafting.files, choose, reuse.drafter)
         if not drafting.enabled:
-            self._each("pause", lambda drafter: drafter.pause(_own(asked, drafter.source)))
+            for source, drafter in self._drafters.items():
+                self._try(source, partial(drafter.pause, _own(asked, source)))
             return reuse
         keep = reuse.keep
         for source, drafter in self._drafters.items():
@@ -164,19 +166,19 @@ class Speculator(NullSpeculator):
 
     def committed(self, tokens: Sequence[int]) -> None:
         """See `SequenceObserver`."""
-        self._each("extend", lambda drafter: drafter.extend(tokens))
+        self._each("extend", tokens)
 
     def truncated(self, length: int) -> None:
         """See `SequenceObserver`."""
-        self._each("truncate", lambda drafter: drafter.truncate(length))
+        self._each("truncate", length)
 
     def writing(self, rows: int) -> None:
         """See `SequenceObserver`."""
-        self._each("make_room", lambda drafter: drafter.make_room(rows))
+        self._each("make_room", rows)
 
     def written(self, start: int, count: int, rows: int) -> None:
         """See `SequenceObserver`."""
-        self._each("observe", lambda drafter: drafter.observe(start, count, rows))
+        self._each("observe", start, count, rows)
 
     def round(self, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
         """Commit at least one token and at most `room`; or how the computation ended instead of well."""
@@ -215,7 +217,7 @@ class Speculator(NullSpeculator):
             rejected=self._text(draft.tokens[accepted:]),
             reason=choice.reason,
         )
-        self._each("after_round", lambda drafter: drafter.after_round())
+        self._each("after_round")
         return Committed(tokens, report.drafter or Source.TARGET, report)
 
     def _scripted(self) -> Draft:
@@ -241,12 +243,15 @@ class Speculator(NullSpeculator):
         kept = self.policy.cut(choice, draft)
         return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
 
-    def _each(self, hook: str, call: Callable[[Drafter], object]) -> None:
+    def _each(self, hook: str, *arguments: object) -> None:
         """Call `hook` of every drafter that has one of its own."""
-        nothing = getattr(Drafter, hook)
-        for source, drafter in self._drafters.items():
-            if getattr(type(drafter), hook) is not nothing:
-                self._try(source, partial(call, drafter))
+        drafters = self._hooked.get(hook)
+        if drafters is None:
+            nothing = getattr(Drafter, hook)
+            drafters = [each for each in self._drafters.values() if getattr(type(each), hook) is not nothing]
+            self._hooked[hook] = drafters
+        for drafter in drafters:
+            self._try(drafter.source, partial(getattr(drafter, hook), *arguments))
 
     @overload
     def _try(self, source: Source, call: Callable[[], _Result]) -> _Result | None: ...
@@ -282,6 +287,7 @@ class Speculator(NullSpeculator):
         # Another dict, as the old one may be iterated over.
         failed = self._drafters[source]
         self._drafters = {other: drafter for other, drafter in self._drafters.items() if other != source}
+        self._hooked = {}
         with suppress(Exception):
             failed.close()
 

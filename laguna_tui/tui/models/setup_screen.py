@@ -93,7 +93,7 @@ def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | N
         case _:
             first = "resume the download" if offer.have else "download it"
             return [
-                *_key("Enter", f"{first}; you can chat meanwhile"),
+                *_key("Enter", f"{first}; chat meanwhile"),
                 *_key("Esc", "not now (F8 or /setup comes back)"),
             ]
 

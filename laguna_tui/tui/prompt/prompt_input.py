@@ -32,7 +32,7 @@ class PromptInput(TextArea):
         Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
         Binding("up", "up", "Line above, or the previous message"),
         Binding("down", "down", "Line below, or the next message"),
-        Binding("tab", "complete", "Complete a command or a mention, else move the focus up"),
+        Binding("tab", "complete", "Complete, else move the focus up"),
         Binding("end", "end", "End of the line, then follow the answer"),
     ]
 

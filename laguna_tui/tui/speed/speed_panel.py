@@ -1,6 +1,6 @@
-"""The speed panel: a strip above the input on small screens, a column beside everything on wide ones.
+"""The speed panel: a strip above the input on small screens, a column on wide ones.
 
-Each row of the strip is made from segments in the order of their worth; what does not fit is left out.
+Each row of the strip has segments in the order of importance; those that do not fit are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,19 +23,19 @@ from laguna_tui.tui.text_lines import TextRun, cells, crop, plain, wrap
 _HEADING = "bold $primary"
 _LABEL_CELLS = 9
 _SHARE_CELLS = 6
-# Drafts longer than this are rare; their places would push everything else off the screen.
+# Longer drafts are rare; their positions would push everything else off the screen.
 _MAX_POSITIONS = 16
 Rows = list[list[StyledText]]
 
 
 def speed_column(speed: Speed, rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
-    """Rows for a column of `width` cells, at least 40; what is below `height` is left out, the last rounds first."""
+    """Rows for a column of `width` cells, at least 40. Rows below `height`, the last rounds first, are left out."""
     sections = (
         ("tokens per second", _rate_rows(speed)),
-        ("a round", _round_rows(speed)),
-        ("drafts stand up to place", _position_rows(speed, width)),
+        ("per round", _round_rows(speed)),
+        ("acceptance by position", _position_rows(speed, width)),
         ("draft length over time", _length_rows(speed, width)),
-        ("who proposed it", _share_rows(speed, width)),
+        ("proposed by", _share_rows(speed, width)),
         ("now", _reason_rows(speed, width)),
         ("last rounds", _last_rounds(rounds, width, height)),
     )
@@ -67,7 +67,7 @@ def _round_rows(speed: Speed) -> Rows:
         _labelled("tokens", (f"{speed.tokens_per_round:.2f}", TEXT), (f" in {units.count(speed.rounds)} rounds", MUTED))
     ]
     if speed.acceptance is not None:
-        rows.append(_labelled("stand", (percent(speed.acceptance), TEXT), (" of what was drafted", MUTED)))
+        rows.append(_labelled("accepted", (percent(speed.acceptance), TEXT), (" of drafted tokens", MUTED)))
     return rows
 
 
@@ -103,17 +103,17 @@ def _reason_rows(speed: Speed, width: int) -> Rows:
 
 
 def _last_rounds(rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
-    return [round_row(told, width) for told in reversed(rounds[-height:])]
+    return [round_row(draft_round, width) for draft_round in reversed(rounds[-height:])]
 
 
-def round_row(told: DraftRound, width: int) -> list[StyledText]:
-    """A round in one row: how many of how many stood, then what stood, what did not, and what came instead."""
-    spun = told.round
-    head = f"{spun.accepted}/{spun.drafted}" if spun.drafted else "–"
+def round_row(draft_round: DraftRound, width: int) -> list[StyledText]:
+    """A round in one row: accepted/drafted tokens, then the accepted, the rejected and the target's text."""
+    result = draft_round.round
+    head = f"{result.accepted}/{result.drafted}" if result.drafted else "–"
     texts = (
-        (told.stood, text_style(spun.drafter) if spun.drafter else TEXT),
-        (spun.rejected, "$error strike"),
-        (told.instead, TEXT),
+        (draft_round.stood, text_style(result.drafter) if result.drafter else TEXT),
+        (result.rejected, "$error strike"),
+        (draft_round.instead, TEXT),
     )
     row: list[StyledText] = [(f"{head:<6}", MUTED)]
     room = width - 6
@@ -125,16 +125,16 @@ def round_row(told: DraftRound, width: int) -> list[StyledText]:
 
 
 def one_line(text: str) -> str:
-    """Text with its line breaks as signs, for a row."""
+    """The text in one line, with symbols for line breaks and tabs."""
     return text.replace("\n", "⏎").replace("\t", "→")
 
 
-# A strip is this high; whatever is higher is a column.
+# Height of the strip; a higher panel is a column.
 STRIP = 6
 
 
 class SpeedPanel(Widget):
-    """Draws the numbers it is given. Hidden, it is given none and costs nothing."""
+    """Shows the numbers of an answer. While hidden it is not updated and costs nothing."""
 
     BORDER_TITLE = "speed"
     DEFAULT_CSS = Path(__file__).with_name("speed_panel.tcss").read_text(encoding="utf-8")
@@ -166,7 +166,7 @@ SWITCHED_OFF = "switched off; F6 switches it on"
 
 
 def gain_style(gain: float) -> str:
-    """The colour of a gain, which may be a loss."""
+    """The style of a gain, which may be a loss."""
     return "$success" if gain > 1 else TEXT
 
 
@@ -204,17 +204,17 @@ def _round_row(speed: Speed) -> list[list[StyledText]]:
         return [[_label("round"), ("–", TEXT)]]
     segments: list[list[StyledText]] = [[_label("round"), (f"{speed.tokens_per_round:.2f} tokens", STRONG)]]
     if speed.acceptance is not None:
-        segments.append([(percent(speed.acceptance), TEXT), (" of drafts stand", MUTED)])
+        segments.append([(percent(speed.acceptance), TEXT), (" of drafts accepted", MUTED)])
     return [*segments, [(f"{units.count(speed.rounds)} rounds", MUTED)]]
 
 
 def _position_row(speed: Speed, width: int) -> list[list[StyledText]]:
-    """Small bars, and the numbers of the first places."""
+    """A sparkline of the acceptance by position, and the first values."""
     if not speed.positions:
-        return [[_label("stands"), ("–", TEXT)]]
+        return [[_label("accept"), ("–", TEXT)]]
     bars = formatting.sparkline(speed.positions[: max(1, width - LABEL)], 1.0)
     numbers = [[(percent(share), MUTED)] for share in speed.positions]
-    return [[_label("stands"), (bars, POSITION_BARS)], *numbers]
+    return [[_label("accept"), (bars, POSITION_BARS)], *numbers]
 
 
 def _length_row(speed: Speed, width: int) -> list[list[StyledText]]:
@@ -237,7 +237,7 @@ def _share_row(speed: Speed) -> list[list[StyledText]]:
 
 
 def _by_share(shares: Mapping[Source, float]) -> list[tuple[Source, float]]:
-    """Who drafted most first, the target last."""
+    """Sorted by share, the target last."""
     return sorted(shares.items(), key=lambda pair: (pair[0] == Source.TARGET, -pair[1]))
 
 
@@ -247,6 +247,6 @@ def _reason_row(speed: Speed) -> list[list[StyledText]]:
 
 
 def panel_title(speed: Speed) -> str:
-    """The panel's headline."""
+    """The title of the panel."""
     parts = ["speed", *([MODE_NAMES[speed.mode]] if speed.mode else []), *([speed.drafter] if speed.drafter else [])]
     return " · ".join(parts)

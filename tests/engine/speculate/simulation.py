@@ -10,12 +10,17 @@ from dataclasses import dataclass, field
 
 from laguna_engine.draft.base import Kind, Offer
 from laguna_engine.draft.dflash import DFlash
-from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter, kinds
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter, kind
 from laguna_engine.events import Source
 from laguna_engine.speculate.cost_model import constant_acceptance_tokens
 from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy
 
-COPIES = {kind.name: kind for source in (SuffixDrafter.source, FileDrafter.source) for kind in kinds(source)}
+MATCHES = (2, 3, 5, 8)
+COPIES = {
+    found.name: found
+    for source in (SuffixDrafter.source, FileDrafter.source)
+    for found in (kind(source, match) for match in MATCHES)
+}
 """The kinds of the drafters that copy, with their priors and labels."""
 
 PLAIN_S = 0.02

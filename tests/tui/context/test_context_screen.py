@@ -1,4 +1,4 @@
-"""The context, block by block: what it shows, what can be changed, and that nothing changes unasked."""
+"""The context screen: what it shows, what can be changed, and that nothing changes without Enter."""
 
 import threading
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A file is to be changed: the user is asked, and only who meant to answer has answered."""
+"""The edit panel asks about an edit, and keys meant for something else never answer."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Edits from the question to the answer, with the real agent behind the screen; its engine plays a script."""
+"""Edits from the question to the answer, with the real agent on a scripted engine."""
 
 from collections.abc import Iterator
 from pathlib import Path

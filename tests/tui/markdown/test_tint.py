@@ -1,4 +1,4 @@
-"""Every drawn letter is tinted by who proposed it, whatever Markdown makes of the text around it."""
+"""Every rendered character is tinted by its source, in any Markdown."""
 
 import random
 from itertools import cycle

@@ -1,4 +1,4 @@
-"""Choosing the model that answers: the list, the command, and what happens when it cannot be had."""
+"""Changing the model: the picker, the command, and models that are not available."""
 
 from threading import Event
 

@@ -1,4 +1,4 @@
-"""Setting up: what was found, one key to get the model, chatting meanwhile, and one key to use it."""
+"""The setup screen: this machine, downloading the model while chatting, and switching to it."""
 
 from dataclasses import replace
 

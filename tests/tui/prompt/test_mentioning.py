@@ -1,4 +1,4 @@
-"""Typing an @ opens a list of what can be mentioned; the list never gets in the way (on a scripted session)."""
+"""Typing an @ opens the mention list, which never gets in the way (on a scripted session)."""
 
 import threading
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What is being typed is read before it is sent, and never stands in the way of anything (on a scripted session)."""
+"""A message being typed is prefetched, and any other job comes first (on a scripted session)."""
 
 import threading
 import time

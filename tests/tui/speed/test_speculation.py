@@ -1,4 +1,4 @@
-"""What a user sees and does about speculation: numbers, tints, drafts that did not stand, modes, the proof."""
+"""The speculation views: numbers, tints, rejected drafts, modes, the replay check."""
 
 import threading
 from dataclasses import replace
@@ -97,15 +97,15 @@ def test_a_column_is_cut_at_its_height() -> None:
 
 
 def test_the_gain_is_against_the_rounds_that_drafted_nothing() -> None:
-    book = SpeedTracker()
-    book.hear(TurnStarted(10, 0))
-    book.hear(Rate(5, 300.0, 15))
-    assert book.speed().gain is None
+    tracker = SpeedTracker()
+    tracker.update(TurnStarted(10, 0))
+    tracker.update(Rate(5, 300.0, 15))
+    assert tracker.speed().gain is None
     for drafter, drafted, accepted, seconds in ((None, 0, 0, 0.010), (DFlash.source, 4, 4, 0.015)):
-        book.hear(DraftRound(Round(drafter, drafted, accepted, 0, 0, 0, seconds, "", ""), "", ""))
+        tracker.update(DraftRound(Round(drafter, drafted, accepted, 0, 0, 0, seconds, "", ""), "", ""))
     # Six tokens in 25 ms are 240 a second, and plainly there would be 100.
-    assert book.speed().gain == pytest.approx(2.4)
-    assert book.speed().plain == pytest.approx(125.0)
+    assert tracker.speed().gain == pytest.approx(2.4)
+    assert tracker.speed().plain == pytest.approx(125.0)
 
 
 async def test_another_answer_begins_with_fresh_numbers() -> None:

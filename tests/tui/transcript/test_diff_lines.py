@@ -1,4 +1,4 @@
-"""A diff becomes rows that fit and cannot break out of their places."""
+"""A diff becomes rows that fit the width, whatever its lines contain."""
 
 from pathlib import Path
 

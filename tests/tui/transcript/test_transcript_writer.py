@@ -1,4 +1,4 @@
-"""The agent's events become the right pieces, and a block is converted once."""
+"""The agent's events become the right entries, and a block is converted once."""
 
 from collections import Counter
 
