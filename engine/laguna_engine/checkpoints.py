@@ -1,13 +1,13 @@
-"""Checkpoints of what a cut of the KV cache cannot bring back: how many are kept, and when one is made.
+"""Checkpoints of the sliding window and the drafter, which truncating the KV cache cannot restore; and their policy.
 
-A checkpoint holds the newest sliding-window cells as they were after `length` tokens, and the drafter's snapshot of
-that moment. It is valid as long as those tokens are; a shorter cut drops it. This module deals in lengths and bytes; it
-never touches native code.
+A checkpoint holds the newest sliding-window cells after `length` tokens, and the drafter's snapshot at that position.
+It is valid while those tokens are; truncating to fewer drops it. This module works on lengths and bytes, without native
+code.
 
-The policy makes them while a prompt is read, where a later prompt is likely to depart, and only if it pays: where the
-prompt departs from what was cached (the next change is likely to be there again), every so many tokens of a long
-stretch, and at the prompt's end (where the answer begins, which may be generated again, or sent back without its
-thoughts). None while an answer is decoded.
+The policy creates checkpoints during prefill, where a later prompt is likely to diverge, and only if they pay: where
+the prompt diverges from the cache (the next change is likely to be there again), at regular intervals of a long prompt,
+and at its end (where the answer begins, which may be generated again, or sent back without its reasoning). None are
+created while an answer is decoded.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,13 @@ from laguna_engine.llama.window_state import WindowState
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrafterSnapshot:
-    """What a drafter remembers of `length` positions: pieces of its keys and values, in an order only it knows.
+    """A snapshot of a drafter's KV cache.
 
-    adapter: the one that its keys and values were made with, if that makes a difference to them. drafter: whose it is.
+    Attributes:
+        length: positions it covers.
+        adapter: adapter its keys and values were computed with, None if it does not affect them.
+        pieces: parts of its keys and values, in the drafter's own order.
+        drafter: name of the drafter it belongs to.
     """
 
     length: int
@@ -41,7 +45,13 @@ class DrafterSnapshot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """The sliding window behind `length` tokens, and what the drafter knew, if it knew all that matters."""
+    """The sliding window after `length` tokens.
+
+    Attributes:
+        length: tokens of the sequence.
+        window: cells of the sliding-window layers.
+        drafter: the drafter's snapshot; None if it does not cover the positions it needs.
+    """
 
     length: int
     window: WindowState
@@ -54,10 +64,11 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """At most `most` checkpoints of one transcript, of at most `limit` bytes together.
+    """At most `most` checkpoints of one sequence, of at most `limit` bytes together. Changed on the engine thread only.
 
-    Changed on the engine thread. `lengths`, in ascending order, may be read from any. seconds: what the last one took
-    to make, for whoever decides about the next.
+    Attributes:
+        lengths: their lengths in ascending order; may be read from any thread.
+        seconds: time the last one took to create, for the policy.
     """
 
     def __init__(self, most: int, limit: int) -> None:
@@ -69,32 +80,32 @@ class Checkpoints:
 
     @property
     def wanted(self) -> bool:
-        """Whether there is any use in making one."""
+        """Whether checkpoints are enabled."""
         return self._most > 0 and self._limit > 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all of them take."""
+        """Bytes of all checkpoints."""
         return sum(checkpoint.nbytes for checkpoint in self._kept.values())
 
     def at(self, length: int) -> Checkpoint:
-        """The one at `length`, which is in `lengths`."""
+        """The checkpoint at `length`, which must be in `lengths`."""
         return self._kept[length]
 
     def drafter_at(self, length: int) -> DrafterSnapshot | None:
-        """What the drafter knew at the one at `length`; None if it did not know enough, or where there is none."""
+        """The drafter's snapshot of the checkpoint at `length`; None if either does not exist."""
         return self._kept[length].drafter if length in self._kept else None
 
     def before(self, length: int) -> int:
-        """The last length with a checkpoint up to `length`; 0, where none is needed, if there is none."""
+        """The largest checkpoint length up to `length`; 0, where none is needed, if there is none."""
         return max((kept for kept in self.lengths if kept <= length), default=0)
 
     def fits(self, nbytes: int) -> bool:
-        """Whether one of `nbytes` may be kept at all."""
+        """Whether a checkpoint of `nbytes` may be kept at all."""
         return self.wanted and nbytes <= self._limit
 
     def make_room(self, length: int, nbytes: int) -> Checkpoint | None:
-        """Forget as many as it takes for one of `nbytes`, which fits, at `length`. Returns the last one forgotten."""
+        """Evict checkpoints until one of `nbytes`, which fits, can be added at `length`. Returns the last evicted."""
         gone = self._kept.pop(length, None)
         while self._kept and (len(self._kept) >= self._most or self.nbytes + nbytes > self._limit):
             gone = self._kept.pop(self._least_missed(length))
@@ -102,21 +113,21 @@ class Checkpoints:
         return gone
 
     def add(self, checkpoint: Checkpoint) -> None:
-        """Keep `checkpoint`, for which room was made."""
+        """Add `checkpoint`, after `make_room`."""
         self._kept[checkpoint.length] = checkpoint
         self.lengths = tuple(sorted(self._kept))
 
     def cut(self, length: int) -> None:
-        """The tokens from `length` on no longer stand."""
+        """Drop the checkpoints beyond `length`: the sequence was truncated to it."""
         if self.lengths and self.lengths[-1] > length:
             self.lengths = tuple(kept for kept in self.lengths if kept <= length)
             self._kept = {kept: self._kept[kept] for kept in self.lengths}
 
     def _least_missed(self, coming: int) -> int:
-        """The one without which the fewest tokens are read again, once there is one at `coming`.
+        """The checkpoint whose eviction costs the fewest expected prefill tokens, given a new one at `coming`.
 
-        A change is taken to be as likely 10 to 20 tokens before the end as 1,000 to 2,000, so old checkpoints come to
-        lie further apart. It then goes back to the checkpoint before the one that is missing.
+        A divergence is assumed as likely 10 to 20 tokens before the end as 1,000 to 2,000, so older checkpoints get
+        further apart. Without a checkpoint, prefill starts from the one before it.
         """
         lengths = sorted({*self._kept, coming})
         end = lengths[-1] + 1
@@ -130,35 +141,44 @@ class Checkpoints:
 
 
 STEP = 1024
-"""Tokens of a long stretch between two checkpoints. What is read again is half of it on average, as long as there is
-room for all of them; then they are thinned out."""
+"""Tokens between two checkpoints of a long prompt. Half of it is prefilled again on average, while there is room for
+all of them; then they are thinned out."""
 
 _LEAST = 32
-"""Fewer tokens are read again before anybody notices, and the memory is better spent elsewhere."""
+"""Smallest distance: the prefill of fewer tokens is not noticeable, and the memory is better used elsewhere."""
 
 _SHARE = 0.05
-"""What copying may cost of the time that reading takes."""
+"""Largest cost of a copy, relative to the prefill it saves."""
 
 _FADE = 0.95
-"""Of what the last copy took, whenever it is too much: one that was slow for once shall not be the last."""
+"""Decay of the last copy's time whenever it is too much, so that one slow copy does not disable checkpoints."""
 
 
 class CheckpointPolicy:
-    """Makes the checkpoints of one request. Engine thread only."""
+    """Creates the checkpoints of one request. Engine thread only."""
 
     def __init__(
         self, checkpoints: Checkpoints, seconds_for: Callable[[int], float | None], save: Callable[[], float]
     ) -> None:
-        """seconds_for: what reading so many tokens takes, None if unknown. save: makes one; the seconds it took."""
+        """Set up the policy.
+
+        Args:
+            checkpoints: the checkpoints to add to.
+            seconds_for: estimated prefill time of a number of tokens, None if unknown.
+            save: creates a checkpoint at the current position; returns its duration in seconds.
+        """
         self._checkpoints = checkpoints
         self._seconds_for = seconds_for
         self._save = save
         self._boundary = self._end = 0
 
     def begin(self, boundary: int, kept: int, length: int) -> None:
-        """A prompt of `length` tokens is about to be read; the cache holds `kept` of them.
+        """Start the prefill of a prompt.
 
-        boundary: where the prompt departs from what was cached.
+        Args:
+            boundary: position where the prompt diverges from the cached tokens.
+            kept: prompt tokens in the cache.
+            length: tokens of the prompt.
         """
         self._boundary = boundary
         self._end = length
@@ -166,16 +186,16 @@ class CheckpointPolicy:
             self._make(kept, apart=_LEAST)
 
     def part(self, position: int, size: int) -> int:
-        """How many tokens to read from `position` on, at most `size`: not across a place for a checkpoint."""
+        """Tokens to prefill from `position` on: at most `size`, and not across the boundary."""
         return self._boundary - position if position < self._boundary < position + size else size
 
     def read(self, position: int) -> None:
-        """So many positions are cached now."""
+        """Report that `position` tokens are cached now."""
         special = position in (self._boundary, self._end)
         self._make(position, apart=_LEAST if special else STEP)
 
     def _make(self, position: int, apart: int) -> None:
-        """Make a checkpoint unless another one is less than `apart` tokens, or than pays, before it."""
+        """Create a checkpoint unless another one is less than `apart` tokens before it, or it does not pay."""
         checkpoints = self._checkpoints
         if not checkpoints.wanted:
             return

@@ -1,6 +1,6 @@
-"""What an engine is opened with, what it says about itself, and what it is asked for: plain values, checked once.
+"""Engine options, engine info, requests and sampling settings: plain values, validated on creation.
 
-Nothing here touches native code, so that the application can name a setting before llama.cpp is loaded.
+No native code, so that the application can use the settings before llama.cpp is loaded.
 """
 
 import math
@@ -15,11 +15,11 @@ from laguna_engine.errors import RequestError
 from laguna_engine.events import Source
 
 MAX_SEED = 0xFFFF_FFFE
-"""The largest usable seed; 0xFFFFFFFF is llama.cpp's word for "a random one"."""
+"""The largest usable seed; 0xFFFFFFFF means "random" to llama.cpp."""
 
 
 class KvType(Enum):
-    """Number format of the KV cache. q8_0 halves f16 at next to no loss; q4_0 halves it again and costs accuracy."""
+    """Type of the KV cache. q8_0 takes half of f16 at next to no loss; q4_0 halves it again and costs accuracy."""
 
     F16 = "f16"
     Q8_0 = "q8_0"
@@ -36,13 +36,19 @@ _GGML_TYPES = {KvType.F16: 1, KvType.Q8_0: 8, KvType.Q4_0: 2}
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling settings; the defaults pick the most likely token every time.
+    """Sampling settings; the defaults are greedy.
 
-    temperature: 0 is greedy. top_k: keep the k likeliest tokens, 0 keeps all. top_p: keep the likeliest tokens that
-    add up to this probability. min_p: keep tokens at least this fraction of the likeliest.
-    repeat_penalty: divides the scores of the last repeat_last_n tokens, prompt included; 1 does nothing.
-    seed: same seed and same prompt, same answer, whatever is drafted; None draws one. RequestError for anything out of
-    range.
+    Attributes:
+        temperature: 0 is greedy.
+        top_k: keep the k likeliest tokens; 0 keeps all.
+        top_p: keep the likeliest tokens whose probabilities add up to this.
+        min_p: keep tokens with at least this fraction of the likeliest token's probability.
+        repeat_penalty: divides the logits of the last `repeat_last_n` tokens; 1 is off.
+        repeat_last_n: tokens penalised, prompt included.
+        seed: the same seed and prompt give the same answer, whatever is drafted; None draws a seed.
+
+    Raises:
+        RequestError: a value is out of range.
     """
 
     temperature: float = 0.0
@@ -64,11 +70,11 @@ class Sampling:
 
     @property
     def remembered(self) -> int:
-        """How many of the latest tokens, prompt included, have a say in what comes next."""
+        """Number of latest tokens, prompt included, that affect the next one through the penalty."""
         return self.repeat_last_n if self.repeat_penalty != 1 else 0
 
     def seeded(self) -> "Sampling":
-        """The same with a seed, drawn now if there is none."""
+        """These settings with a seed, drawn now if there is none; unchanged if greedy."""
         if self.temperature == 0 or self.seed is not None:
             return self
         return replace(self, seed=secrets.randbelow(MAX_SEED + 1))
@@ -84,20 +90,22 @@ def _require(condition: bool, name: str, value: object, expected: str) -> None:
 
 
 GREEDY = Sampling()
-"""The most likely token, every time."""
+"""Always the most likely token."""
 
 DRAFT_CONTEXT = 4096
 """Positions that a drafter's full-attention layers look back. Drafters are trained on a few thousand tokens and get
-worse beyond; and every layer pays memory for each."""
+worse beyond; and each position takes memory in every layer."""
 
 
 class Speculation(Enum):
-    """What speculative decoding may do to the arithmetic.
+    """Mode of speculative decoding.
 
-    OFF: nothing is drafted, and nothing is set up for it. FAST: drafts are verified with whatever kernels are fastest,
-    so an answer can depart from the plain one where two tokens are equally likely up to rounding. STRICT: on the CPU
-    the answer is byte for byte the plain one, whatever was cached and drafted, at the price of slower kernels, small
-    micro-batches and full-length sliding-window caches. Where a GPU computes it promises no more than FAST.
+    Attributes:
+        OFF: no speculation, and nothing is set up for it.
+        FAST: drafts are verified with the fastest kernels, so an answer can differ from the plain one where two tokens
+            are equally likely up to rounding.
+        STRICT: on the CPU the answer equals the plain one byte for byte, whatever was cached and drafted, at the price
+            of slower kernels, small micro-batches and full-length sliding-window caches. On a GPU the same as FAST.
     """
 
     OFF = "off"
@@ -107,22 +115,31 @@ class Speculation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """What to open and how.
+    """What to open, and how.
 
-    n_ctx: tokens the context holds, 0 for all the model can use; more is cut, with a warning. n_batch, n_ubatch: prompt
-    tokens a call and a computation; a stop takes one `n_ubatch`. gpu_layers: layers to offload, -1 for all.
-    threads: 0 means the physical cores. swa_full: keep sliding-window layers at full length, which allows any edit of
-    the prompt to reuse the cache and costs the memory of a full-attention model. check_tensors: look for damaged
-    weights, which reads the whole file.
-    kept_experts: a regular expression of weights that stay in RAM, whatever `gpu_layers` says. split: the share of the
-    layers that each GPU takes, in llama.cpp's order; empty leaves it to llama.cpp. repack: let the CPU rearrange its
-    weights, which is faster and takes memory of its own.
-    drafter: a DFlash-family GGUF made for this model; without one only copying drafts. adapters: named LoRA files for
-    the drafter, chosen by request. economy: what `Engine.economy` said in an earlier session, so that which drafts pay
-    need not be learned again. draft_context: most positions that a drafter looks back, whatever it was trained on.
-    checkpoints, checkpoint_bytes: how many copies of the sliding window are kept in RAM, so that a prompt that changes
-    further back than the window reaches is not read from its beginning, and what they may take together; 0 for none.
-    One of Laguna XS takes 63 MB at f16, 33 at q8_0, 18 at q4_0, and its drafter's part 10. `swa_full` needs none.
+    Attributes:
+        model: the GGUF file.
+        n_ctx: tokens of context, 0 for all the model supports; a larger value is reduced with a warning.
+        n_batch: prompt tokens per decode call.
+        n_ubatch: prompt tokens per computation; a stop takes at most one of these.
+        kv_type: type of the KV cache.
+        gpu_layers: layers to offload, -1 for all.
+        threads: CPU threads; 0 for the physical cores.
+        swa_full: full-length caches for sliding-window layers, which let any edit of the prompt reuse the cache, at
+            the memory of a full-attention model.
+        check_tensors: check for damaged weights, which reads the whole file.
+        kept_experts: regular expression of tensors that stay in RAM, whatever `gpu_layers` is.
+        split: share of the layers of each GPU, in llama.cpp's order; empty leaves it to llama.cpp.
+        repack: let the CPU repack its weights, which is faster and takes additional memory.
+        speculation: mode of speculative decoding.
+        drafter: a DFlash-family GGUF made for this model; None drafts by copying only.
+        adapters: named LoRA files for the drafter, selected by request.
+        economy: `Engine.economy` of an earlier session, so that costs and acceptance need not be learned again.
+        draft_context: most positions that a drafter looks back, whatever it was trained on.
+        checkpoints: most checkpoints of the sliding window kept in RAM, which save the prefill of the whole prompt
+            when it changes further back than the window; 0 for none. `swa_full` needs none.
+        checkpoint_bytes: their total size. A checkpoint of Laguna XS takes 63 MB at f16, 33 at q8_0, 18 at q4_0, and
+            its drafter's part 10.
     """
 
     model: Path
@@ -148,10 +165,22 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """An open engine: sizes in bytes, lengths in tokens; `warnings` are sentences for the user.
+    """Properties of an open engine.
 
-    `chat_template` is the file's own, empty when it has none: to be recognised, never to be run. speculation: the mode
-    it runs in. drafter: one line about it, empty without one.
+    Attributes:
+        name: the model's name.
+        architecture: `general.architecture`.
+        description: llama.cpp's one-line summary.
+        n_params: number of weights.
+        size_bytes: bytes of all tensors.
+        n_ctx: tokens of context.
+        n_ctx_train: tokens the model was trained for.
+        devices: the devices in use.
+        kv_type: type of the KV cache.
+        chat_template: the file's own, empty without one; used to recognise the model, never executed.
+        speculation: the actual mode.
+        drafter: one line about the drafter, empty without one.
+        warnings: sentences for the user.
     """
 
     name: str
@@ -171,14 +200,17 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """How one request is sped up; the answer is the same either way.
+    """Speculative decoding of one request; it does not change the answer.
 
-    enabled: False decodes plainly. sources: who may draft, None for whoever is there. length: tokens drafted every
-    round, None to let the engine choose each time, 0 included. sampled: let drafters that can sample draw with the
-    noise that the answer is drawn with, which pays where many tokens are about equally likely; otherwise drafts are the
-    likeliest tokens. adapter: the name of the drafter's adapter, None for the drafter as it is. files: tokens of the
-    files that are open or were read, latest last, to copy from. script: the draft of each round, instead of any
-    drafter's; nothing is learned from it.
+    Attributes:
+        enabled: False decodes without drafts.
+        sources: drafters allowed, None for all.
+        length: tokens drafted in every round; None lets the engine choose for each round, 0 included.
+        sampled: let drafters that can sample use the noise that the answer is sampled with, which pays where many
+            tokens are about equally likely; otherwise drafts are the likeliest tokens.
+        adapter: name of the drafter's adapter, None for none.
+        files: tokens of files that are open or were read, latest last, to copy from.
+        script: the draft of each round, used instead of any drafter's; nothing is learned from it.
     """
 
     enabled: bool = True
@@ -195,23 +227,28 @@ class Drafting:
 
 
 DRAFTING = Drafting()
-"""Whoever is there drafts as much as pays."""
+"""All drafters; the engine chooses drafter and length."""
 
 PLAIN = Drafting(enabled=False)
-"""One token after the other."""
+"""No drafts: one token at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Continue `tokens`, the whole transcript; what is already in the KV cache is found and reused.
+    """A request to continue a transcript.
 
-    The answer depends on the tokens and the sampling settings alone, seed included: what is drafted, and how drafts are
-    made, changes the speed only (up to rounding, see `Speculation`).
+    The answer depends only on the tokens and the sampling settings, seed included; drafting changes the speed only (up
+    to rounding, see `Speculation`).
 
-    stop_texts end the generation when they appear and are not shown. stop_tokens end it like the vocabulary's own
-    end-of-generation tokens do. max_tokens: None goes on until the context is full; 0 generates nothing and only reads
-    the prompt, ahead of a request that begins with it. drafting: how it is sped up; when reading ahead, the same as in
-    the request to come, so that the drafter learns the prompt too.
+    Attributes:
+        tokens: the whole transcript; the prefix in the KV cache is reused.
+        sampling: sampling settings.
+        stop_texts: texts that end the generation; they are not shown.
+        stop_tokens: tokens that end the generation, besides the vocabulary's end-of-generation tokens.
+        max_tokens: most tokens to generate; None continues until the context is full, 0 only prefills the prompt,
+            ahead of a request that begins with it.
+        drafting: speculative decoding; for a prefill ahead, that of the coming request, so that the drafter sees the
+            prompt too.
     """
 
     tokens: Sequence[int]
@@ -223,13 +260,13 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:
-            raise RequestError(f"max_tokens is {self.max_tokens}; give 0 to read the prompt only, or more")
+            raise RequestError(f"max_tokens is {self.max_tokens}; give 0 to only prefill the prompt, or more")
         if not all(self.stop_texts):
             raise RequestError("a stop text is empty, which would stop everywhere; remove it")
 
 
 def checked_tokens(tokens: Sequence[int], vocabulary: int) -> list[int]:
-    """A copy of `tokens` as plain ints; RequestError if there are none or one is outside the vocabulary."""
+    """`tokens` as a list of int; RequestError if it is empty or a token is outside the vocabulary."""
     try:
         copied = list(map(operator.index, tokens))
     except TypeError as error:

@@ -1,9 +1,7 @@
-"""One generation at a time: who is inside, and who may come in.
-
-The engine's one public face: open a model, ask for generations, know what they would cost, close it.
+"""The engine's public interface: open a model, generate, preview the cost of a prompt, close.
 
 Everything native happens on one thread per engine, so every method here may be called from any thread. A model that
-makes llama.cpp abort loses its engine, not the process: whoever waits gets NativeAbort, and a fresh engine works.
+makes llama.cpp abort loses its engine, not the process: waiting calls raise NativeAbort, and a new engine works.
 """
 
 import threading
@@ -24,7 +22,7 @@ from laguna_engine.worker import EngineWorker
 
 
 class RequestGate:
-    """Lets one generation in. Every method may be called from any thread."""
+    """Admits one generation at a time. Thread-safe."""
 
     def __init__(self) -> None:
         self._inside: Generation | None = None
@@ -38,32 +36,32 @@ class RequestGate:
             raise EngineClosed("the engine is closed; open the model again")
 
     def require_free(self) -> None:
-        """RequestError while a generation is inside that was not cancelled; EngineClosed after `close`."""
+        """RequestError while a generation is running that was not cancelled; EngineClosed after `close`."""
         with self._lock:
             self.require_open()
             if self._inside is not None and not self._inside.cancelled:
                 raise RequestError("a generation is running; read it to its end, or cancel it first")
 
     def enter(self, generation: Generation) -> None:
-        """Let `generation` in; errors as for `require_free`. One that was cancelled may still be winding up."""
+        """Admit `generation`; errors as for `require_free`. A cancelled one may still be finishing."""
         with self._lock:
             self.require_free()
             self._inside = generation
 
     def leave(self, generation: Generation) -> None:
-        """`generation` is over; harmless if another one is inside."""
+        """End `generation`; no effect if another one was admitted."""
         with self._lock:
             if self._inside is generation:
                 self._inside = None
 
     def cancel(self) -> None:
-        """Cancel who is inside."""
+        """Cancel the admitted generation."""
         with self._lock:
             if self._inside is not None:
                 self._inside.cancel()
 
     def close(self) -> None:
-        """Cancel who is inside and let nobody in any more."""
+        """Cancel the admitted generation and admit no more."""
         with self._lock:
             self._open = False
             self.cancel()
@@ -75,8 +73,10 @@ __all__ = ["Divergence", "Drafting", "Engine", "EngineInfo", "EngineOptions", "P
 class Engine:
     """An open model with one KV cache, which holds one transcript at a time.
 
-    info: what was opened. vocab: text to tokens and back, usable from any thread while the engine is open.
-    n_ctx: tokens of prompt and answer that fit.
+    Attributes:
+        info: properties of the open model.
+        vocab: text to tokens and back; thread-safe while the engine is open.
+        n_ctx: tokens of context, prompt and answer together.
     """
 
     def __init__(self, thread: EngineWorker, opened: LoadedModel) -> None:
@@ -93,9 +93,9 @@ class Engine:
 
     @classmethod
     def open(cls, options: EngineOptions, progress: Callable[[LoadProgress], None] | None = None) -> Self:
-        """Open a model and wait for it; an EngineError says why it cannot be opened.
+        """Open a model and wait for it; raises EngineError if it cannot be opened.
 
-        `progress` is called on the engine's thread; an exception in it stops the loading and is raised here.
+        `progress` is called on the engine's thread; an exception from it stops the loading and is raised here.
         """
         opening, thread = Loader(options, progress), EngineWorker()
         try:
@@ -107,28 +107,28 @@ class Engine:
         return cls(thread, opened)
 
     def generate(self, request: Request) -> EventStream:
-        """Start to continue the request's tokens; iterate the result for `Prefill`*, `Token`*, `Finished`.
+        """Start a generation; iterate the result for `Prefill`*, (`Token` | `Round`)*, `Finished`.
 
-        Letting go of the iterator cancels. RequestError if the request is wrong or another generation is running; one
-        that was cancelled or let go may still be winding up, and is waited for.
+        Dropping the iterator cancels. RequestError if the request is invalid or another generation is running; one that
+        was cancelled or dropped may still be finishing, and is waited for.
         """
         return EventStream(*self._start(request))
 
     def agenerate(self, request: Request) -> AsyncEventStream:
-        """The same for an event loop: iterate the result with `async for`."""
+        """As `generate`, for an event loop: iterate the result with `async for`."""
         return AsyncEventStream(*self._start(request))
 
     def cancel(self) -> None:
-        """Stop the running generation within one micro-batch; nothing if there is none. The cache stays good."""
+        """Stop the running generation within one micro-batch; no effect if there is none. The cache stays valid."""
         self._gate.cancel()
 
     def preview(self, tokens: Sequence[int]) -> Preview:
-        """What a request with `tokens` would cost now. Does not wait, not even for a running generation."""
+        """Estimate the cost of a request with `tokens` now. Does not wait, not even for a running generation."""
         self._gate.require_open()
         return self._sequence.preview(checked_tokens(tokens, self.vocab.size))
 
     def prefill_seconds(self, tokens: int) -> float | None:
-        """What reading so many new prompt tokens will probably take; None before anything was measured."""
+        """Estimated prefill time of so many new prompt tokens, in seconds; None before anything was measured."""
         return self._sequence.rate.seconds_for(tokens)
 
     def replay(
@@ -139,25 +139,31 @@ class Engine:
         progress: Callable[[int], None] | None = None,
         rounds: Sequence[tuple[int, int]] | None = None,
     ) -> Replay:
-        """Decode an `answer` to `prompt` once more without drafts, and say whether it comes out the same.
+        """Decode the `answer` to `prompt` again without drafts, and compare. Waits for the end; `cancel` ends it early.
 
-        sampling: as it was, with the seed of the answer's `Stats`. progress: is told the number of equal tokens so far.
-        rounds: tokens drafted and accepted in each `Round` of the answer, which tell why it differs if it does.
-        Waits for the end; `cancel` cuts it short. Errors as for `generate`.
+        Args:
+            prompt: tokens of the prompt.
+            answer: tokens of the answer.
+            sampling: settings of the answer, with the seed of its `Stats`.
+            progress: called with the number of equal tokens so far.
+            rounds: tokens drafted and accepted in each `Round` of the answer, to find the cause of a difference.
+
+        Raises:
+            RequestError: as for `generate`.
         """
         return replay(self.generate, self._margin, prompt, answer, sampling, progress or (lambda _: None), rounds)
 
     def economy(self) -> dict[str, object]:
-        """What was learned about which drafts pay here, JSON-able; for `EngineOptions.economy` of a later session."""
+        """Learned costs and acceptance of drafts, JSON-serialisable; for `EngineOptions.economy` of a later session."""
         return self._thread.call(self._speculator.learned)
 
     def clear(self) -> None:
-        """Forget what is cached; RequestError while a generation is running."""
+        """Clear the KV cache; RequestError while a generation is running."""
         self._gate.require_free()
         self._thread.call(self._sequence.clear)
 
     def close(self) -> None:
-        """Cancel what is running and free everything; harmless when repeated."""
+        """Cancel the running generation and free everything. Idempotent."""
         self._finalizer()
 
     def __enter__(self) -> Self:
@@ -167,7 +173,7 @@ class Engine:
         self.close()
 
     def _margin(self, tokens: list[int], expected: int, found: int) -> float:
-        """How much better than `expected` the target finds `found` behind `tokens`, as a difference of logits."""
+        """Logit of `found` minus that of `expected` after `tokens`."""
         self._gate.cancel()
         return self._thread.call(lambda: self._sequence.margin(tokens, expected, found))
 

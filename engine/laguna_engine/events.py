@@ -1,4 +1,4 @@
-"""What the engine says while it works: frozen values, produced on the engine thread, safe to share.
+"""The engine's events: frozen values, created on the engine thread, safe to share between threads.
 
 `Engine.generate` yields `Prefill`* then (`Token` | `Round`)* and ends with exactly one `Finished`; a request that
 does not fit yields `ContextOverflow` right before its `Finished`. `DrafterFailed` may come anywhere before that. Times
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who proposed a token: a drafter, or the target, which alone decides what is accepted.
+    """The model or drafter that proposed a token. The target alone decides what is accepted.
 
     Two are equal if their `value` is, so `Source("dflash")` names a drafter wherever only its name matters.
 
@@ -48,7 +48,12 @@ class FinishReason(Enum):
 
 
 class Cause(Enum):
-    """What was computed in batches of another width: a draft and the token before it, or the prompt (`replay`)."""
+    """What was computed in batches of another width (`replay`).
+
+    Attributes:
+        VERIFIED: a draft and the token before it.
+        READ: the prompt.
+    """
 
     VERIFIED = "verified"
     READ = "read"
@@ -56,7 +61,12 @@ class Cause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    """How far opening the engine has come; `fraction` is of the named stage, 0 to 1."""
+    """Progress of opening the engine.
+
+    Attributes:
+        stage: name of the stage.
+        fraction: finished share of the stage, 0 to 1.
+    """
 
     stage: str
     fraction: float
@@ -64,7 +74,14 @@ class LoadProgress:
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """How much of the prompt is in the KV cache: `cached` was there already, `done` of `total` is there now."""
+    """Progress of the prefill.
+
+    Attributes:
+        done: prompt tokens in the KV cache now.
+        total: prompt tokens.
+        cached: prompt tokens that were in the KV cache at the start.
+        seconds: time since the start.
+    """
 
     done: int
     total: int
@@ -76,9 +93,12 @@ class Prefill:
 class Token:
     """One committed token.
 
-    `text` is what this token completes: empty while a multi-byte character is still open, and never a
-    half character. A token that ends the generation has no text; other special tokens have their literal
-    text (their bytes are `Vocab.piece(id)`). `index` counts from 0 within the generation.
+    Attributes:
+        id: the token.
+        text: the characters that this token completes, empty while a multi-byte character is incomplete. A token that
+            ends the generation has no text; other special tokens have their literal text (`Vocab.piece(id)`).
+        source: where the token was proposed.
+        index: position in the generation, from 0.
     """
 
     id: int
@@ -89,13 +109,19 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One draft-verify round; it comes before the tokens it committed. Without speculation none are reported.
+    """One draft-verify round, reported before the tokens it committed. None are reported without speculation.
 
-    drafter: who drafted, None when nobody did. drafted, accepted: tokens proposed, and how many of them (a prefix)
-    stand; the round commits one more, which is the target's own. draft_s: making the draft, taking in features
-    included. verify_s: the target's computation. sample_s: picking tokens from its rows. total_s: the whole round; the
-    rest of it is the engine's own. rejected: the text of what was drafted and does not stand. reason: why this drafter
-    and this length, or why none, as a sentence fragment for the user ("off: would cost 12 % here").
+    Attributes:
+        drafter: the drafter, None for a round without a draft.
+        drafted: tokens proposed.
+        accepted: tokens of the draft's accepted prefix; the round commits one more, sampled from the target.
+        draft_s: drafting, the injection of features included.
+        verify_s: the target's computation.
+        sample_s: sampling from the target's rows.
+        total_s: the whole round; the remainder is the engine's overhead.
+        rejected: text of the rejected draft tokens.
+        reason: why this drafter and length, or why none, as a sentence fragment for the user ("off: would cost 12 %
+            here").
     """
 
     drafter: Source | None
@@ -111,9 +137,11 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class DrafterFailed:
-    """A drafter failed and drafts no more until the model is opened again; the answer goes on, and is the same.
+    """A drafter failed and is switched off until the model is opened again; the answer continues and is the same.
 
-    problem: what it failed of, as a sentence fragment.
+    Attributes:
+        drafter: the drafter.
+        problem: the failure, as a sentence fragment.
     """
 
     drafter: Source
@@ -121,13 +149,18 @@ class DrafterFailed:
 
     @property
     def sentence(self) -> str:
-        """What the user is told; a front end adds what to do there."""
+        """The message for the user; a front end adds what to do there."""
         return f"{self.drafter.title} failed ({self.problem}) and is switched off; answers are the same, only slower."
 
 
 @dataclass(frozen=True, slots=True)
 class ContextOverflow:
-    """The prompt (`needed` tokens, with room for at least one more) does not fit in `capacity`."""
+    """The prompt does not fit into the context.
+
+    Attributes:
+        needed: tokens of the prompt and at least one more.
+        capacity: tokens of context.
+    """
 
     needed: int
     capacity: int
@@ -135,10 +168,18 @@ class ContextOverflow:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What one generation cost. Rates are derived, so that they cannot disagree with the counts.
+    """Statistics of one generation. Rates are derived from the counts.
 
-    rounds, drafted, accepted: of speculative decoding; rounds is 0 without it. seed: the one that was used, so that the
-    answer can be made again; None when nothing was drawn.
+    Attributes:
+        prompt_tokens: tokens of the prompt.
+        cached_tokens: prompt tokens that were in the KV cache.
+        prefill_s: time of the prefill.
+        generated_tokens: tokens of the answer.
+        decode_s: time of decoding.
+        rounds: rounds of speculative decoding, 0 without it.
+        drafted: tokens proposed.
+        accepted: tokens accepted.
+        seed: the seed used, to reproduce the answer; None if nothing was sampled.
     """
 
     prompt_tokens: int
@@ -153,24 +194,24 @@ class Stats:
 
     @property
     def prefill_rate(self) -> float | None:
-        """Prompt tokens computed per second, or None when everything was cached."""
+        """Prompt tokens prefilled per second, or None if all were cached."""
         new = self.prompt_tokens - self.cached_tokens
         return new / self.prefill_s if new > 0 and self.prefill_s > 0 else None
 
     @property
     def decode_rate(self) -> float | None:
-        """Generated tokens per second after the first, or None when fewer than two were generated."""
+        """Generated tokens per second after the first, or None if fewer than two were generated."""
         later = self.generated_tokens - 1
         return later / self.decode_s if later > 0 and self.decode_s > 0 else None
 
     @property
     def tokens_per_round(self) -> float | None:
-        """Mean tokens committed by one round, or None without speculation."""
+        """Mean tokens committed per round, or None without speculation."""
         return (self.accepted + self.rounds) / self.rounds if self.rounds else None
 
     @property
     def acceptance(self) -> float | None:
-        """Share of the drafted tokens that stood, or None when nothing was drafted."""
+        """Acceptance rate: accepted per drafted token, or None if nothing was drafted."""
         return self.accepted / self.drafted if self.drafted else None
 
 

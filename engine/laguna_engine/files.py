@@ -1,6 +1,6 @@
-"""The project's own small files (settings, records, caches): reading one safely and replacing one atomically.
+"""Safe reads and atomic writes of the project's own small files (settings, records, caches).
 
-The application uses this for its files too; a user's source files have a writer of their own (`laguna_tui.repo`).
+The application uses it for its files too; a user's source files have a separate writer (`laguna_tui.repo`).
 """
 
 import errno
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-# Opening a pipe would otherwise wait for a writer for ever.
+# Opening a pipe would otherwise block until there is a writer.
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 NOT_REGULAR = "it is not a regular file"
 TOO_LARGE = "it is larger than {limit:,} bytes"
@@ -25,20 +25,21 @@ def read_small_file(
     follow: bool = True,
     check: Callable[[os.stat_result], None] | None = None,
 ) -> bytes:
-    """All bytes of a regular file.
+    """Read a regular file of limited size.
 
-    Anybody may have put the file there. A pipe or a terminal would block the reader, a device has no end, and a large
-    file takes the memory: each is refused at once instead.
+    The file is untrusted: a pipe or a terminal would block, a device has no end, and a large file would exhaust memory,
+    so all of them are refused at once.
 
     Args:
-        path: relative to `dir_fd`, if that is given.
-        limit: bytes that it may have.
-        follow: whether it may be a link to one.
-        check: called with the status of the opened file before it is read; raises to refuse it.
+        path: relative to `dir_fd` if given.
+        limit: largest size in bytes.
+        dir_fd: descriptor of a folder.
+        follow: whether symbolic links are followed.
+        check: called with the status of the open file before it is read; may raise to refuse it.
 
     Raises:
-        OSError: it cannot be read, is not a regular file or is larger; `strerror` says which.
-        ValueError: `path` is not a path.
+        OSError: the file cannot be read, is not a regular file or is too large; `strerror` says which.
+        ValueError: `path` is not a valid path.
     """
     flags = _FLAGS | _NO_WAITING | (0 if follow else getattr(os, "O_NOFOLLOW", 0))
     descriptor = os.open(path, flags, dir_fd=dir_fd)
@@ -58,17 +59,18 @@ def read_small_file(
 
 
 def write_atomically(path: Path, data: bytes | str, *, durable: bool = False) -> None:
-    """Replace a file in one step: a reader sees the old bytes or the new ones, never a part of them.
+    """Replace a file atomically: a reader sees either the old or the new contents.
 
-    Only its owner may read the new file (mode 0600). A missing parent folder is made, private too.
+    The new file has mode 0600. A missing parent folder is created, with mode 0700.
 
     Args:
+        path: the file.
         data: the whole contents; text is encoded as UTF-8.
-        durable: bring the bytes to the disk first, so that a power cut cannot leave an empty file either. Takes
-            milliseconds; leave it out for what can be found out again.
+        durable: sync to disk first, so that a power cut cannot leave an empty file. Takes milliseconds; not needed for
+            data that can be computed again.
 
     Raises:
-        OSError: the file is as it was.
+        OSError: writing failed; the file is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # mkstemp creates the file with mode 0600.

@@ -1,7 +1,7 @@
-"""One request, from its prompt to its last token: prefill, then rounds of decoding; every event is reported at once.
+"""Runs one request: prefill, then rounds of decoding, with events published as they occur.
 
-A round decodes what is committed but not yet in the KV cache, and commits what the target picks there. A
-`NullSpeculator` commits one token a round; with a `Speculator` a round has a draft too, and commits the accepted part.
+A round decodes the committed tokens that are not yet in the KV cache and commits the token sampled from the target. A
+`NullSpeculator` commits one token per round; a `Speculator` adds a draft and also commits its accepted part.
 """
 
 import threading
@@ -22,13 +22,17 @@ from laguna_engine.speculate.speculator import Committed, NullSpeculator
 from laguna_engine.stream import Channel, EventBatcher
 
 _CHANNEL_CAPACITY = 4096
-"""Unread events before the engine waits: seconds of the fastest stream, under 1 MB."""
+"""Unread events before the engine blocks: seconds of the fastest stream, under 1 MB."""
 
 _INTERRUPTED = {DecodeStatus.FULL: FinishReason.CONTEXT_FULL, DecodeStatus.ABORTED: FinishReason.CANCELLED}
 
 
 class Generation:
-    """Runs one request on the engine thread. `channel` carries its events; `cancelled` may be read from any thread."""
+    """One request, run on the engine thread.
+
+    Attributes:
+        channel: carries its events to the reader.
+    """
 
     def __init__(
         self,
@@ -38,7 +42,7 @@ class Generation:
         prompt: list[int],
         leave: "Leave",
     ) -> None:
-        """`prompt` is the request's, checked. `leave` is called just before the last event can be read."""
+        """`prompt` is the request's, validated. `leave` is called just before the last event can be read."""
         self.channel: Channel[Event] = Channel(_CHANNEL_CAPACITY)
         self._sequence = sequence
         self._speculator = speculator
@@ -62,16 +66,16 @@ class Generation:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody asked it to stop; it may still be winding up."""
+        """Whether it was cancelled; it may still be finishing. Thread-safe."""
         return self._cancellation.requested
 
     def cancel(self) -> None:
-        """Stop within one micro-batch, from any thread; harmless after the end."""
+        """Stop within one micro-batch. Thread-safe; no effect after the end."""
         self._cancellation.request()
         self.channel.hurry()
 
     def end(self, error: BaseException | None = None) -> None:
-        """End the channel after what was told, with an error or without; harmless when repeated."""
+        """End the channel after the events put so far, optionally with an error. Idempotent."""
         self._leave(self)
         self.channel.end(self._batcher.batch, error)
 
@@ -89,7 +93,7 @@ class Generation:
             self.end()
 
     def _generate(self) -> FinishReason:
-        # Room for one token more, because a prompt is only read to be continued.
+        # Room for one more token, because a prompt is prefilled only to be continued.
         needed, capacity = len(self._prompt) + 1, self._sequence.capacity
         if needed > capacity:
             self._batcher.put(ContextOverflow(needed, capacity))
@@ -98,43 +102,43 @@ class Generation:
             return FinishReason.CANCELLED
         self._began = time.perf_counter()
         if self._limit == 0:
-            return self._read_ahead()
+            return self._prefill_ahead()
         self._sequence.context.read_out(Readout.of(self._sampling))
         size, position = self._sequence.model.vocab.size, len(self._prompt)
         with closing(SamplerChain(stages_of(self._sampling), size, position)) as chain:
             return self._prefill(chain) or self._decode(chain)
 
-    def _read_ahead(self) -> FinishReason:
-        """Compute the prompt and pick nothing. A cache that begins with it is left alone: more of it may be wanted."""
+    def _prefill_ahead(self) -> FinishReason:
+        """Prefill the prompt without sampling. A cache that begins with it is left unchanged, for later reuse."""
         if self._sequence.holds(self._prompt):
             self._read = self._cached = len(self._prompt)
-            self._tell_prefill()
+            self._report_prefill()
             return FinishReason.MAX_TOKENS
         interrupted = self._prefill()
         if interrupted is not None:
             return interrupted
-        # Devices compute in the background, and nobody picks a token here, which would wait for them.
+        # Devices compute in the background, and no token is sampled here, which would wait for them.
         self._sequence.context.synchronize()
         self._note_prompt_read()
         return FinishReason.MAX_TOKENS
 
     def _prefill(self, chain: SamplerChain | None = None) -> FinishReason | None:
-        """Compute what of the prompt is not cached, one micro-batch at a time so that it can be stopped."""
+        """Decode the part of the prompt that is not cached, one micro-batch at a time so that it can be stopped."""
         reuse = self._speculator.begin(self._prompt, self._drafting, chain)
         self._read = self._cached = reuse.keep
         self._checkpoint_policy.begin(reuse.boundary, reuse.keep, len(self._prompt))
-        self._tell_prefill()
+        self._report_prefill()
         while self._read < len(self._prompt):
             if self.cancelled:
                 return FinishReason.CANCELLED
-            status = self._read_part()
+            status = self._prefill_part()
             if status is not DecodeStatus.OK:
                 return _INTERRUPTED[status]
-            self._tell_prefill()
+            self._report_prefill()
         return None
 
-    def _read_part(self) -> DecodeStatus:
-        """Compute the next part of the prompt."""
+    def _prefill_part(self) -> DecodeStatus:
+        """Decode the next part of the prompt."""
         size, every_row = self._speculator.part(self._sequence.context.n_ubatch)
         size = self._checkpoint_policy.part(self._read, size)
         is_picked_from = self._read + size >= len(self._prompt) and self._limit != 0
@@ -150,7 +154,7 @@ class Generation:
             chain.accept(token)
         outcome = Committed([self._sequence.sample(chain)])
         self._sequence.commit(outcome.tokens)
-        # Only now: devices compute in the background, and picking a token waits for them.
+        # Only now: devices compute in the background, and sampling a token waits for them.
         self._note_prompt_read()
         while True:
             for place, token in enumerate(outcome.tokens, 1 - len(outcome.tokens)):
@@ -158,7 +162,7 @@ class Generation:
                 if reason is not None:
                     return reason
             if self._batcher.due():
-                # The sliding window moves on, and `preview` should know before the reader asks.
+                # The sliding window has moved; `preview` must see that before the reader calls it.
                 self._sequence.settle()
                 self._batcher.publish()
             following = self._round(chain)
@@ -167,14 +171,14 @@ class Generation:
             outcome = following
 
     def _round(self, chain: SamplerChain) -> Committed | FinishReason:
-        """What the next round commits, or why there is none."""
+        """The result of the next round, or the reason to finish."""
         if self.cancelled:
             return FinishReason.CANCELLED
         if self._sequence.room <= 0:
             return FinishReason.CONTEXT_FULL
         room = None if self._limit is None else self._limit - self._emitter.count
         outcome = self._speculator.round(chain, room)
-        self._tell_failures()
+        self._report_failures()
         if not isinstance(outcome, Committed):
             return _INTERRUPTED[outcome]
         if outcome.report is not None:
@@ -184,14 +188,14 @@ class Generation:
             self._batcher.put(outcome.report)
         return outcome
 
-    def _tell_prefill(self) -> None:
-        self._tell_failures()
+    def _report_prefill(self) -> None:
+        self._report_failures()
         self._sequence.settle()
         elapsed = time.perf_counter() - self._began
         self._batcher.tell(Prefill(self._read, len(self._prompt), self._cached, elapsed))
 
-    def _tell_failures(self) -> None:
-        """Say which drafters failed, to a reader who shows it: what is read ahead or replayed is not shown."""
+    def _report_failures(self) -> None:
+        """Report failed drafters, except in a prefill ahead or a replay, whose events are not shown."""
         if self._limit != 0 and self._drafting.script is None:
             for failure in self._speculator.failures():
                 self._batcher.put(failure)
@@ -220,7 +224,11 @@ Leave = Callable[[Generation], None]
 
 
 class Emitter:
-    """Tells the tokens of one generation, and knows what ends it. `count` tokens were committed so far."""
+    """Emits the tokens of one generation and detects its end.
+
+    Attributes:
+        count: tokens committed so far.
+    """
 
     def __init__(self, vocab: Vocab, request: Request, put: Callable[[Event], None]) -> None:
         """Events go to `put`."""
@@ -232,7 +240,7 @@ class Emitter:
         self._filter = StopTextFilter(request.stop_texts) if request.stop_texts else None
 
     def commit(self, token: int, source: Source) -> FinishReason | None:
-        """Tell `token`; why the generation ends with it, or None."""
+        """Emit `token`; returns why the generation ends with it, or None."""
         event = Token(token, self._text.feed(token), source, self.count)
         self.count += 1
         if self._filter is None:
@@ -244,12 +252,12 @@ class Emitter:
         return FinishReason.MAX_TOKENS if self.count == self._limit else None
 
     def finish(self) -> None:
-        """Tell what was held back as the possible beginning of a stop text that never came."""
+        """Emit the tokens held back as a possible beginning of a stop text."""
         if self._filter is not None:
             self._put_all(self._filter.flush())
 
     def _show(self, event: Token, watch: StopTextFilter) -> bool:
-        """Tell `event` unless it must wait; whether a stop text is complete."""
+        """Emit `event` unless it must be held back; returns whether a stop text is complete."""
         released, stopped = watch.push(event)
         self._put_all(released)
         return stopped
@@ -260,7 +268,11 @@ class Emitter:
 
 
 class Cancellation:
-    """Whether one generation is still wanted."""
+    """Cancellation of one generation.
+
+    Attributes:
+        requested: whether it was requested.
+    """
 
     def __init__(self, context: Context) -> None:
         self.requested = False
@@ -270,7 +282,7 @@ class Cancellation:
         self._lock = threading.RLock()
 
     def request(self) -> None:
-        """Stop as soon as possible; harmless before, after and when repeated."""
+        """Stop as soon as possible. Idempotent; may be called before the start and after the end."""
         with self._lock:
             self.requested = True
             if self._armed:
@@ -278,7 +290,7 @@ class Cancellation:
 
     @contextmanager
     def armed(self) -> Iterator[None]:
-        """While inside, a request also stops the computation that is running. Engine thread only."""
+        """Inside, a request also stops the running computation. Engine thread only."""
         with self._lock:
             self._armed = True
             if self.requested:

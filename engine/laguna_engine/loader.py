@@ -1,7 +1,7 @@
-"""From options to an open model: weights, context with its taps, drafters; what was left out, and why.
+"""Opens a model by its options: weights, context with taps, drafters; and collects warnings.
 
-Runs on the engine thread. What speculation cannot have is left out with a sentence for the user: the answer is the same
-without it. Only a drafter that does not belong to the model is an error, because the user named it.
+Runs on the engine thread. A part of speculation that cannot be set up is left out with a warning, because the answer is
+the same without it. Only a drafter that does not belong to the model is an error, because the user named it.
 """
 
 from collections.abc import Callable
@@ -37,10 +37,10 @@ STRICT_ON_GPU = (
 
 
 class Loader:
-    """One attempt to open a target. `give_up` may be called from any thread."""
+    """Opens one target. `give_up` may be called from any thread."""
 
     def __init__(self, options: EngineOptions, progress: Callable[[LoadProgress], None] | None) -> None:
-        """`progress` is called on the engine thread; what it raises ends the attempt."""
+        """`progress` is called on the engine thread; an exception from it stops the loading."""
         self._options = options
         self._progress = progress
         self._wanted = True
@@ -90,13 +90,13 @@ class Loader:
         return LoadedModel(sequence, speculator, info, self.undo)
 
     def undo(self) -> None:
-        """Free what was opened; the drafter first, which may use the target's weights."""
+        """Free what was opened; the drafter first, because it may use the target's weights."""
         for part in (self._assembly, self._context, self._model):
             if part is not None:
                 part.close()
 
     def _tell(self, stage: str, fraction: float) -> bool:
-        """Report progress; whether to go on."""
+        """Report progress; returns whether to continue."""
         if self._progress is not None:
             self._progress(LoadProgress(stage, fraction))
         return self._wanted

@@ -1,8 +1,8 @@
-"""Proof that drafting changed nothing: an answer decoded once more, plainly, and compared token by token.
+"""Replays an answer without drafts and compares it token by token, to verify that drafting changed nothing.
 
-Where fast kernels round differently, two tokens that are as good as equal can change places. What made them is found
-out by an experiment: the answer is decoded a third time, with as many tokens verified at once as the first time. If
-its token comes back, that was it; if not, the prompt was read in other pieces, from another cached prefix.
+Where fast kernels round differently, two nearly equal tokens can swap. The cause is found by an experiment: the answer
+is decoded a third time, with the batch widths of the first time. If its token returns, verification was the cause;
+if not, the prefill had other batch widths, because another prefix was cached.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,11 +14,14 @@ from laguna_engine.events import Cause, Event, Token
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where plain decoding went on differently.
+    """The first difference between an answer and plain decoding.
 
-    index: of the token in the answer. expected: the answer's token id. found: plain decoding's. margin: the logit of
-    `found` minus that of `expected` there; near 0, the two were equally good up to rounding. cause: of the rounding;
-    None where tokens are drawn, or where the answer's rounds are not known.
+    Attributes:
+        index: position in the answer.
+        expected: the answer's token.
+        found: plain decoding's token.
+        margin: logit of `found` minus that of `expected`; near 0 they were equal up to rounding.
+        cause: of the different rounding; None if tokens are sampled or the answer's rounds are unknown.
     """
 
     index: int
@@ -30,9 +33,12 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """How an answer compares: `compared` tokens were equal before the divergence, if there is one.
+    """Result of a replay.
 
-    complete: whether the whole answer was looked at, or a divergence found; False when it was cancelled.
+    Attributes:
+        compared: equal tokens before the divergence, or in all.
+        divergence: the first difference, if there is one.
+        complete: whether the whole answer was compared or a divergence found; False if cancelled.
     """
 
     compared: int
@@ -41,7 +47,7 @@ class Replay:
 
     @property
     def identical(self) -> bool:
-        """Whether every token of the answer came out the same."""
+        """Whether all tokens of the answer are equal."""
         return self.complete and self.divergence is None
 
 
@@ -54,11 +60,17 @@ def replay(
     progress: Callable[[int], None],
     rounds: Sequence[tuple[int, int]] | None = None,
 ) -> Replay:
-    """Decode as many tokens behind `prompt` as `answer` has, and compare.
+    """Decode as many tokens after `prompt` as `answer` has, without drafts, and compare.
 
-    generate: the engine's. margin: of two tokens behind a text, found minus expected. sampling: with the seed that the
-    answer was made with (`Stats.seed`). progress: called with the number of equal tokens so far. rounds: how many
-    tokens each round of the answer drafted and accepted (`Round`), none if it was decoded plainly; None for unknown.
+    Args:
+        generate: the engine's method.
+        margin: called with a text and two tokens, expected and found; returns the difference of their logits.
+        prompt: tokens of the prompt.
+        answer: tokens of the answer.
+        sampling: settings of the answer, with its seed (`Stats.seed`).
+        progress: called with the number of equal tokens so far.
+        rounds: tokens drafted and accepted by each round of the answer (`Round`), empty if it was decoded plainly; None
+            if unknown.
     """
     compared = 0
     for event in generate(Request(prompt, sampling=sampling, max_tokens=len(answer), drafting=PLAIN)):
@@ -81,7 +93,7 @@ def _cause(
     sampling: Sampling,
     rounds: Sequence[tuple[int, int]] | None,
 ) -> Cause | None:
-    """Why the last token of `answer` is another one than plain decoding's."""
+    """Why the last token of `answer` differs from plain decoding's."""
     if rounds is None or sampling.temperature > 0:
         return None
     script = _script(answer, rounds)
@@ -93,7 +105,7 @@ def _cause(
 
 
 def _script(answer: Sequence[int], rounds: Sequence[tuple[int, int]]) -> tuple[Sequence[int], ...]:
-    """Drafts as long as those that made `answer`; as many of their tokens are accepted if it comes out the same."""
+    """Drafts of the same lengths as those of `answer`, of which as many tokens are accepted if it is reproduced."""
     script: list[Sequence[int]] = []
     last = 0
     for drafted, accepted in rounds:

@@ -79,18 +79,18 @@ def plan_reuse(
     checkpoints: Sequence[int] = (),
     at_most: int | None = None,
 ) -> Reuse:
-    """What a KV cache of the tokens `held` is worth to `prompt`.
+    """Plan how much of a KV cache of the tokens `held` a `prompt` can reuse, at most `at_most` tokens.
 
-    pos_min, window: as for `can_rewind`. checkpoints: the lengths of those there are. at_most: keep no more than that.
+    `pos_min` and `window` are as for `can_rewind`, `checkpoints` the lengths of the checkpoints.
     """
     shared = common_prefix(held, prompt)
     first_changed = shared if shared < min(len(held), len(prompt)) else None
     wanted = min(shared, len(prompt) - 1, len(prompt) if at_most is None else at_most)
-    # Nothing is taken away when the cache ends right there, so whatever it holds is enough.
+    # Nothing is truncated if the cache ends right there, so whatever it holds is enough.
     if wanted == len(held) or can_rewind(wanted, pos_min, window):
         keep, checkpoint = wanted, None
     else:
-        # One at `length` also serves a token less, which is all that is wanted when a prompt comes again as it was.
+        # One at `length` also serves `length - 1`, which is all that a repeated prompt needs.
         checkpoint = max((length for length in checkpoints if length <= wanted + 1), default=None)
         keep = 0 if checkpoint is None else min(checkpoint, wanted)
     lost = keep < wanted and checkpoint is None
@@ -98,17 +98,20 @@ def plan_reuse(
 
 
 _MEMORY_TOKENS = 8192
-"""A measurement counts half after this many newer tokens: one long file, so that the rate follows the depth."""
+"""Half-life of a measurement, in newer tokens: one long file, so that the rate follows the depth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The cost of a prompt: `cached` tokens are kept, `new` ones are computed, in about `seconds`.
+    """The estimated cost of a prompt.
 
-    first_changed: where the prompt departs from what is cached, None if it only extends it. reprefill: a shared prefix
-    has to be computed again, because the sliding-window part of it is gone and no checkpoint has it; where one does,
-    what lies between it and the change counts as new. seconds: None before anything was measured.
-    fits: whether the prompt and one more token fit in the context.
+    Attributes:
+        cached: tokens kept.
+        new: tokens to prefill; those between a checkpoint that is restored and the change count as new.
+        first_changed: position where the prompt diverges from the cache, None if it only extends it.
+        reprefill: whether a shared prefix must be prefilled again, for lack of its sliding window and of a checkpoint.
+        seconds: estimated prefill time, None before anything was measured.
+        fits: whether the prompt and one more token fit into the context.
     """
 
     cached: int
@@ -120,7 +123,7 @@ class Preview:
 
 
 class PrefillRate:
-    """Seconds a prompt token takes here, weighted by tokens, so that a prompt of three hardly counts. Thread-safe."""
+    """Measured prefill time per token, weighted by tokens, so that a prompt of three hardly counts. Thread-safe."""
 
     def __init__(self) -> None:
         self._tokens = 0.0
@@ -128,20 +131,20 @@ class PrefillRate:
         self._lock = threading.Lock()
 
     def record(self, tokens: int, seconds: float) -> None:
-        """`tokens` of a prompt took `seconds`."""
+        """Record that the prefill of `tokens` took `seconds`."""
         fade = 0.5 ** (tokens / _MEMORY_TOKENS)
         with self._lock:
             self._tokens = self._tokens * fade + tokens
             self._seconds = self._seconds * fade + seconds
 
     def seconds_for(self, tokens: int) -> float | None:
-        """What `tokens` will probably take, or None before anything was measured."""
+        """Estimated prefill time of `tokens` in seconds, or None before anything was measured."""
         with self._lock:
             return tokens * self._seconds / self._tokens if self._tokens else None
 
 
 def prefill_preview(reuse: Reuse, rate: PrefillRate, length: int, capacity: int) -> Preview:
-    """The cost of a prompt of `length` tokens, which meets the cache as `reuse` says, in a context of `capacity`."""
+    """The cost of a prompt of `length` tokens with the given `reuse`, in a context of `capacity` tokens."""
     new = length - reuse.keep
     return Preview(
         cached=reuse.keep,
@@ -154,10 +157,10 @@ def prefill_preview(reuse: Reuse, rate: PrefillRate, length: int, capacity: int)
 
 
 class SequenceObserver(Protocol):
-    """Follows a `TokenSequence`, which reports on the engine thread. Must not raise."""
+    """Observer of a `TokenSequence`, called on the engine thread. Must not raise."""
 
     def committed(self, tokens: Sequence[int]) -> None:
-        """`tokens` were committed behind the others; most of them are computed later."""
+        """`tokens` were appended to the committed ones; most of them are decoded later."""
         ...
 
     def truncated(self, length: int) -> None:
@@ -172,8 +175,8 @@ class SequenceObserver(Protocol):
         ...
 
     def written(self, start: int, count: int, rows: int) -> None:
-        """The positions from `start` on were computed: `count` of them are in the KV cache now, while the hidden states
-        of `rows` were written. Those beyond `count` are of no use: the second half of a pair, or a stopped decode."""
+        """The positions from `start` on were decoded: `count` of them are in the KV cache now, and the hidden states of
+        `rows` were written. Rows beyond `count` are invalid: the second half of a pair, or a stopped decode."""
         ...
 
 
@@ -223,22 +226,22 @@ class TokenSequence:
 
     @property
     def tokens(self) -> Sequence[int]:
-        """The committed tokens: always the same object, whose content follows."""
+        """The committed tokens; always the same list object, which changes."""
         return self._tokens
 
     @property
     def room(self) -> int:
-        """How many tokens more fit."""
+        """Number of tokens that still fit."""
         return self.capacity - self.position
 
     def attach(self, observer: SequenceObserver) -> None:
-        """Have `observer` follow from now on; what is committed already comes first."""
+        """Add `observer`; the tokens already committed are reported to it first."""
         self.observers.append(observer)
         if self._tokens:
             observer.committed(self._tokens)
 
     def plan(self, prompt: list[int], at_most: int | None = None) -> Reuse:
-        """What the cache is worth to `prompt`, when no more than `at_most` of it is to be kept. Any thread."""
+        """Plan the reuse of the cache for `prompt`, keeping at most `at_most` tokens. Thread-safe."""
         with self._lock:
             held, pos_min, checkpoints = self._tokens[: self.position], self._pos_min, self.checkpoints.lengths
         return plan_reuse(
@@ -246,17 +249,17 @@ class TokenSequence:
         )
 
     def preview(self, prompt: list[int]) -> Preview:
-        """The cost of `prompt`. Any thread may ask at any time."""
+        """Estimate the cost of `prompt`. Thread-safe."""
         return prefill_preview(self.plan(prompt), self.rate, len(prompt), self.capacity)
 
     def holds(self, prompt: list[int]) -> bool:
-        """Whether all of `prompt` is in the KV cache, at the start."""
+        """Whether the KV cache begins with `prompt`."""
         return len(prompt) <= self.position and self._tokens[: len(prompt)] == prompt
 
     def rewind(self, prompt: list[int], at_most: int | None = None) -> Reuse:
-        """Let `prompt` be what is committed, and cut the KV cache back to what of it can be kept.
+        """Make `prompt` the committed tokens, and truncate the KV cache to what can be kept, at most `at_most` tokens.
 
-        at_most: keep no more than that. Returns what was kept, which is nothing if the plan failed.
+        Returns what was kept, which is nothing if the plan failed.
         """
         self.settle()
         reuse = self.plan(prompt, at_most)
@@ -280,43 +283,43 @@ class TokenSequence:
         self._append(tokens)
 
     def decode(self, count: int, outputs: Outputs = Outputs.LAST) -> DecodeStatus:
-        """Compute the next `count` of the committed tokens."""
+        """Decode the next `count` committed tokens."""
         return self._compute(self._tokens[self.position : self.position + count], outputs)
 
     def verify(self, draft: Sequence[int]) -> DecodeStatus:
-        """Compute the newest token and `draft` behind it, all with logits; `commit` says how much of it is right."""
+        """Decode the newest token and `draft` after it, all with logits; `commit` then keeps the accepted part."""
         return self._compute([*self._tokens[self.position :], *draft], Outputs.ALL)
 
     def sample(self, chain: SamplerChain) -> int:
-        """Let `chain` pick what follows the last token decoded."""
+        """Sample the token after the last one decoded."""
         return self.context.sample(chain, self._last_row)
 
     def settle(self) -> None:
-        """Take over what the KV cache itself says it holds."""
+        """Read the positions in the KV cache from llama.cpp."""
         pos_min, pos_max = self.context.positions()
         with self._lock:
             self._pos_min, self.position = pos_min, pos_max + 1
-            # Asked after every round, and hardly ever so.
+            # Checked after every round, and hardly ever true.
             if self.checkpoints.lengths and self.checkpoints.lengths[-1] > self.position:
                 self.checkpoints.cut(self.position)
 
     def clear(self) -> None:
-        """Forget everything, and overwrite it."""
+        """Remove all tokens, and overwrite the cache."""
         self.context.clear()
         self._forget(0)
 
     def timed_checkpoint(self, snapshot: Callable[[], DrafterSnapshot | None]) -> float:
-        """Make a checkpoint behind what is cached, with the drafter's `snapshot`; the seconds that took."""
-        # What the device is still computing is not the copy's cost.
+        """Create a checkpoint at `position` with the drafter's `snapshot`; returns the seconds that took."""
+        # Pending work of the device is not part of the copy's cost.
         self.context.synchronize()
         began = time.perf_counter()
-        # Only a request to come would be quicker for it, so this one shall not fail over it.
+        # A checkpoint only speeds up a later request, so its failure must not end this one.
         with suppress(MemoryError):
             self.save_checkpoint(snapshot())
         return time.perf_counter() - began
 
     def save_checkpoint(self, drafter: DrafterSnapshot | None) -> None:
-        """Make a checkpoint behind what is cached, where `drafter` is remembered; nothing if it would be too large."""
+        """Create a checkpoint at `position` with the snapshot `drafter`, unless it would be too large."""
         nbytes = self.context.window_bytes() + (0 if drafter is None else drafter.nbytes)
         if not self.checkpoints.fits(nbytes):
             return
@@ -326,7 +329,7 @@ class TokenSequence:
             self.checkpoints.add(Checkpoint(self.position, window, drafter))
 
     def margin(self, tokens: list[int], expected: int, found: int) -> float:
-        """The logit of `found` minus that of `expected` behind `tokens`. Leaves the cache with part of them."""
+        """Logit of `found` minus that of `expected` after `tokens`. Leaves part of them in the cache."""
         self.context.read_out(LOGITS)
         self.rewind(tokens)
         while self.position < len(tokens):

@@ -1,12 +1,12 @@
-"""The events of one generation on their way from the engine thread to the reader: batched, bounded, iterated.
+"""Transfers the events of one generation from the engine thread to the reader, in batches through a bounded channel.
 
-The engine thread puts events into an `EventBatcher`, which publishes them to a bounded `Channel`: a slow reader slows
-the writer down, and a fast stream wakes its reader 200 times a second, not once a token. The reader holds an
-`EventStream` (threads) or an `AsyncEventStream` (event loops). Dropping it cancels the generation: closing it, leaving
-the loop, an interrupted wait, losing the last reference.
+The engine thread puts events into an `EventBatcher`, which publishes them to a bounded `Channel`: a slow reader blocks
+the writer, and a fast stream wakes its reader 200 times a second instead of once per token. The reader holds an
+`EventStream` (threads) or an `AsyncEventStream` (event loops). Closing it, leaving the loop, an interrupted wait or
+dropping the last reference cancels the generation.
 
-The channel has no locks, only `SimpleQueue`s, whose `put` may be entered again by a signal handler or by the garbage
-collector in the middle of anything. They also cost the writer a tenth of what a condition does.
+The channel has no locks, only `SimpleQueue`s, whose `put` is reentrant: a signal handler or the garbage collector may
+call it at any point. They also cost the writer a tenth of what a condition does.
 """
 
 import asyncio
@@ -23,13 +23,14 @@ T = TypeVar("T")
 
 
 class Channel(Generic[T]):
-    """A bounded queue that is filled and emptied in batches.
+    """A bounded queue of batches.
 
-    `wake` is called on the writer's thread after every change while it is set; it must not block.
+    Attributes:
+        wake: if set, called on the writer's thread after every change; it must not block.
     """
 
     def __init__(self, capacity: int) -> None:
-        """The writer waits while `capacity` items or more are unread."""
+        """The writer blocks while at least `capacity` items are unread."""
         self.wake: Callable[[], None] | None = None
         self._capacity = capacity
         self._batches: queue.SimpleQueue[list[T]] = queue.SimpleQueue()
@@ -39,21 +40,21 @@ class Channel(Generic[T]):
         self._error: BaseException | None = None
 
     def publish(self, batch: list[T]) -> None:
-        """Append `batch`, then wait until less than the capacity is unread; not once the channel is hurried."""
-        # An empty batch would read as the end.
+        """Append `batch`, then wait until fewer items than the capacity are unread; no wait after `hurry`."""
+        # An empty batch marks the end.
         if self._ended or not batch:
             return
         self._written += len(batch)
         self._put(batch)
         while self._full():
             self._waiting = True
-            # Asked again after telling the reader, who may have made room and seen nobody waiting.
+            # Checked again after setting the flag: the reader may have made room before it saw the flag.
             if self._full():
                 self._room.get()
             self._waiting = False
 
     def end(self, batch: list[T], error: BaseException | None = None) -> None:
-        """Append the last `batch` without waiting; the reader gets `error` after it. What follows is ignored."""
+        """Append the last `batch` without waiting; `error` is raised in the reader after it. Later calls do nothing."""
         if self._ended:
             return
         self._error = error
@@ -64,16 +65,16 @@ class Channel(Generic[T]):
         self._room.put(None)
 
     def hurry(self) -> None:
-        """Never make the writer wait again: what it writes is about to end, or nobody reads it."""
+        """Never block the writer again: the stream is about to end, or nobody reads it."""
         self._hurried = True
         self._room.put(None)
 
     def take(self) -> list[T]:
-        """The next batch, waiting for it; an empty one after the end."""
+        """Wait for the next batch; an empty one after the end."""
         return self._received(self._batches.get())
 
     def poll(self) -> list[T] | None:
-        """The next batch, an empty one after the end, or None if there is none yet; set `wake` before asking."""
+        """The next batch, an empty one after the end, or None if there is none yet; set `wake` before the call."""
         try:
             return self._received(self._batches.get_nowait())
         except queue.Empty:
@@ -90,7 +91,7 @@ class Channel(Generic[T]):
 
     def _received(self, batch: list[T]) -> list[T]:
         if not batch:
-            # The end stays there for whoever asks again.
+            # The end marker stays in the queue for later calls.
             self._batches.put(batch)
             if self._error is not None:
                 raise self._error
@@ -101,7 +102,7 @@ class Channel(Generic[T]):
 
 
 _PUBLISH_SECONDS = 0.005
-"""Shorter than a screen refresh, long against a wake-up. Slower streams publish every token at once."""
+"""Shorter than a screen refresh, long compared with a wake-up. Slower streams publish every token at once."""
 
 
 class EventBatcher:
@@ -114,17 +115,17 @@ class EventBatcher:
         self.put = self.batch.append
 
     def due(self) -> bool:
-        """Whether the last `publish` is long enough ago for the next."""
+        """Whether enough time has passed since the last `publish`."""
         return time.perf_counter() - self._published >= _PUBLISH_SECONDS
 
     def publish(self) -> None:
-        """Hand over what was put; waits while the reader is far behind."""
+        """Publish the events put so far; blocks while the reader is far behind."""
         self._published = time.perf_counter()
         self._channel.publish(self.batch.copy())
         self.batch.clear()
 
     def tell(self, event: Event) -> None:
-        """Hand over `event` at once, and do not let what comes next wait for it."""
+        """Publish `event` at once, without delaying the next `publish`."""
         self.put(event)
         self.publish()
         self._published = 0.0
@@ -134,7 +135,7 @@ class _Held:
     """The reader's end of one generation."""
 
     def __init__(self, channel: Channel[Event], cancel: Callable[[], None], owner: object) -> None:
-        """`owner` is kept alive: an engine that is no longer held closes itself."""
+        """`owner` is kept alive: an engine without references closes itself."""
         self._channel = channel
         self._cancel = cancel
         self._owner = owner
@@ -148,7 +149,7 @@ class _Held:
 
     @contextmanager
     def _or_let_go(self) -> Iterator[None]:
-        """Who is interrupted while waiting (Ctrl-C, a cancelled task) will not come back."""
+        """Cancel if the wait is interrupted (Ctrl-C, a cancelled task): the reader will not return."""
         try:
             yield
         except BaseException:
@@ -160,13 +161,13 @@ class _Held:
 
 
 class EventStream(_Held):
-    """Iterates over one generation's events, from any thread but one at a time."""
+    """Iterates over one generation's events; used by one thread at a time."""
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Event:
-        """The next event, waiting for it; the engine's error, if the generation failed."""
+        """Wait for the next event; raises the engine's error if the generation failed."""
         if not self._unread and not self._closed:
             with self._or_let_go():
                 self._unread.extend(self._channel.take())
@@ -175,7 +176,7 @@ class EventStream(_Held):
         return self._unread.popleft()
 
     def close(self) -> None:
-        """Cancel the generation if it still runs, and end the iteration. Does not wait."""
+        """Cancel the generation if it is running, and end the iteration. Does not wait."""
         self._let_go()
 
     def __enter__(self) -> Self:
@@ -186,13 +187,13 @@ class EventStream(_Held):
 
 
 class AsyncEventStream(_Held):
-    """Iterates over one generation's events in an event loop, which is woken once a batch."""
+    """Iterates over one generation's events in an event loop, which is woken once per batch."""
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Event:
-        """The next event, waiting for it; the engine's error, if the generation failed."""
+        """Wait for the next event; raises the engine's error if the generation failed."""
         if not self._unread and not self._closed:
             with self._or_let_go():
                 self._unread.extend(await self._take())
@@ -212,7 +213,7 @@ class AsyncEventStream(_Held):
         return batch
 
     async def aclose(self) -> None:
-        """Cancel the generation if it still runs, and end the iteration. Does not wait."""
+        """Cancel the generation if it is running, and end the iteration. Does not wait."""
         self._let_go()
 
     async def __aenter__(self) -> Self:
@@ -223,7 +224,7 @@ class AsyncEventStream(_Held):
 
 
 def _waker(loop: asyncio.AbstractEventLoop, changed: asyncio.Event, cancel: Callable[[], None]) -> Callable[[], None]:
-    """What the engine thread calls to wake `loop`; a loop that was closed reads no more, so that cancels."""
+    """A function that wakes `loop` from the engine thread; a closed loop cancels the generation."""
 
     def wake() -> None:
         try:

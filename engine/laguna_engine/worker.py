@@ -1,7 +1,6 @@
-"""The one thread that talks to llama.cpp for one engine: jobs run on it, one after another.
+"""The thread of one engine, on which all native calls run as queued jobs.
 
-If llama.cpp aborts, the thread is parked for ever; whoever waits for a job gets NativeAbort, and so does whoever comes
-later.
+If llama.cpp aborts, the thread is blocked permanently; waiting and later calls raise NativeAbort.
 """
 
 import queue
@@ -18,7 +17,7 @@ Job = Callable[[], None]
 
 
 class EngineWorker:
-    """A daemon thread with a queue of jobs. Every method may be called from any other thread."""
+    """A daemon thread with a job queue. Its methods may be called from any other thread."""
 
     def __init__(self) -> None:
         abort.install()
@@ -28,13 +27,13 @@ class EngineWorker:
         self._ended = threading.Event()
         # Reentrant, because the garbage collector may stop the thread of a dropped engine at any point.
         self._lock = threading.RLock()
-        # The thread knows nothing of this object, so that a dropped engine can be collected and end it.
+        # The thread does not reference this object, so that a dropped engine can be collected, which ends the thread.
         arguments = (self._jobs, self._watch, self._ended)
         self._thread = threading.Thread(target=_serve, args=arguments, name="laguna-engine", daemon=True)
         self._thread.start()
 
     def call(self, function: Callable[[], T]) -> T:
-        """Run `function` on the thread and wait: its result or its error, or NativeAbort."""
+        """Run `function` on the thread and wait; returns its result or raises its error, or NativeAbort."""
         done = threading.Event()
         outcome: Future[T] = Future()
 
@@ -50,7 +49,7 @@ class EngineWorker:
         return outcome.result()
 
     def post(self, job: Job, lost: Callable[[NativeAbort], None]) -> None:
-        """Run `job`, which must not raise, without waiting; `lost` is told if llama.cpp aborts before it is done."""
+        """Queue `job`, which must not raise; `lost` is called if llama.cpp aborts before it is done."""
 
         def on_abort() -> None:
             error = self.failure()
@@ -69,7 +68,7 @@ class EngineWorker:
             raise
 
     def failure(self) -> NativeAbort | None:
-        """What every call raises since llama.cpp aborted, or None."""
+        """The NativeAbort that calls raise after an abort, else None."""
         try:
             self._watch.check()
         except NativeAbort as error:
@@ -77,14 +76,14 @@ class EngineWorker:
         return None
 
     def stop(self, last: Job) -> None:
-        """Run `last` and end the thread, waiting for both; later calls do nothing. A parked thread is left alone."""
+        """Run `last`, end the thread and wait for both. Idempotent; an aborted thread is left alone."""
         with self._lock:
             if self._stopped:
                 return
             self._stopped = True
             self._jobs.put(last)
             self._jobs.put(None)
-        # An engine may be collected by its own thread, which then cannot wait for itself.
+        # An engine may be collected on its own thread, which cannot wait for itself.
         if self.failure() is None and threading.current_thread() is not self._thread:
             self._watch.wait(self._ended)
 
@@ -101,7 +100,7 @@ def _serve(jobs: queue.SimpleQueue[Job | None], watch: abort.AbortWatch, ended: 
         while (job := jobs.get()) is not None:
             with watch.guard():
                 job()
-            # Not kept while waiting: a finished job may hold the last reference to an engine.
+            # Dropped before the next wait: a finished job may hold the last reference to an engine.
             del job
     finally:
         ended.set()

@@ -62,34 +62,34 @@ def run(arguments: argparse.Namespace) -> int:
     from laguna_tui.models.catalogue import load_catalogue
     from laguna_tui.models.fit_report import described_machine
 
-    machine, wishes, catalogue = described_machine(arguments.machine), _wishes(arguments), load_catalogue()
+    machine, constraints, catalogue = described_machine(arguments.machine), _constraints(arguments), load_catalogue()
     try:
         if arguments.wanted is None:
-            return _all(catalogue, machine, wishes, as_json=arguments.as_json)
-        return _one(arguments.wanted, catalogue, machine, wishes, as_json=arguments.as_json)
+            return _all(catalogue, machine, constraints, as_json=arguments.as_json)
+        return _one(arguments.wanted, catalogue, machine, constraints, as_json=arguments.as_json)
     except EngineError as error:
         raise UserError(sanitize(str(error))) from error
 
 
-def _wishes(arguments: argparse.Namespace) -> "Constraints":
+def _constraints(arguments: argparse.Namespace) -> "Constraints":
     from laguna_engine.config import KvType
-    from laguna_engine.fit.constraints import Constraints, First
+    from laguna_engine.fit.constraints import Constraints, Priority
 
     for key, advice in (("kv", "choose"), ("context", "it must be")):
         setting, value = declarations(Settings)[key], getattr(arguments, key)
         if setting.wrong(value):
             raise UserError(f"{setting.flag} {value}: {advice} {setting.allowed}")
-    return Constraints(arguments.context, KvType(arguments.kv) if arguments.kv else None, First(arguments.first))
+    return Constraints(arguments.context, KvType(arguments.kv) if arguments.kv else None, Priority(arguments.first))
 
 
 def _one(
-    wanted: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", wishes: "Constraints", as_json: bool
+    wanted: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "Constraints", as_json: bool
 ) -> int:
     """Everything about one model."""
     from laguna_tui.base.settings import load_settings
     from laguna_tui.models.fit_report import fit_report, report_lines
 
-    found = fit_report(wanted, catalogue, load_settings(), machine, wishes)
+    found = fit_report(wanted, catalogue, load_settings(), machine, constraints)
     if as_json:
         say([json.dumps(_as_json(found), ensure_ascii=False)])
     else:
@@ -104,7 +104,7 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns - 1, NARROWEST), WIDEST)
 
 
-def _all(catalogue: "Mapping[str, ModelEntry]", machine: "Machine", wishes: "Constraints", as_json: bool) -> int:
+def _all(catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "Constraints", as_json: bool) -> int:
     """A line for every model."""
     from laguna_tui.models.entry import ModelKind
     from laguna_tui.models.fit import summary, wrapped
@@ -112,20 +112,22 @@ def _all(catalogue: "Mapping[str, ModelEntry]", machine: "Machine", wishes: "Con
 
     width = _width()
     found = {
-        name: _verdict(name, catalogue, machine, wishes) for name, e in catalogue.items() if e.kind is ModelKind.TARGET
+        name: _verdict(name, catalogue, machine, constraints)
+        for name, e in catalogue.items()
+        if e.kind is ModelKind.TARGET
     }
     if as_json:
         plans = {name: {"plan": plan and _plan_json(plan), "refused": why} for name, (plan, why) in found.items()}
         say([json.dumps({"machine": _machine_json(machine), "models": plans}, ensure_ascii=False)])
     else:
         lines = [f"{name}: {why if plan is None else summary(plan)}" for name, (plan, why) in found.items()]
-        head = f"Models on {machine_title(machine)}: {machine.described}."
+        head = f"Models on {machine_title(machine)}: {machine.description}."
         say(line for text in (head, *lines) for line in wrapped(text, width))
     return 0 if any(plan is not None for plan, _ in found.values()) else 1
 
 
 def _verdict(
-    name: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", wishes: "Constraints"
+    name: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "Constraints"
 ) -> "tuple[Plan | None, str]":
     from laguna_engine.errors import EngineError
     from laguna_tui.base.settings import load_settings
@@ -133,7 +135,7 @@ def _verdict(
     from laguna_tui.models.fit_report import plan_or_refusal
 
     try:
-        return plan_or_refusal(model_to_fit(name, catalogue, load_settings()), machine, wishes)
+        return plan_or_refusal(model_to_fit(name, catalogue, load_settings()), machine, constraints)
     except (UserError, EngineError) as error:
         return None, str(error)
 
@@ -166,7 +168,7 @@ def _plan_json(plan: "Plan") -> dict[str, Any]:
         "kv": plan.load.kv.value,
         "ubatch": plan.load.n_ubatch,
         "gpu_layers": plan.load.gpu_layers,
-        "experts_in_ram": list(plan.load.home_experts),
+        "experts_in_ram": list(plan.load.experts_in_ram),
         "split": list(plan.load.split),
         "drafter": plan.drafter,
         "draft_context": plan.load.draft_context,
@@ -187,6 +189,6 @@ def _cell_json(cell: "FitCell") -> dict[str, Any]:
         "fits": found is not None,
         "left": cell.left,
         "drafter": found is not None and found.drafter,
-        "layers_in_ram": found.merits.home if found is not None else None,
+        "layers_in_ram": found.merits.layers_in_ram if found is not None else None,
         "from_disk": found is not None and found.paged,
     }

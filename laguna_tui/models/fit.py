@@ -138,7 +138,7 @@ def _wide(cell: FitCell, plan: Plan | None) -> str:
         return f"{mark}lacks {amount(-cell.left)}"
     if found.paged:
         return f"{mark}from disk"
-    if found.merits.home:
+    if found.merits.layers_in_ram:
         return f"{mark}{_home(cell)} in RAM"
     return f"{mark}{amount(cell.left)} free{'' if found.drafter else ', plain'}"
 
@@ -146,7 +146,11 @@ def _wide(cell: FitCell, plan: Plan | None) -> str:
 def _home(cell: FitCell) -> str:
     assert cell.found is not None, "asked only for what fits"
     load = cell.found.load
-    return f"experts of {len(load.home_experts)}" if load.gpu_layers == ALL else f"{cell.found.merits.home} layers"
+    return (
+        f"experts of {len(load.experts_in_ram)}"
+        if load.gpu_layers == ALL
+        else f"{cell.found.merits.layers_in_ram} layers"
+    )
 
 
 def _narrow(cell: FitCell, plan: Plan | None) -> str:
@@ -155,16 +159,16 @@ def _narrow(cell: FitCell, plan: Plan | None) -> str:
         return f"{mark}-{-cell.left / GIB:.1f}"
     if found.paged:
         return f"{mark}disk"
-    if found.merits.home:
-        return f"{mark}{found.merits.home}r"
+    if found.merits.layers_in_ram:
+        return f"{mark}{found.merits.layers_in_ram}r"
     return f"{mark}{cell.left / GIB:.1f}{'' if found.drafter else 'p'}"
 
 
 def _legend(rows: Sequence[Sequence[FitCell]], plan: Plan | None, width: int, *, wide: bool) -> list[str]:
     """What the signs mean, as far as they occur."""
     found = [cell.found for row in rows for cell in row]
-    whole = [one for one in found if one is not None and not one.paged and not one.merits.home]
-    mixed = any(one is not None and one.merits.home for one in found)
+    whole = [one for one in found if one is not None and not one.paged and not one.merits.layers_in_ram]
+    mixed = any(one is not None and one.merits.layers_in_ram for one in found)
     paged = any(one is not None and one.paged for one in found)
     plain = any(one.drafter for one in whole) and any(not one.drafter for one in whole)
     says = [

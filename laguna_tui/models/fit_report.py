@@ -47,34 +47,38 @@ class FitReport:
 
 
 def fit_report(
-    wanted: str, catalogue: "Mapping[str, ModelEntry]", settings: "Settings", machine: "Machine", wishes: "Constraints"
+    wanted: str,
+    catalogue: "Mapping[str, ModelEntry]",
+    settings: "Settings",
+    machine: "Machine",
+    constraints: "Constraints",
 ) -> FitReport:
     """Plan a model on a machine, and look at every context and cache. UserError, EngineError: it is not known."""
-    from laguna_engine.fit.plan import TABLE_CONTEXTS, ask, fit_table
+    from laguna_engine.fit.plan import TABLE_CONTEXTS, fit_table, search_space
     from laguna_tui.models.fit import model_to_fit
 
     model = model_to_fit(wanted, catalogue, settings)
-    plan, refusal = plan_or_refusal(model, machine, wishes)
-    wider = ask(model.shape, model.drafter, machine, _unbound(wishes))
+    plan, refusal = plan_or_refusal(model, machine, constraints)
+    wider = search_space(model.shape, model.drafter, machine, _unbound(constraints))
     own = {plan.load.n_ctx} if plan is not None else set()
     return FitReport(model, machine, plan, refusal, fit_table(wider, tuple(sorted({*TABLE_CONTEXTS, *own}))))
 
 
-def plan_or_refusal(model: "ModelToFit", machine: "Machine", wishes: "Constraints") -> "tuple[Plan | None, str]":
+def plan_or_refusal(model: "ModelToFit", machine: "Machine", constraints: "Constraints") -> "tuple[Plan | None, str]":
     """The plan, or why there is none."""
     from laguna_engine.fit.plan import DoesNotFit, choose_plan
 
     try:
-        return choose_plan(model.shape, model.drafter, machine, wishes), ""
+        return choose_plan(model.shape, model.drafter, machine, constraints), ""
     except DoesNotFit as error:
         return None, str(error)
 
 
-def _unbound(wishes: "Constraints") -> "Constraints":
+def _unbound(constraints: "Constraints") -> "Constraints":
     """Without what the table itself goes through."""
     from dataclasses import replace
 
-    return replace(wishes, context=None, kv=None)
+    return replace(constraints, context=None, kv=None)
 
 
 def fit_lines(wanted: str, settings: "Settings", width: int) -> list[str]:
@@ -95,7 +99,7 @@ def report_lines(found: "FitReport", width: int) -> Iterator[str]:
     from laguna_tui.models.fit import explanation, summary, table, wrapped
 
     model, plan = found.model, found.plan
-    yield from wrapped(f"{model.title} on {machine_title(found.machine)}: {found.machine.described}.", width)
+    yield from wrapped(f"{model.title} on {machine_title(found.machine)}: {found.machine.description}.", width)
     if model.file is None:
         yield from wrapped("Its file is not here yet: sizes follow from what is published about it.", width)
     yield ""

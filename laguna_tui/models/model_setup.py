@@ -60,7 +60,7 @@ class ModelSetup:
         found = [self._store.status(each) for each in self._entries(entry.name, catalogue)]
         sizes = [status.bytes_total for status in found]
         offer = SetupOffer(
-            machine=machine.described,
+            machine=machine.description,
             name=entry.name,
             title=entry.title,
             why=(),

@@ -1,6 +1,6 @@
-"""Makes tiny DFlash drafters of every kind, random weights, and computes them in float64 with nothing clever.
+"""Makes tiny DFlash drafters of every kind with random weights, and a straightforward float64 reference of them.
 
-The reference knows no rings, no graphs and no caches: it looks at the whole history at once. Its source is the forward
+The reference has no rings, graphs or caches: it computes the whole history at once. Its source is the forward
 pass as the drafters' serving code has it, not this project's.
 """
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Variant:
-    """What a drafter is like; the defaults are plain DFlash for the tiny Laguna, with embeddings and head of its own.
+    """Features of a drafter; the defaults are plain DFlash for the tiny Laguna, with its own embeddings and head.
 
     sliding: which layers slide, None for all if there is a window. reduced: tokens of a reduced vocabulary, 0 for all.
     rank: of the Markov head, 0 for none. confidence: what its head reads, "hidden", "both" or nothing.
@@ -66,11 +66,11 @@ EPSILON = 1e-6
 
 LAGUNA = Variant(n_layer=3, window=48, causal=True, gate=True, tap_norm=True, context_norm=True, block=16,
                  own_embedding=False, own_head=False, rope_base=500000.0)  # fmt: skip
-"""As XS-2.1's drafter: shared embeddings and head, everything slides, causal in the block."""
+"""Like XS-2.1's drafter: shared embeddings and head, all layers sliding-window, causal in the block."""
 
 
 def make(variant: Variant, *, tokenizer: bool = False) -> tiny.GgufFile:
-    """A whole file in llama.cpp's spelling; `tokenizer` adds the tiny Laguna's, which llama.cpp itself needs."""
+    """A complete file with llama.cpp's names; `tokenizer` adds the tiny Laguna's, which llama.cpp itself needs."""
     file = tiny.GgufFile()
     file.set("general.architecture", "dflash")
     _describe(file, variant)
@@ -174,7 +174,7 @@ _LUCEBOX = {
 
 
 def lucebox(variant: Variant) -> tiny.GgufFile:
-    """The same weights as `make`'s, spelled as Lucebox's converter spells them."""
+    """The same weights as `make`'s, with the names of Lucebox's converter."""
     plain, file = make(variant), tiny.GgufFile()
     name = "qwen35-dflash-draft"
     own = {"block_size": "dflash.block_size", "target_layers": "dflash.target_layer_ids"}
@@ -208,7 +208,7 @@ def adapter(variant: Variant, *names: str, rank: int = 4, alpha: float = 8.0, se
 
 
 def merged(file: tiny.GgufFile, adapter_file: tiny.GgufFile) -> dict[str, Array]:
-    """The drafter's weights with the adapter worked in."""
+    """The drafter's weights with the adapter merged."""
     weights = weights_of(file)
     for name in {key.rsplit(".", 1)[0] for key in adapter_file.tensors}:
         down, up = (adapter_file.tensors[f"{name}.lora_{half}"].astype(np.float64) for half in "ab")
@@ -217,7 +217,7 @@ def merged(file: tiny.GgufFile, adapter_file: tiny.GgufFile) -> dict[str, Array]
 
 
 def weights_of(*files: tiny.GgufFile) -> dict[str, Array]:
-    """All tensors as float64; those of earlier files come first, so a target's may follow the drafter's."""
+    """All tensors as float64; earlier files take precedence, so a target's may follow the drafter's."""
     found: dict[str, Array] = {}
     for file in files:
         for name, array in file.tensors.items():
@@ -227,7 +227,12 @@ def weights_of(*files: tiny.GgufFile) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class Expected:
-    """One row a proposed token. logits: over the drafter's own vocabulary. tokens: the target's."""
+    """A draft, one row per proposed token.
+
+    Attributes:
+        logits: over the drafter's own vocabulary.
+        tokens: in the target's vocabulary.
+    """
 
     logits: Array
     tokens: list[int]
@@ -316,7 +321,7 @@ def _normed(x: Array, weights: Array) -> Array:
 
 
 def _rotated(x: Array, positions: NDArray[np.int64], base: float) -> Array:
-    """x [n, heads, head], the two halves of a head against each other."""
+    """RoPE of x [n, heads, head], NEOX style: pairs element i of a head's two halves."""
     half = x.shape[-1] // 2
     angles = positions[:, None] * base ** (-np.arange(half) / half)
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
@@ -325,7 +330,7 @@ def _rotated(x: Array, positions: NDArray[np.int64], base: float) -> Array:
 
 
 def features(variant: Variant, count: int, seed: int = 3) -> NDArray[np.float32]:
-    """Hidden states as different in size as a real model's layers have them, [count, taps * n_embd]."""
+    """Hidden states whose magnitudes differ by layer like a real model's, [count, taps * n_embd]."""
     random = np.random.default_rng(seed)
     sizes = np.repeat(np.geomspace(1, 900 if variant.tap_norm else 9, len(variant.taps)), variant.n_embd)
     return (random.standard_normal((count, len(sizes))) * sizes).astype(np.float32)

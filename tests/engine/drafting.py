@@ -1,4 +1,4 @@
-"""A real drafter on the CPU, fed with made-up features as a target would feed it."""
+"""A real drafter on the CPU, fed with random features in place of a target's."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from tests.engine.drafters import Variant
 
 
 class Fed:
-    """A drafter and everything around it. `features` are those of the whole sequence, [positions, taps * n_embd]."""
+    """A drafter with its buffers. `features` are those of the whole sequence, [positions, taps * n_embd]."""
 
     def __init__(self, dflash: DFlash, store: DeviceTensors, features: NDArray[np.float32]) -> None:
         self.dflash = dflash
@@ -32,7 +32,7 @@ class Fed:
         self._rows = store["features"].shape[1]
 
     def feed(self, start: int, stop: int) -> None:
-        """What a target does: compute positions [start, stop), leave their features, have them taken in."""
+        """Do what a target does: write the features of positions [start, stop) and have them injected."""
         rows = self._rows
         for first in range(start, stop, rows):
             count = min(rows, stop - first)
@@ -42,12 +42,12 @@ class Fed:
             self.dflash.inject(first, first + count)
 
     def tokens(self, last: int, length: int, count: int) -> list[int]:
-        """What is drafted after `length` positions and `last`."""
+        """The draft after `length` positions and the token `last`."""
         self.dflash.follow(last, length)
         return self.dflash.draft(count).tokens
 
     def logits(self, last: int, length: int, count: int) -> NDArray[np.float32]:
-        """All logits behind `tokens`, [rows, drafted vocabulary]; taken as candidates, whatever the head."""
+        """All logits of the draft `tokens`, [rows, drafted vocabulary]; read as candidates, whatever the head."""
         dflash = self.dflash
         dflash.follow(last, length)
         before, dflash._top_k = dflash._top_k, dflash._weights.head.shape[1]
@@ -105,7 +105,7 @@ def nmse(found: NDArray[np.float32], expected: drafters.Array) -> float:
 
 
 def quantized(file: tiny.GgufFile, kind: Type) -> tiny.GgufFile:
-    """The same model, every matrix whose rows are whole blocks in the format `kind`; experts are stacked matrices."""
+    """The model with every matrix whose rows are whole blocks quantized to `kind`; experts are stacked matrices."""
     for name, array in file.tensors.items():
         if array.ndim >= 2 and array.shape[-1] % kind.block == 0 and not name.startswith("conf_proj"):
             rows, width = math.prod(array.shape[:-1]), array.shape[-1]
@@ -117,12 +117,12 @@ def quantized(file: tiny.GgufFile, kind: Type) -> tiny.GgufFile:
 
 
 def unpacked(path: Path) -> dict[str, drafters.Array]:
-    """The numbers that a drafter's weights stand for."""
+    """A drafter's weights, dequantized."""
     return numbers(gguf_drafter.read(path).file)
 
 
 def unpacked_matrices(path: Path) -> dict[str, drafters.Array]:
-    """The numbers that a target's or a scorer's weights stand for."""
+    """A target's or a scorer's weights, dequantized."""
     return numbers(header.check(path))
 
 

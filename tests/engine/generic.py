@@ -1,6 +1,6 @@
-"""Makes tiny files of the architectures that are not Laguna's: random weights, one of two kinds of tokenizer.
+"""Makes tiny files of the other architectures: random weights, one of two kinds of tokenizer.
 
-Which tensors there are comes from the engine's own table, so that a file that llama.cpp opens shows the table right:
+The tensors come from the engine's own table, so that llama.cpp opening a file verifies the table:
 it refuses a file with one tensor less, or one more.
 """
 
@@ -19,7 +19,7 @@ _GRANITES = ("granite", "granitemoe")
 
 
 def model(architecture: str, tokenizer: str = BPE, *, experts: bool | None = None, seed: int = 1) -> tiny.GgufFile:
-    """A whole file; `experts` chooses where an architecture has files with and without them."""
+    """A complete file; `experts` chooses for architectures whose files may or may not have experts."""
     layout = generic.LAYOUTS[architecture]
     with_experts = layout.experts == "always" if experts is None else experts
     file = describe(architecture, experts=with_experts)
@@ -35,7 +35,7 @@ def model(architecture: str, tokenizer: str = BPE, *, experts: bool | None = Non
 
 
 def describe(architecture: str, *, experts: bool) -> tiny.GgufFile:
-    """The metadata without the tokenizer."""
+    """Metadata without a tokenizer."""
     file = tiny.GgufFile().set("general.architecture", architecture).set("general.name", "tiny")
     values = {
         "vocab_size": VOCABULARY,
@@ -66,7 +66,7 @@ def describe(architecture: str, *, experts: bool) -> tiny.GgufFile:
 
 
 def add_tokenizer(file: tiny.GgufFile, tokenizer: str) -> None:
-    """A vocabulary of one kind or the other."""
+    """Adds a vocabulary of either kind."""
     if tokenizer == BPE:
         tiny.add_tokenizer(file, VOCABULARY)
         file.set("tokenizer.ggml.pre", "gpt-2")

@@ -1,4 +1,4 @@
-"""Running an engine in tests: what a generation said, gathered, and whether two answers agree."""
+"""Helpers to run an engine in tests: the events of a generation, and the comparison of two answers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from laguna_engine.llama.model import Model
 
 NEAR_TIE = 0.5
 """Logits of the tiny models differ by up to 0.13 between batch widths (other kernels, other rounding), and by 7 or more
-when the cache is wrong; a typical distance between the best two is 1."""
+if the cache is wrong; a typical margin between the best two is 1."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One generation's events, sorted."""
+    """The events of one generation, by type."""
 
     events: list[Event]
 
@@ -63,7 +63,7 @@ def answer(engine: Engine, tokens: Sequence[int], count: int) -> list[int]:
 
 
 def assert_same_answer(model: Model, prompt: list[int], found: list[int], expected: list[int]) -> None:
-    """Equal, or different from a token on where the model itself hardly has a preference."""
+    """Whether the answers are equal, or differ first at a token where the two best are nearly equal."""
     pairs = zip(found, expected, strict=True)
     at = next((index for index, (left, right) in enumerate(pairs) if left != right), None)
     if at is None:
@@ -74,7 +74,7 @@ def assert_same_answer(model: Model, prompt: list[int], found: list[int], expect
 
 
 def logits_after(model: Model, tokens: list[int]) -> np.ndarray:
-    """What a fresh context says comes next."""
+    """The next token according to a fresh context."""
     context = Context(model, ContextOptions(n_ctx=len(tokens), n_batch=len(tokens), threads=1))
     context.decode(tokens, 0)
     logits = context.logits()

@@ -1,6 +1,6 @@
-"""Makes tiny prompt scorers (qwen3, random weights), and computes them in float64 with nothing clever.
+"""Makes tiny prompt scorers (qwen3, random weights), and a straightforward float64 reference of them.
 
-The reference knows no windows, masks or graphs: it runs one text and one query at a time. Its source is the forward
+The reference has no windows, masks or graphs: it runs one text and one query at a time. Its source is the forward
 pass as Qwen3 publishes it, not this project's.
 """
 
@@ -19,7 +19,7 @@ EPSILON = 1e-6
 
 @dataclass(frozen=True)
 class Variant:
-    """What a scorer is like; the defaults have grouped heads, an output matrix of their own and half precision."""
+    """Features of a scorer; the defaults have grouped heads, a separate output matrix and half precision."""
 
     n_embd: int = 64
     n_layer: int = 3
@@ -36,7 +36,7 @@ class Variant:
 
 
 def make(variant: Variant) -> tiny.GgufFile:
-    """A whole file, vocabulary included."""
+    """A complete file, vocabulary included."""
     file, random = tiny.GgufFile(), np.random.default_rng(variant.seed)
     file.set("general.architecture", "qwen3").set("general.name", "tiny-scorer")
     _describe(file, variant)
@@ -92,13 +92,13 @@ def _add_tensors(file: tiny.GgufFile, variant: Variant, random: np.random.Genera
 
 @dataclass(frozen=True)
 class Run:
-    """A sequence through the model. scores: q·k / sqrt(head) before any mask, [layers, heads, tokens, tokens]."""
+    """The forward pass of a sequence; scores are q·k / sqrt(head) before any mask, [layers, heads, tokens, tokens]."""
 
     logits: Array
     scores: Array
 
     def log_probabilities(self, tokens: list[int], count: int) -> Array:
-        """Of the last `count` of the sequence's `tokens`, each after those before it."""
+        """log p of the last `count` of the sequence's `tokens`, each given those before it."""
         logits = self.logits[-count - 1 : -1]
         best = logits.max(-1, keepdims=True)
         shares = logits - best - np.log(np.exp(logits - best).sum(-1, keepdims=True))
@@ -106,7 +106,7 @@ class Run:
 
 
 def reference(variant: Variant, weights: dict[str, Array], tokens: list[int]) -> Run:
-    """One sequence, from position 0."""
+    """The forward pass of one sequence, from position 0."""
     x, found = weights["token_embd.weight"][tokens], []
     for layer in range(variant.n_layer):
         x, scores = _layer(variant, weights, f"blk.{layer}.", x)
@@ -141,7 +141,7 @@ def _normed(x: Array, weights: Array) -> Array:
 
 
 def _rotated(x: Array, base: float) -> Array:
-    """x [n, heads, head] at positions 0 to n - 1, the two halves of a head against each other."""
+    """RoPE of x [n, heads, head] at positions 0 to n - 1, NEOX style: pairs element i of a head's two halves."""
     half = x.shape[-1] // 2
     angles = np.arange(len(x))[:, None] * base ** (-np.arange(half) / half)
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]

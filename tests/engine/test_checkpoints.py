@@ -1,4 +1,4 @@
-"""Which checkpoints are kept, and what one is worth to a prompt: pure bookkeeping."""
+"""Which checkpoints are kept, and when one pays: bookkeeping without a model."""
 
 import numpy as np
 from hypothesis import given

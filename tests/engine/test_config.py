@@ -1,4 +1,4 @@
-"""Sampling settings: what is refused, what they become, what they do to an answer."""
+"""Sampling settings: validation, the chains they become, their effect on an answer."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Weights that are not numbers are found when a model is opened: the target's end it, a drafter's are left out."""
+"""Weights with NaN are found on opening a model: a target is refused, a drafter is left out."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tokens become text, never half a character."""
+"""Tokens become text, never a partial character."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The async twin: the same events, woken by batches, cancelled by letting go."""
+"""The async stream: the same events, woken once per batch, cancelled by dropping it."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Stopping a generation, by word or by letting go of it, and going on afterwards."""
+"""Cancelling a generation, explicitly or by dropping its stream, and continuing afterwards."""
 
 import gc
 import random
@@ -20,7 +20,7 @@ from tests.engine.runs import answer, assert_same_answer, gather
 N_CTX, UBATCH = 1536, 64
 PROMPT = [30 + (7 * index) % 400 for index in range(600)]
 SECONDS = 20
-"""Far longer than anything here takes; only a hang reaches it."""
+"""Far longer than any test here takes; reached only by a hang."""
 
 
 @pytest.fixture(scope="module")

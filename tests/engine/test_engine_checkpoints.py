@@ -1,4 +1,4 @@
-"""Changing what was said long ago costs what follows it, not the whole conversation; and what that takes is bounded."""
+"""A change far back in the prompt costs the prefill of what follows it, not of everything; and memory is bounded."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -18,14 +18,14 @@ from tests.engine.runs import Run, answer, assert_same_answer, gather
 EARLIER = [40 + (11 * index) % 400 for index in range(400)]
 QUESTION = [50 + (7 * index) % 380 for index in range(150)]
 ANSWER = 300
-"""Further than the 256 cells of the sliding window reach back."""
+"""Further back than the 256 cells of the sliding window."""
 
 Open = Callable[..., Engine]
 
 
 @pytest.fixture(autouse=True)
 def at_any_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models this small are read faster than copied; how fast the machine is shall not decide what is tested."""
+    """Models this small are prefilled faster than copied; the test must not depend on the machine's speed."""
     monkeypatch.setattr(checkpoints, "_SHARE", float("inf"))
 
 

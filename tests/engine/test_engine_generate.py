@@ -1,4 +1,4 @@
-"""What a generation says, and why it ends."""
+"""The events of a generation, and why it ends."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -34,7 +34,7 @@ def run(engine: Engine, tokens: list[int], **settings) -> Run:
 
 
 def wild(seed: int) -> Sampling:
-    """Nearly any token may come, so the answer is full of broken characters and markers."""
+    """Nearly any token may be sampled, so the answer is full of partial characters and markers."""
     return Sampling(temperature=50.0, seed=seed)
 
 

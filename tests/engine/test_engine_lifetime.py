@@ -1,4 +1,4 @@
-"""Opening and closing: what is reported, what is refused, what is given back, what survives an abort."""
+"""Opening and closing an engine: progress, errors, freed memory, surviving an abort."""
 
 import gc
 import os
@@ -162,7 +162,7 @@ print(opened - closed, resident() - closed)
 
 
 def run_python(code: str, path: Path) -> str:
-    """Run `code` in a process of its own, which must end well and say nothing on stderr; what it printed."""
+    """Run `code` in a child process, which must exit with 0 and print nothing to stderr; returns its output."""
     command = [sys.executable, "-c", code, str(path)]
     # glibc otherwise learns to keep large freed blocks for itself, which looks like a leak.
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}
@@ -226,7 +226,7 @@ except EngineClosed:
 
 
 def test_an_abort_loses_one_engine_and_nothing_else(tiny_model_path):
-    """In a process of its own, because what it proves is that the process survives, and ends well."""
+    """In a child process, because the assertion is that the process survives and exits normally."""
     message, *others = run_python(ABORTS, tiny_model_path).splitlines()
     assert "n_tokens_all <= cparams.n_batch" in message
     assert "open the model again" in message

@@ -1,4 +1,4 @@
-"""A small file is read whole or refused at once, whatever lies in its place, and replaced whole or not at all."""
+"""A small file is read whole or refused at once, whatever is at its path, and replaced atomically."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ LIMIT = 100
 
 
 def refused(path, **options):
-    """Why it is, leaving no descriptor open."""
+    """The reason of the refusal, which leaves no descriptor open."""
     before = psutil.Process().num_fds()
     with pytest.raises(OSError) as caught:
         read_small_file(path, LIMIT, **options)

@@ -1,4 +1,4 @@
-"""What a prompt would cost, told before it is sent."""
+"""The cost of a prompt, estimated before it is sent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A prompt may be read before anybody wants it continued: it is cached then, and nothing else has happened."""
+"""A prompt may be prefilled ahead of its request: it is cached then, without any other effect."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Stop texts are found however the tokens cut them, and nothing of them is shown."""
+"""Stop texts are found however tokens split them, and no part of them is shown."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ def tokens(texts: list[str]) -> list[Token]:
 
 
 def run(texts: list[str], *stops: str) -> tuple[list[str], bool]:
-    """The texts shown until the end or the stop, and whether it stopped."""
+    """The text shown, and whether a stop text was found."""
     watch, shown = StopTextFilter(stops), []
     for token in tokens(texts):
         released, stopped = watch.push(token)

@@ -1,4 +1,4 @@
-"""Batches from one thread to another: bounded, woken, never lost."""
+"""Channels between threads: bounded, woken, without loss."""
 
 import threading
 
@@ -7,7 +7,7 @@ import pytest
 from laguna_engine.stream import Channel
 
 SECONDS = 10
-"""Far longer than anything here takes; only a hang reaches it."""
+"""Far longer than any test here takes; reached only by a hang."""
 
 
 def in_thread(function, *arguments) -> threading.Thread:

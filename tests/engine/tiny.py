@@ -1,4 +1,4 @@
-"""Makes tiny model files: the true `laguna` architecture and tokenizer, random weights, half a megabyte.
+"""Makes tiny model files: the real `laguna` architecture and tokenizer, random weights, half a megabyte.
 
 A `GgufFile` is a GGUF held in Python, so that a test can break exactly one thing before it is written. Everything is
 derived from a seed: two runs write the same bytes.
@@ -31,7 +31,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5
 """Token types."""
 
 EOS, MASK, THINK, END_THINK, ASSISTANT, END_ASSISTANT, TOOL_CALL, END_TOOL_CALL = 2, 12, 18, 19, 23, 24, 25, 26
-"""Ids that the released Laguna models give these tokens; the tiny ones have them in the same places."""
+"""Ids of these tokens in the released Laguna models; the tiny ones use the same."""
 
 _PLACED = {
     0: "〈|UNK|〉",
@@ -80,12 +80,12 @@ XS = Shape(
     n_layer=40, n_embd=2048, head=128, full_heads=48, sliding_heads=64, kv_heads=8, n_ff=8192,
     experts=256, experts_used=8, expert_ff=512, window=512, n_ctx=262_144, n_vocab=100_352,
 )  # fmt: skip
-"""Laguna XS: for headers without weights, and for machines with room for it."""
+"""Laguna XS, for headers without weights and for machines with enough memory."""
 
 
 @dataclass(frozen=True)
 class Quantized:
-    """A tensor whose bytes are in one of ggml's block formats, in the place of an array."""
+    """A tensor in one of ggml's block formats, used in place of an array."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -105,7 +105,7 @@ class Quantized:
 
 @dataclass
 class GgufFile:
-    """Metadata as (type, value), tensors as numpy arrays (row-major, so shapes read backwards from ggml's)."""
+    """Metadata as (type, value), tensors as numpy arrays (row-major, so shapes are the reverse of ggml's)."""
 
     metadata: dict[str, tuple[int, Any]] = field(default_factory=dict)
     tensors: dict[str, Any] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class GgufFile:
     alignment: int = 32
 
     def set(self, key: str, value: Any, kind: int | None = None) -> "GgufFile":
-        """Put a value, with the type that Python's suggests."""
+        """Set a metadata value; its GGUF type follows from the Python type if `kind` is not given."""
         self.metadata[key] = (_kind_of(value) if kind is None else kind, value)
         return self
 
@@ -124,7 +124,7 @@ class GgufFile:
         return self
 
     def header(self) -> bytes:
-        """Everything before the tensors' bytes, padded."""
+        """The header up to the tensors' data, padded."""
         head = b"GGUF" + struct.pack("<IQQ", self.version, len(self.tensors), len(self.metadata))
         keys = b"".join(_string(k) + struct.pack("<I", t) + _value(t, v) for k, (t, v) in self.metadata.items())
         table, offset = b"", 0
@@ -172,7 +172,7 @@ def _value(kind: int, value: Any) -> bytes:
 
 @cache
 def byte_characters() -> tuple[str, ...]:
-    """GPT-2's printable stand-in for each byte."""
+    """GPT-2's printable character for each byte."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return tuple(chr(byte) if byte in printable else chr(next(others)) for byte in range(256))
@@ -180,7 +180,7 @@ def byte_characters() -> tuple[str, ...]:
 
 @cache
 def vocabulary(size: int) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]]:
-    """Texts, types and merges: Laguna's special tokens, the bytes, what a little training found, unused ones."""
+    """Texts, types and merges: Laguna's special tokens, bytes, merges of a small corpus, unused tokens."""
     specials = [_PLACED.get(i, f"〈|RESERVED_{i}|〉") for i in range(_SPECIAL_COUNT)]
     merges = _train(_MERGES)
     texts = [*specials, *byte_characters(), *dict.fromkeys(merge.replace(" ", "") for merge in merges)]

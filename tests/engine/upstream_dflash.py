@@ -1,6 +1,6 @@
-"""llama.cpp's own DFlash, on the same files: the second opinion.
+"""llama.cpp's own DFlash on the same files, as a second reference.
 
-It knows plain DFlash, reduced vocabularies, sliding windows and DSpark; not Laguna's gate, norms and context layout.
+It supports plain DFlash, reduced vocabularies, sliding windows and DSpark; not Laguna's gate, norms and context layout.
 """
 
 import ctypes
@@ -40,13 +40,13 @@ class Upstream:
         self._kept: list[Any] = []
 
     def inject(self, features: NDArray[np.float32], start: int) -> None:
-        """Take in `features` [n, taps * n_embd] of the positions from `start`."""
+        """Inject `features` [n, taps * n_embd] of the positions from `start` on."""
         batch = self._batch(len(features), start)
         batch.embd = features.ctypes.data_as(_FLOATS)
         assert lib.llama_decode(self._context, batch) == 0
 
     def logits(self, last: int, length: int, rows: int) -> NDArray[np.float32]:
-        """What the block [last, mask, mask, …] at `length` gives, [rows, n_vocab]; the memory stays as it was."""
+        """Logits of the block [last, mask, mask, …] at `length`, [rows, n_vocab]; the KV cache is left unchanged."""
         batch = self._batch(rows, length)
         batch.token = (ctypes.c_int32 * rows)(last, *[tiny.MASK] * (rows - 1))
         ctypes.memset(batch.logits, 1, rows)
@@ -55,7 +55,7 @@ class Upstream:
         return np.ctypeslib.as_array(_logits(self._context), (rows, self._n_vocab)).copy()
 
     def rewind(self, length: int) -> None:
-        """Forget positions from `length` on."""
+        """Remove positions from `length` on."""
         lib.llama_memory_seq_rm(self._memory, 0, length, -1)
 
     def _batch(self, count: int, start: int) -> Batch:
@@ -75,7 +75,7 @@ class Upstream:
 def upstream(
     path: Path, n_vocab: int, *, target: Path | None = None, causal: bool = False, half: bool = False, n_ctx: int = 1024
 ) -> Iterator[Upstream]:
-    """llama.cpp's drafter for `path`, sharing what it has not got with the model `target`."""
+    """llama.cpp's drafter for `path`, sharing the tensors it lacks with the model `target`."""
     with _opened(target, None, False, n_ctx) as other, _opened(path, other, half, n_ctx) as context:
         _set_causal(context, causal)
         yield Upstream(context, n_vocab)

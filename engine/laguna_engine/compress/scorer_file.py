@@ -57,39 +57,39 @@ def describe(file: Header) -> ScorerFile:
     """Describe a header that passed `gguf.header.check`; ModelFileError if it is not a scorer."""
     if file.architecture != ARCHITECTURE:
         raise ModelFileError(f"{file.path}: is a model of the kind {file.architecture!r}, not a scorer; {_ANOTHER}")
-    dimensions = HParams(file.architecture, file.metadata)
+    hparams = HParams(file.architecture, file.metadata)
     scaling = file.metadata.get(f"{ARCHITECTURE}.rope.scaling.type")
     if scaling not in (None, "none"):
         raise ModelFileError(f"{file.path}: it scales its positions ({scaling}); choose the file without that")
     try:
-        return _described(file, dimensions)
+        return _described(file, hparams)
     except Damaged as error:
         raise ModelFileError(f"{file.path}: {error}; download it again, or {_ANOTHER}") from error
 
 
-def _described(file: Header, dimensions: HParams) -> ScorerFile:
-    if len(set(dimensions.heads)) > 1 or len(set(dimensions.kv_heads)) > 1:
+def _described(file: Header, hparams: HParams) -> ScorerFile:
+    if len(set(hparams.heads)) > 1 or len(set(hparams.kv_heads)) > 1:
         raise Damaged("its layers have different numbers of heads")
-    head_size = dimensions.head_size
-    rotated = dimensions.optional("rope.dimension_count", head_size)
-    if dimensions.value_size != head_size or rotated != head_size:
-        raise Damaged(f"its heads have {head_size} numbers, {dimensions.value_size} in values, {rotated} are rotated")
-    base = dimensions.number("rope.freq_base")
-    epsilon = dimensions.number("attention.layer_norm_rms_epsilon")
+    head_size = hparams.head_size
+    rotated = hparams.optional("rope.dimension_count", head_size)
+    if hparams.value_size != head_size or rotated != head_size:
+        raise Damaged(f"its heads have {head_size} numbers, {hparams.value_size} in values, {rotated} are rotated")
+    base = hparams.number("rope.freq_base")
+    epsilon = hparams.number("attention.layer_norm_rms_epsilon")
     if base == 0 or epsilon is None:
         raise Damaged("it lacks the base of its positions or the epsilon of its norms")
-    if dimensions.n_ctx < SMALLEST_WINDOW:
-        raise Damaged(f"it was made for texts of {dimensions.n_ctx} tokens")
-    _check_tensors(file, dimensions)
+    if hparams.n_ctx < SMALLEST_WINDOW:
+        raise Damaged(f"it was made for texts of {hparams.n_ctx} tokens")
+    _check_tensors(file, hparams)
     shapes = {info.name: info.shape for info in file.tensors}
     return ScorerFile(
         file=file,
-        n_layer=dimensions.n_layer,
-        n_embd=dimensions.n_embd,
+        n_layer=hparams.n_layer,
+        n_embd=hparams.n_embd,
         n_vocab=shapes[EMBEDDINGS][1],
-        n_ctx=dimensions.n_ctx,
-        heads=dimensions.heads[0],
-        kv_heads=dimensions.kv_heads[0],
+        n_ctx=hparams.n_ctx,
+        heads=hparams.heads[0],
+        kv_heads=hparams.kv_heads[0],
         head_size=head_size,
         epsilon=epsilon,
         rope_base=base or _DEFAULT_BASE,
@@ -97,14 +97,14 @@ def _described(file: Header, dimensions: HParams) -> ScorerFile:
     )
 
 
-def _check_tensors(file: Header, dimensions: HParams) -> None:
+def _check_tensors(file: Header, hparams: HParams) -> None:
     found = {info.name: info.shape for info in file.tensors}
     tokens = found[EMBEDDINGS][1]
-    expected = {EMBEDDINGS: (dimensions.n_embd, tokens), LAST_NORM: (dimensions.n_embd,)}
+    expected = {EMBEDDINGS: (hparams.n_embd, tokens), LAST_NORM: (hparams.n_embd,)}
     if HEAD in found:
-        expected[HEAD] = (dimensions.n_embd, tokens)
-    for layer, width in enumerate(dimensions.per_layer("feed_forward_length", 1)):
-        expected |= {f"blk.{layer}.{name}.weight": shape for name, shape in _layer(dimensions, width)}
+        expected[HEAD] = (hparams.n_embd, tokens)
+    for layer, width in enumerate(hparams.per_layer("feed_forward_length", 1)):
+        expected |= {f"blk.{layer}.{name}.weight": shape for name, shape in _layer(hparams, width)}
     for name, shape in expected.items():
         if name not in found:
             raise Damaged(f"the tensor {name} is missing")
@@ -115,10 +115,10 @@ def _check_tensors(file: Header, dimensions: HParams) -> None:
         raise Damaged(f"it has {unknown[0]}, which this scorer does not know")
 
 
-def _layer(dimensions: HParams, width: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _layer(hparams: HParams, width: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Names and shapes of one layer's tensors; `width` is that of its feed-forward part."""
-    embd, head = dimensions.n_embd, dimensions.head_size
-    queries, keys = dimensions.heads[0] * head, dimensions.kv_heads[0] * head
+    embd, head = hparams.n_embd, hparams.head_size
+    queries, keys = hparams.heads[0] * head, hparams.kv_heads[0] * head
     yield from {"attn_norm": (embd,), "ffn_norm": (embd,), "attn_q_norm": (head,), "attn_k_norm": (head,)}.items()
     yield from {"attn_q": (embd, queries), "attn_k": (embd, keys), "attn_v": (embd, keys)}.items()
     yield from {"attn_output": (queries, embd), "ffn_gate": (embd, width), "ffn_up": (embd, width)}.items()

@@ -1,1 +1,1 @@
-"""Who proposes tokens: a small model that reads the target's hidden states, and copying from what is already there."""
+"""The drafters: DFlash models that read the target's hidden states, and copying from the transcript and from files."""

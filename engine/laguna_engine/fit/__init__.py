@@ -1,1 +1,1 @@
-"""What fits where: devices, a model's bytes on them, the plan they allow, and what to try when that fails anyway."""
+"""Placement: devices, a model's memory use on them, the best plan, and fallbacks when memory runs out anyway."""

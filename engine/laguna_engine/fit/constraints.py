@@ -1,4 +1,4 @@
-"""What a user may ask of a plan, and what counts more than what when memory is short."""
+"""The user's constraints on a plan, and the priorities when memory is short."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,22 +6,27 @@ from enum import Enum
 from laguna_engine.config import KvType
 
 LEAST, ENOUGH, GOOD, LONG = 16_384, 32_768, 65_536, 131_072
-"""Tokens of context. LEAST: a question about a few files. ENOUGH: a change in several. GOOD: a session of an hour.
-LONG: beyond it answers get slower and worse, so more must be asked for."""
+"""Tokens of context. LEAST: a space about a few files. ENOUGH: a change in several. GOOD: a session of an hour.
+LONG: beyond it answers get slower and worse, so longer contexts are chosen only on request."""
 
 STEPS = (2048, 4096, 8192, 12_288, 16_384, 24_576, 32_768, 49_152, 65_536, 98_304, 131_072, 196_608, 262_144)
-"""Contexts that are tried."""
+"""Context lengths tried."""
 
 UBATCHES = (512, 256, 128)
-"""Micro-batches that are tried: larger ones read prompts faster and need more memory."""
+"""Micro-batch sizes tried: larger ones prefill faster and need more memory."""
 
 KV_TYPES = (KvType.F16, KvType.Q8_0, KvType.Q4_0)
 """Best first."""
 
 
-class First(Enum):
-    """What gives way last. BALANCED: speed up to a good context, then the context. QUALITY: context and cache before
-    speed. SPEED: the GPU and the drafter before the context."""
+class Priority(Enum):
+    """What is given up last when memory is short.
+
+    Attributes:
+        BALANCED: speed up to a good context, then the context.
+        QUALITY: context and cache precision before speed.
+        SPEED: the GPU and the drafter before the context.
+    """
 
     BALANCED = "balanced"
     QUALITY = "quality"
@@ -30,15 +35,22 @@ class First(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """None: whatever is best. A wish is honoured or refused, never bent.
+    """The user's choices; a plan meets all of them or is refused. None leaves the choice to the planner.
 
-    drafter: whether to use one. gpu_layers: as in `EngineOptions`. strict: strict speculation, which needs full-length
-    caches for sliding layers and, on the CPU, micro-batches of at most `fixed_rows`. plain: nothing at all is drafted.
+    Attributes:
+        context: tokens of context.
+        kv: type of the KV cache.
+        priority: what is given up last.
+        drafter: whether to use one.
+        gpu_layers: as in `EngineOptions`.
+        strict: strict speculation, which needs full-length caches for sliding-window layers and, on the CPU,
+            micro-batches of at most `fixed_rows`.
+        plain: no speculation at all.
     """
 
     context: int | None = None
     kv: KvType | None = None
-    first: First = First.BALANCED
+    priority: Priority = Priority.BALANCED
     drafter: bool | None = None
     gpu_layers: int | None = None
     strict: bool = False
@@ -47,26 +59,33 @@ class Constraints:
 
 @dataclass(frozen=True, slots=True)
 class Merits:
-    """What speaks for one way to open a model. home: layers of which something stays on the CPU although there is a
-    GPU."""
+    """The criteria a candidate plan is ranked by.
+
+    Attributes:
+        context: tokens of context.
+        kv: type of the KV cache.
+        drafter: whether a drafter is used.
+        ubatch: tokens of a micro-batch.
+        layers_in_ram: layers that are at least partly in RAM although there is a GPU.
+    """
 
     context: int
     kv: KvType
     drafter: bool
     ubatch: int
-    home: int
+    layers_in_ram: int
 
-    def rank(self, first: First) -> tuple[int, ...]:
+    def rank(self, priority: Priority) -> tuple[int, ...]:
         """Larger is better."""
         exact = -KV_TYPES.index(self.kv)
-        sound, whole = self.kv is not KvType.Q4_0, self.home == 0
+        sound, whole = self.kv is not KvType.Q4_0, self.layers_in_ram == 0
         least = min(self.context, LEAST)
-        if first is First.QUALITY:
+        if priority is Priority.QUALITY:
             lasting = min(self.context, GOOD)
-            return least, sound, lasting, exact, whole, self.drafter, -self.home, self.context, self.ubatch
-        if first is First.SPEED:
-            return least, whole, self.drafter, sound, self.ubatch, -self.home, self.context, exact
-        # With everything on the GPU a smaller micro-batch costs little; with experts at home it costs a lot.
+            return least, sound, lasting, exact, whole, self.drafter, -self.layers_in_ram, self.context, self.ubatch
+        if priority is Priority.SPEED:
+            return least, whole, self.drafter, sound, self.ubatch, -self.layers_in_ram, self.context, exact
+        # A smaller micro-batch costs little with everything on the GPU, but a lot with experts in RAM.
         quick = min(self.ubatch, 256) if whole else self.ubatch
-        worth = (least, sound, whole, min(self.context, ENOUGH), self.drafter, quick, -self.home)
+        worth = (least, sound, whole, min(self.context, ENOUGH), self.drafter, quick, -self.layers_in_ram)
         return (*worth, min(self.context, GOOD), self.ubatch, self.context, exact)

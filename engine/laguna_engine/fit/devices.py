@@ -1,4 +1,4 @@
-"""What a machine has to compute on and to keep weights in, this one or a simulated one. Sizes in bytes."""
+"""Devices and memory of a machine, this one or a simulated one. Sizes in bytes."""
 
 import re
 from dataclasses import dataclass
@@ -11,12 +11,20 @@ from laguna_engine.native.selftest import BINDING_VERSION
 
 GIB = 1 << 30
 _METAL = ("mtl", "metal")
-"""How ggml names Apple's GPUs: their memory is the machine's own."""
+"""ggml's names of Apple's GPUs, which share the machine's memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """One device. name: ggml's, such as "CUDA0". description: the driver's. kind: cpu, gpu, igpu or accel."""
+    """One device.
+
+    Attributes:
+        name: ggml's name, such as "CUDA0".
+        description: the driver's name.
+        kind: cpu, gpu, igpu or accel.
+        free: free memory, in bytes.
+        total: all memory, in bytes.
+    """
 
     name: str
     description: str
@@ -26,18 +34,26 @@ class DeviceFacts:
 
     @property
     def shares_ram(self) -> bool:
-        """Whether its memory is the machine's own, so that what it holds is gone from there as well."""
+        """Whether the device shares the machine's RAM, so that its use reduces both."""
         return self.kind == "igpu" or self.name.lower().startswith(_METAL)
 
     @property
     def copies_cache(self) -> bool:
-        """Whether reading a prompt needs half-precision copies of a quantized cache: CUDA's attention kernels do."""
+        """Whether prefill makes F16 copies of a quantized KV cache, as CUDA's attention kernels do."""
         return self.name.startswith(("CUDA", "ROCm", "MUSA"))
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Everything at once. cores: physical ones that this process may use. name: how a simulated one was asked for."""
+    """A machine.
+
+    Attributes:
+        devices: all devices, the CPU included.
+        ram_total: all RAM, in bytes.
+        ram_free: free RAM, in bytes.
+        cores: physical cores available to this process.
+        name: the specification of a simulated machine, empty for this one.
+    """
 
     devices: tuple[DeviceFacts, ...]
     ram_total: int
@@ -47,31 +63,31 @@ class Machine:
 
     @property
     def gpus(self) -> tuple[DeviceFacts, ...]:
-        """The devices that llama.cpp spreads layers over: all GPUs; without any, the first one in the processor."""
+        """The devices that llama.cpp splits layers over: all GPUs, or the first integrated one if there are none."""
         found = tuple(device for device in self.devices if device.kind == "gpu")
         return found or tuple(device for device in self.devices if device.kind == "igpu")[:1]
 
     @property
-    def described(self) -> str:
-        """The hardware in one line."""
+    def description(self) -> str:
+        """One line about the hardware."""
         cards = [f"{gpu.description}, {gpu.free / GIB:.1f} of {gpu.total / GIB:.1f} GiB free" for gpu in self.gpus]
         ram = f"{self.ram_free / GIB:.1f} of {self.ram_total / GIB:.1f} GiB of RAM free"
         return "; ".join([*(cards or ["no GPU that this llama.cpp can use"]), ram, f"{self.cores} cores"])
 
 
 def devices() -> tuple[DeviceFacts, ...]:
-    """The devices as they are now, best first, the CPU among them."""
+    """The current devices, best first, the CPU included."""
     return tuple(_facts(device) for device in Device.all())
 
 
 def read_machine() -> Machine:
-    """This machine as it is now."""
+    """The current state of this machine."""
     memory = psutil.virtual_memory()
     return Machine(devices(), memory.total, memory.available, physical_cores())
 
 
 def installed_build() -> str:
-    """Which llama.cpp this is, and for which backends: what is learned about memory holds for no other."""
+    """The llama.cpp build and its backends: the scope in which notes about memory are valid."""
     backends = sorted({device.name.rstrip("0123456789") for device in devices()})
     return f"llama-cpp-python {BINDING_VERSION}, {' '.join(backends)}"
 
@@ -82,20 +98,20 @@ def _facts(device: Device) -> DeviceFacts:
 
 
 _CARD_SHARE = 0.982
-"""Of a card's nominal memory what its driver offers: 24,124 of 24,576 MiB on an RTX 3090."""
+"""Share of a card's nominal memory that its driver offers: 24,124 of 24,576 MiB on an RTX 3090."""
 
 _DRIVER = 256 << 20
-"""What a process takes on a card just by using it."""
+"""Bytes a process takes on a card just by using it."""
 
 _DESKTOP = 1 << 30
-"""A compositor, a browser and a terminal."""
+"""Bytes on the GPU of a compositor, a browser and a terminal."""
 
 _APPLE_SHARE = 2 / 3
-"""Of an Apple machine's memory what Metal recommends to use at most (3/4 above 36 GB)."""
+"""Share of an Apple machine's memory that Metal recommends to use at most (3/4 above 36 GB)."""
 
 _APPLE_LARGE, _APPLE_LARGE_SHARE = 36 * GIB, 3 / 4
 _SYSTEM_SHARE, _SYSTEM_LEAST = 0.1, 2 * GIB
-"""RAM that the system and other programs take."""
+"""RAM of the system and other programs: a share, but at least so many bytes."""
 
 _DEFAULT_RAM, _DEFAULT_CORES = 32 * GIB, 8
 _PART = re.compile(r"(?:(\d+)x)?(?:(ram|cpu|apple)-)?(\d+(?:\.\d+)?)gi?b")
@@ -103,7 +119,7 @@ _CORES = re.compile(r"(\d+)cores?")
 
 
 def simulated_machine(specification: str) -> Machine:
-    """The machine that a specification describes; ValueError, with a sentence, for one that cannot be read."""
+    """The machine of a specification such as "24GB ram-64GB 16cores"; ValueError with a sentence for an invalid one."""
     cards: list[int] = []
     apple = ram = 0
     cores, desktop = _DEFAULT_CORES, False

@@ -1,7 +1,7 @@
-"""What to try when memory ran out all the same: smaller plans, each once, and a note of what failed for the next time.
+"""Fallback when memory runs out despite the plan: smaller plans, each tried once; failures are recorded on disk.
 
-Estimates are for what a plan takes; how much a driver really gives shows only when it is asked. Each rung is the best
-plan for a machine that has less than what has just failed, so it gives up first what counts least.
+A plan's memory use is an estimate, and how much a driver can allocate shows only on allocation. Each fallback step is
+the best plan for a machine with less memory than the failed plan uses, so it gives up the least important things first.
 """
 
 import json
@@ -16,65 +16,74 @@ from laguna_engine.errors import OutOfMemory
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import cache_name, tokens
-from laguna_engine.fit.plan import DoesNotFit, Plan, answer
-from laguna_engine.fit.search import RAM_SPARE, spare
+from laguna_engine.fit.plan import DoesNotFit, Plan, solve
+from laguna_engine.fit.search import RAM_RESERVE, reserve
 
 _CUTS = (1 / 24, 1 / 12, 1 / 6, 1 / 3)
-"""Shares of what was asked for that the rungs do without: loading takes long, so there are few."""
+"""Share of the failed plan's memory that each step saves; few steps, because each loads the model."""
 
-_MORE = 1.02
-"""A plan that failed is tried again when there is so much more free memory than then."""
+_MORE_FREE = 1.02
+"""A failed plan is retried when free memory has grown by this factor."""
 
 _MOST_NOTES = 64
 _VERSION = 1
 _LIMIT_BYTES = 1 << 20
-"""More than all notes take."""
+"""Larger than a file with all notes."""
 
 _Opened = TypeVar("_Opened")
 
 
 def open_with_fallback(
-    plan: Plan, notes: "FailedPlans", attempt: Callable[[Plan], _Opened], tell: Callable[[str], None]
+    plan: Plan, notes: "FailedPlans", attempt: Callable[[Plan], _Opened], report: Callable[[str], None]
 ) -> tuple[Plan, _Opened]:
-    """Open `plan`, or the first rung below it that can be opened; what was opened, and by which plan.
+    """Open `plan`, or the first fallback step that can be opened.
 
-    attempt: opens one plan. tell: is given a sentence about every plan that had to be left, for the user. What fails
-    for other reasons than memory is raised at once, and so is the last failure when no rung is left.
+    Args:
+        plan: the first plan to try.
+        notes: plans that failed before; updated.
+        attempt: opens one plan.
+        report: called with a sentence for the user about every fallback.
+
+    Returns:
+        The plan that was opened, and the result of `attempt`.
+
+    Raises:
+        OutOfMemory: no step could be opened. Other errors of `attempt` are raised at once.
     """
     before, failure = plan, None
-    for rung in notes.rungs(plan):
-        if rung.key != plan.key:
+    for step in notes.attempts(plan):
+        if step.key != plan.key:
             when = "the last time" if failure is None else "now"
-            tell(f"Memory ran out {when}; trying {difference(before, rung)}.")
+            report(f"Memory ran out {when}; trying {difference(before, step)}.")
         try:
-            return rung, attempt(rung)
+            return step, attempt(step)
         except OutOfMemory as error:
-            # The note is for the next time; a disk that refuses it is no reason not to go on now.
+            # The note only saves time on the next start; failing to write it must not stop the fallback.
             with suppress(OSError):
-                notes.failed(rung)
-            before, failure = rung, error
+                notes.failed(step)
+            before, failure = step, error
     if failure is not None:
         raise failure
-    # Everything has failed before, with as much free memory: the last rung is the likeliest all the same.
+    # Every step is noted as failed with as much free memory; the last one is the most likely to open.
     last = [plan, *fallbacks(plan)][-1]
     return last, attempt(last)
 
 
 def fallbacks(plan: Plan) -> Iterator[Plan]:
-    """What to try, in turn, after `plan` could not be opened; wishes stay as they are. Ends when nothing is left."""
+    """The steps to try in turn after `plan` could not be opened; all meet the user's constraints."""
     seen = {plan.key}
     for machine in _smaller_machines(plan):
         try:
-            rung = _again(plan, machine)
+            step = _replan(plan, machine)
         except DoesNotFit:
             continue
-        if rung.key not in seen:
-            seen.add(rung.key)
-            yield rung
+        if step.key not in seen:
+            seen.add(step.key)
+            yield step
 
 
 def difference(before: Plan, after: Plan) -> str:
-    """What is less in `after`, in words: "48 K tokens of context instead of 64 K, no drafter"."""
+    """The reductions in `after` as text: "48 K tokens of context instead of 64 K, no drafter"."""
     old, new = before.load, after.load
     parts = [
         f"{tokens(new.n_ctx)} tokens of context instead of {tokens(old.n_ctx)}" if new.n_ctx != old.n_ctx else "",
@@ -87,67 +96,74 @@ def difference(before: Plan, after: Plan) -> str:
 
 
 class FailedPlans:
-    """Which plans could not be opened, by model, cards and build, in a JSON file; without a path only for now."""
+    """Plans that could not be opened, by model, GPUs and build, in a JSON file; in memory only without a path."""
 
     def __init__(self, path: Path | None, model: str, machine: Machine, build: str) -> None:
-        """model: what identifies the file. build: of llama.cpp, its backends included."""
+        """Read the notes.
+
+        Args:
+            path: the JSON file; None keeps the notes in memory.
+            model: identifies the model file.
+            machine: its GPUs are part of the key.
+            build: llama.cpp's build and backends.
+        """
         self._path = path
         cards = ", ".join(f"{gpu.description} {gpu.total}" for gpu in machine.gpus)
-        self._place = f"{model} | {cards or 'CPU'} | {build}"
+        self._key = f"{model} | {cards or 'CPU'} | {build}"
         self._all = _read(path)
-        self._failed = self._all.pop(self._place, {})
+        self._failed = self._all.pop(self._key, {})
 
     def allows(self, plan: Plan) -> bool:
-        """Whether it has not failed yet, or failed with less free memory than there is now."""
+        """Whether the plan has not failed yet, or failed with less free memory than now."""
         then = self._failed.get(plan.key)
-        return then is None or _free(plan.machine) > then * _MORE
+        return then is None or _free(plan.machine) > then * _MORE_FREE
 
     def failed(self, plan: Plan) -> None:
-        """Remember that it could not be opened; OSError if that cannot be written down."""
+        """Record that the plan could not be opened; OSError if the file cannot be written."""
         self._failed[plan.key] = _free(plan.machine)
-        kept = [*self._all.items(), (self._place, self._failed)][-_MOST_NOTES:]
+        kept = [*self._all.items(), (self._key, self._failed)][-_MOST_NOTES:]
         if self._path is not None:
             document = {"version": _VERSION, "failures": dict(kept)}
             write_atomically(self._path, json.dumps(document, indent=1) + "\n")
 
-    def rungs(self, plan: Plan) -> Iterator[Plan]:
-        """`plan` and what to try after it, without what is known to fail; each is worked out when it is asked for."""
-        return (rung for rung in chain((plan,), fallbacks(plan)) if self.allows(rung))
+    def attempts(self, plan: Plan) -> Iterator[Plan]:
+        """`plan` and its fallback steps, without those known to fail; computed lazily."""
+        return (step for step in chain((plan,), fallbacks(plan)) if self.allows(step))
 
 
 def _smaller_machines(plan: Plan) -> Iterator[Machine]:
-    """Machines with less memory than `plan` takes; at last one without a GPU."""
+    """Machines with less memory than `plan` takes, last one without a GPU."""
     machine = plan.machine
     used = {device.name: device.total for device in plan.memory.gpus}
     for cut in _CUTS:
         if used:
             cards = [
-                replace(card, free=min(card.free, round(used[card.name] * (1 - cut)) + spare(card)))
+                replace(card, free=min(card.free, round(used[card.name] * (1 - cut)) + reserve(card)))
                 if card.name in used
                 else card
                 for card in machine.devices
             ]
             yield replace(machine, devices=tuple(cards))
         else:
-            room = round(plan.memory.host.total * (1 - cut)) + RAM_SPARE
+            room = round(plan.memory.host.total * (1 - cut)) + RAM_RESERVE
             yield replace(machine, ram_free=min(machine.ram_free, room))
-    if used and plan.question.wishes.gpu_layers is None:
+    if used and plan.space.constraints.gpu_layers is None:
         yield replace(machine, devices=tuple(card for card in machine.devices if card.kind == "cpu"))
 
 
-def _again(plan: Plan, machine: Machine) -> Plan:
-    """The best plan for `machine`, which says that it is for the real one."""
-    rung = answer(replace(plan.question, machine=machine))
-    return replace(rung, question=replace(rung.question, machine=plan.machine))
+def _replan(plan: Plan, machine: Machine) -> Plan:
+    """The best plan for `machine`, labelled with the real machine."""
+    step = solve(replace(plan.space, machine=machine))
+    return replace(step, space=replace(step.space, machine=plan.machine))
 
 
 def _moved(before: Plan, after: Plan) -> str:
     if not after.memory.gpus and before.memory.gpus:
         return "everything on the CPU"
-    home = len(after.load.home_experts)
+    in_ram = len(after.load.experts_in_ram)
     if after.load.gpu_layers != before.load.gpu_layers:
         return f"{after.load.gpu_layers} layers on the GPU"
-    return f"the experts of {home} layers in RAM" if home != len(before.load.home_experts) else ""
+    return f"the experts of {in_ram} layers in RAM" if in_ram != len(before.load.experts_in_ram) else ""
 
 
 def _free(machine: Machine) -> int:
@@ -155,7 +171,7 @@ def _free(machine: Machine) -> int:
 
 
 def _read(path: Path | None) -> dict[str, dict[str, int]]:
-    """What was noted; nothing if there is no file, or none that can be used."""
+    """The recorded failures; empty if the file is missing or invalid."""
     try:
         document = json.loads(read_small_file(path, _LIMIT_BYTES)) if path is not None else {}
     except (OSError, ValueError, RecursionError):

@@ -1,5 +1,6 @@
-"""Laguna models whose files are not here: shapes from what is published about them, so that a fit can be told before
-a download. Source: the models' configurations; the mix of formats is llama.cpp's Q4_K_M (`llama-quant.cpp`).
+"""Shapes of published Laguna models, so that their fit can be computed before a download.
+
+Source: the models' configurations; the mix of formats is llama.cpp's Q4_K_M (`llama-quant.cpp`).
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ _Q4_K, _Q6_K, _F32 = 12, 14, 4
 
 @dataclass(frozen=True, slots=True)
 class _Laguna:
-    """One size of the family; the first layer is dense."""
+    """Hyperparameters of one model of the family; the first layer is dense."""
 
     layers: int
     n_embd: int
@@ -39,13 +40,17 @@ XS_DRAFTER = DrafterShape(
     n_embd=2048, taps=5, tap_norms=True, block=16, window=512, sliding_width=5 * 2 * 1024, full_width=0,
     vocabulary=100_352, weights=900_000_000,
 )  # fmt: skip
-"""XS-2.1's drafter, in sixteen bits; it shares its model's embeddings and output matrix."""
+"""XS-2.1's drafter at 16 bits; it shares the target's embeddings and output matrix."""
 
 
 def known_model(name: str, facts: Mapping[str, int | str], context: int, size: int | None = None) -> ModelShape | None:
-    """A model of the catalogue by its facts (GGUF keys without the architecture), None if too little is known of it.
+    """The shape of a catalogue model, None if it is not a known one.
 
-    size: bytes of its file, if that is known; weights are scaled to it.
+    Args:
+        name: the model's name.
+        facts: GGUF keys, without the architecture prefix, and their values.
+        context: tokens of context it supports.
+        size: bytes of its file if known; the weights are scaled to it.
     """
     wanted = (facts.get("block_count"), facts.get("embedding_length"), facts.get("expert_count"))
     known = next((one for one in _KNOWN if (one.layers, one.n_embd, one.experts) == wanted), None)
@@ -91,7 +96,7 @@ def _size(elements: int, kind: int) -> int:
 
 
 def _scaled(shape: ModelShape, size: int) -> ModelShape:
-    """The same with its experts, which are nearly everything, as large as the file makes them."""
+    """The shape with its experts, which are nearly all of it, scaled to the file's size."""
     factor = 1 + (size - shape.size) / shape.experts_size
     layers = tuple(replace(layer, experts_size=round(layer.experts_size * factor)) for layer in shape.layers)
     return replace(shape, layers=layers)

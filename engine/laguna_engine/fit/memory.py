@@ -1,8 +1,8 @@
-"""How many bytes a model takes, and where: weights, keys and values, compute buffers, outputs, drafter, scorer.
+"""Estimates a model's memory use by device: weights, KV cache, compute buffers, outputs, drafter, scorer.
 
-Everything follows from the header: no weight is looked at and nothing is allocated. Weights, keys and values are exact
-(but for Intel's AMX, whose order of weights takes a thousandth more than the file), compute buffers within a thousandth
-of llama.cpp's own figures on the CPU (tests compare); what a GPU's driver takes on top is in `RUNTIME`.
+Computed from the header alone: no weight is read and nothing is allocated. Weights and KV cache are exact (except with
+Intel's AMX, whose weight layout takes a thousandth more than the file), compute buffers are within a thousandth of
+llama.cpp's own figures on the CPU (tests compare). A GPU driver's overhead is `RUNTIME`.
 """
 
 from bisect import bisect_right
@@ -27,10 +27,18 @@ _EMBEDDING, _TAP_NORM = "token_embd.weight", "enc.aux_norm"
 
 @dataclass(frozen=True, slots=True)
 class DrafterShape:
-    """weights: bytes on the device. widths: of keys and values together, a layer of each kind: sliding, full.
+    """The sizes of a drafter that determine its memory.
 
-    tap_norms: whether each tap is normed by itself. window: positions that sliding layers look back. vocabulary: tokens
-    it chooses among.
+    Attributes:
+        n_embd: width of its hidden states.
+        taps: target layers it reads.
+        tap_norms: whether each tap has a norm of its own.
+        block: tokens of a draft block.
+        window: positions that sliding-window layers look back.
+        sliding_width: keys and values of all sliding-window layers, in numbers per token.
+        full_width: keys and values of all full-attention layers, in numbers per token.
+        vocabulary: tokens it drafts from.
+        weights: bytes on the device.
     """
 
     n_embd: int
@@ -45,7 +53,7 @@ class DrafterShape:
 
     @classmethod
     def of(cls, drafter: DrafterHeader, vocabulary: int) -> "DrafterShape":
-        """From a checked header. vocabulary: the target's tokens."""
+        """From a checked header; `vocabulary` is the target's number of tokens."""
         tensors = drafter.tensors
         host = {_HOST_ONLY} | ({_EMBEDDING} - {drafter.own_head or ""})
         layers = list(zip(drafter.kv_heads, drafter.sliding, strict=True))
@@ -65,18 +73,18 @@ class DrafterShape:
 
 
 def ring_size(shape: DrafterShape, context: int) -> int:
-    """Bytes of keys and values; context: positions that its full layers look back."""
+    """Bytes of keys and values; `context` is the number of positions that full-attention layers look back."""
     sliding, full = _slots(shape, context)
     return _F16 * (sliding * shape.sliding_width + full * shape.full_width)
 
 
 def features_size(shape: DrafterShape, ubatch: int) -> int:
-    """Bytes of the hidden states that wait to be taken in."""
+    """Bytes of the feature buffer: hidden states not yet injected."""
     return _F32 * shape.n_embd * shape.taps * (ubatch + SPARE_ROWS)
 
 
 def graphs_size(shape: DrafterShape, ubatch: int, context: int = DRAFT_CONTEXT) -> int:
-    """Bytes of intermediate results: what all graphs together may take."""
+    """Bytes of intermediate results of all graphs together, at most."""
     sliding, full = _slots(shape, context)
     return graphs_room(
         shape.n_embd,
@@ -90,55 +98,62 @@ def graphs_size(shape: DrafterShape, ubatch: int, context: int = DRAFT_CONTEXT) 
 
 
 def drafter_size(shape: DrafterShape, ubatch: int, context: int = DRAFT_CONTEXT) -> int:
-    """All of it."""
+    """Bytes of the whole drafter."""
     parts = (ring_size(shape, context), features_size(shape, ubatch), graphs_size(shape, ubatch, context))
     return shape.weights + sum(parts)
 
 
 def _slots(shape: DrafterShape, context: int) -> tuple[int, int]:
-    """Of a sliding and of a full layer's ring."""
+    """Ring slots of a sliding-window layer and of a full-attention layer."""
     header = header_slots(shape.block)
     return Ring(min(max(shape.window - 1, 0), context), header).slots, Ring(context, header).slots
 
 
 HOST = "CPU"
 ALL = -1
-"""Layers on the GPU: every one, and the output matrix."""
+"""Value of `gpu_layers`: every layer and the output matrix."""
 
 VERIFY_OUTPUTS = MAX_DRAFT + 1
-"""Rows of logits that a decode of a draft may have."""
+"""Rows of logits of a batch that verifies a draft, at most."""
 
 RUNTIME = 256 << 20
-"""What CUDA, Vulkan or Metal takes on a GPU while it computes: workspaces of its matrix products, captured graphs."""
+"""Bytes that CUDA, Vulkan or Metal takes on a GPU at run time: matrix product workspaces, captured graphs."""
 
 _GRAIN = 256
-"""llama.cpp rounds every cache to whole steps of this many cells."""
+"""llama.cpp rounds every KV cache up to a multiple of this many cells."""
 
 _HOST_OUTPUT_BYTES = 16
-"""A token of the vocabulary a row: logits twice, probabilities and candidates (`output_reserve` with a graph hook)."""
+"""Per row and token of the vocabulary: logits twice, probabilities, candidates (`output_reserve` with a graph hook)."""
 
 _PIPELINE_COPIES = 4
-"""Of a computation's inputs, when several GPUs work one after another (`GGML_SCHED_MAX_COPIES`)."""
+"""Copies of the graph inputs when several GPUs are pipelined (`GGML_SCHED_MAX_COPIES`)."""
 
 _SCORER_WINDOW, _SCORER_TOKENS = 4096, 512
-"""A scorer reads a prompt in windows, so it never holds more than one."""
+"""A scorer processes a prompt in windows and holds one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How a model would be opened, as far as it decides about memory.
+    """How a model is opened: the options that determine its memory.
 
-    gpu_layers: from the last one down, ALL for every one; the output matrix counts as one more. home_experts: layers
-    whose experts stay on the CPU all the same. split: shares of the layers for several GPUs, by their free memory if
-    empty. outputs: most rows of logits in one decode. hooked: whether they pass the graph hook, as with any
-    speculation. draft_context: positions that a drafter's full layers look back.
+    Attributes:
+        n_ctx: tokens of context.
+        kv: type of the KV cache.
+        n_ubatch: tokens of a micro-batch.
+        gpu_layers: layers on the GPU, from the last one down, ALL for every one; the output matrix counts as one more.
+        experts_in_ram: layers on the GPU whose experts stay in RAM.
+        split: share of the layers for each of several GPUs; by their free memory if empty.
+        outputs: most rows of logits of one decode.
+        hooked: whether the graph hook is installed, as with any speculation.
+        swa_full: whether sliding-window layers have full-length caches.
+        draft_context: positions that a drafter's full-attention layers look back.
     """
 
     n_ctx: int
     kv: KvType
     n_ubatch: int = 512
     gpu_layers: int = ALL
-    home_experts: tuple[int, ...] = ()
+    experts_in_ram: tuple[int, ...] = ()
     split: tuple[float, ...] = ()
     outputs: int = VERIFY_OUTPUTS
     hooked: bool = True
@@ -148,7 +163,18 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """Bytes on one device. runtime: what its driver takes on top; output: rows of logits for the host to read."""
+    """Bytes on one device.
+
+    Attributes:
+        name: ggml's name of the device.
+        weights: the target's weights.
+        kv: the KV cache.
+        compute: the compute buffer.
+        output: rows of logits in host memory.
+        drafter: the drafter.
+        scorer: the prompt scorer.
+        runtime: overhead of the driver.
+    """
 
     name: str
     weights: int = 0
@@ -161,47 +187,52 @@ class DeviceMemory:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """Sum of all parts."""
         return self.weights + self.kv + self.compute + self.output + self.drafter + self.scorer + self.runtime
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """gpus: in the machine's order. host: the machine's own memory."""
+    """Memory use of all devices.
+
+    Attributes:
+        gpus: in the machine's order.
+        host: RAM.
+    """
 
     gpus: tuple[DeviceMemory, ...]
     host: DeviceMemory
 
     @property
     def devices(self) -> tuple[DeviceMemory, ...]:
-        """GPUs first."""
+        """All devices, GPUs first."""
         return (*self.gpus, self.host)
 
     @property
     def total(self) -> int:
-        """On all devices together."""
+        """Bytes on all devices."""
         return sum(device.total for device in self.devices)
 
     def sum(self, part: str) -> int:
-        """One part, such as "kv", on all devices."""
+        """Bytes of one part, such as "kv", on all devices."""
         return sum(getattr(device, part) for device in self.devices)
 
 
 def cells(shape: ModelShape, load: Load) -> tuple[int, int]:
-    """Positions a full and a sliding layer's cache holds (`llama_kv_cache_iswa`)."""
+    """KV cells of a full-attention and of a sliding-window layer (`llama_kv_cache_iswa`)."""
     full = _padded(load.n_ctx)
     return full, full if load.swa_full else _padded(min(full, shape.window + load.n_ubatch))
 
 
 def window_size(shape: ModelShape, kv: KvType) -> int:
-    """Bytes of keys and values that one position sees in sliding layers: what a checkpoint of them takes."""
+    """Bytes of keys and values in the sliding window: the size of a checkpoint."""
     kind = TENSOR_FORMATS[kv.ggml]
     width = sum(layer.keys + layer.values for layer in shape.layers if layer.sliding)
     return shape.window * width // kind.block * kind.size
 
 
 def kv_size(shape: ModelShape, load: Load, layers: Sequence[LayerShape]) -> int:
-    """Bytes of keys and values of these layers."""
+    """Bytes of keys and values of `layers`."""
     full, sliding = cells(shape, load)
     kind = TENSOR_FORMATS[load.kv.ggml]
     return sum(
@@ -210,7 +241,7 @@ def kv_size(shape: ModelShape, load: Load, layers: Sequence[LayerShape]) -> int:
 
 
 def kv_per_token(shape: ModelShape, kv: KvType) -> int:
-    """Bytes that one more token of context costs: sliding layers cost the same at any length."""
+    """Bytes per token of context; sliding-window layers cost the same at any length."""
     kind = TENSOR_FORMATS[kv.ggml]
     return sum((layer.keys + layer.values) // kind.block * kind.size for layer in shape.layers if not layer.sliding)
 
@@ -222,11 +253,11 @@ def memory_of(
     drafter: DrafterShape | None = None,
     scorer: ModelShape | None = None,
 ) -> MemoryUse:
-    """Bytes on every device."""
-    places = _places(shape, load, gpus)
+    """Memory use of a model opened by `load`; with `gpu_layers` 0, `gpus` is ignored."""
+    places = _layer_devices(shape, load, gpus)
     found = [_on_gpu(shape, load, gpu, index, places) for index, gpu in enumerate(gpus)] if load.gpu_layers else []
     host = _on_host(shape, load, places, alone=not found)
-    # The drafter works where the logits are, the scorer wherever a whole model fits best: both on the last device.
+    # The drafter runs where the logits are, the scorer where a whole model fits best: both on the last device.
     extra = replace(
         found[-1] if found else host,
         drafter=0 if drafter is None else drafter_size(drafter, load.n_ubatch, load.draft_context),
@@ -235,8 +266,8 @@ def memory_of(
     return MemoryUse((*found[:-1], extra), host) if found else MemoryUse((), extra)
 
 
-def _places(shape: ModelShape, load: Load, gpus: Sequence[DeviceFacts]) -> list[int]:
-    """For each layer, and at last the output matrix: its GPU's index, -1 for the CPU (`load_tensors`)."""
+def _layer_devices(shape: ModelShape, load: Load, gpus: Sequence[DeviceFacts]) -> list[int]:
+    """The GPU index of each layer, then of the output matrix; -1 for the CPU (`load_tensors`)."""
     count = len(shape.layers) + 1
     offloaded = count if load.gpu_layers == ALL else min(load.gpu_layers, count)
     if not gpus or not offloaded:
@@ -252,33 +283,33 @@ def _on_gpu(shape: ModelShape, load: Load, gpu: DeviceFacts, index: int, places:
     mine = [layer for layer, place in zip(shape.layers, places, strict=False) if place == index]
     if not mine and places[-1] != index:
         return DeviceMemory(gpu.name)
-    moved = _at_home(shape, load, [place == index for place in places])
+    moved = _experts_in_ram(shape, load, [place == index for place in places])
     weights = sum(layer.size + layer.experts_size for layer in mine) - moved
     weights += shape.output_size * (places[-1] == index)
     work = _work(shape, load, converted=gpu.copies_cache)
     compute = compute_size(shape, work)
-    if len(set(places)) > 1 and -1 not in places and not load.home_experts:
+    if len(set(places)) > 1 and -1 not in places and not load.experts_in_ram:
         compute += (_PIPELINE_COPIES - 1) * inputs_size(shape, work)
     if moved or -1 in places:
-        # Long prompts are computed on the GPU all the same: one of the matrices left at home at a time comes over.
+        # Prefill still runs on the GPU: the matrices in RAM are copied over one at a time.
         compute += max(_largest_matrix(layer) for layer in shape.layers)
     return DeviceMemory(gpu.name, weights, kv_size(shape, load, mine), compute, runtime=RUNTIME)
 
 
-def _at_home(shape: ModelShape, load: Load, elsewhere: Sequence[bool]) -> int:
-    """Bytes of experts that stay at home though their layer is `elsewhere`."""
-    return sum(shape.layers[layer].experts_size for layer in load.home_experts if elsewhere[layer])
+def _experts_in_ram(shape: ModelShape, load: Load, elsewhere: Sequence[bool]) -> int:
+    """Bytes of experts in RAM whose layer is `elsewhere`."""
+    return sum(shape.layers[layer].experts_size for layer in load.experts_in_ram if elsewhere[layer])
 
 
 def _largest_matrix(layer: LayerShape) -> int:
-    """Nearly half of a layer's experts: of three matrices one has more bits than the others."""
+    """Upper bound of a layer's largest matrix: nearly half of its experts, as one of three has more bits."""
     return max(layer.experts_size // 2, layer.size // 3)
 
 
 def _on_host(shape: ModelShape, load: Load, places: Sequence[int], *, alone: bool) -> DeviceMemory:
     mine = [layer for layer, place in zip(shape.layers, places, strict=False) if place < 0]
-    moved = _at_home(shape, load, [place >= 0 for place in places])
-    # A model that uses its embeddings as output matrix has them twice only on two devices.
+    moved = _experts_in_ram(shape, load, [place >= 0 for place in places])
+    # Tied embeddings are held twice only on two devices.
     output = shape.output_size - (shape.embedding_size if shape.tied else 0) if places[-1] < 0 else 0
     weights = shape.embedding_size + output + moved + sum(layer.size + layer.experts_size for layer in mine)
     work = _work(shape, load, converted=False)

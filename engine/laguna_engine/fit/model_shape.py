@@ -1,4 +1,4 @@
-"""What of a model's header decides about memory: widths and bytes, layer by layer. Values only; no file is opened."""
+"""The parts of a model's header that determine its memory: widths and bytes by layer. Values only; opens no file."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,27 @@ from laguna_engine.gguf.tensors import TensorInfo
 _EMBEDDING, _OUTPUT = "token_embd.weight", "output.weight"
 _EXPERTS = "_exps."
 _ROUTED = "exp_probs_b"
-"""Belongs to the router, which is small and always stays with its layer."""
+"""A tensor of the router, which is small and stays with its layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerShape:
-    """One layer. Widths in numbers a token, sizes in bytes.
+    """One layer. Widths in numbers per token, sizes in bytes.
 
-    queries, keys, values: of all heads together. heads: of the queries. gate: width of the attention gate, 0 without.
-    ff: of the dense part, 0 without. shared_ff: of the expert that always answers. experts_size: of the experts'
-    matrices; size: of everything else.
+    Attributes:
+        sliding: whether it has sliding-window attention.
+        queries: width of all query heads.
+        keys: width of all key heads.
+        values: width of all value heads.
+        heads: query heads.
+        gate: width of the attention gate, 0 without one.
+        ff: width of the dense feed-forward part, 0 without one.
+        experts: number of experts, 0 in a dense layer.
+        experts_used: experts active per token.
+        expert_ff: width of one expert.
+        shared_ff: width of the shared expert, 0 without one.
+        experts_size: bytes of the experts' matrices.
+        size: bytes of everything else.
     """
 
     sliding: bool
@@ -39,8 +50,19 @@ class LayerShape:
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """A whole model. embedding_size, output_size: bytes of the first and the last matrix; a model without an output
-    matrix of its own uses the first one twice. window: positions a sliding layer sees. n_ctx: most tokens it can use.
+    """A whole model.
+
+    Attributes:
+        name: the model's name.
+        n_embd: width of the hidden states.
+        n_vocab: tokens of the vocabulary.
+        n_ctx: most tokens of context it supports.
+        head: width of one attention head.
+        window: positions of the sliding window, 0 without sliding-window layers.
+        layers: its layers.
+        embedding_size: bytes of the embeddings.
+        output_size: bytes of the output matrix and the tensors beside it, the embeddings included if tied.
+        tied: whether the embeddings are also the output matrix.
     """
 
     name: str
@@ -55,28 +77,28 @@ class ModelShape:
     tied: bool
 
     def __hash__(self) -> int:
-        """Quick, because results are kept by shape: no two models differ in the layers alone."""
+        """Fast, because results are cached by shape: no two models differ in the layers alone."""
         return hash((self.name, self.n_embd, self.n_ctx, self.embedding_size))
 
     @classmethod
     def of(cls, header: Header) -> "ModelShape":
         """From a checked header."""
-        dimensions = HParams(header.architecture, header.metadata)
+        hparams = HParams(header.architecture, header.metadata)
         tensors = {info.name: info for info in header.tensors}
-        window = dimensions.optional("attention.sliding_window", 0)
-        sliding = _sliding(dimensions, window, is_laguna=header.architecture == laguna.ARCHITECTURE)
-        by_layer = _by_layer(header.tensors, dimensions.n_layer)
+        window = hparams.optional("attention.sliding_window", 0)
+        sliding = _sliding(hparams, window, is_laguna=header.architecture == laguna.ARCHITECTURE)
+        by_layer = _by_layer(header.tensors, hparams.n_layer)
         embedding = tensors[_EMBEDDING]
         outside = sum(info.size for info in header.tensors if not info.name.startswith("blk.")) - embedding.size
         tied = _OUTPUT not in tensors
         return cls(
             name=_name(header),
-            n_embd=dimensions.n_embd,
+            n_embd=hparams.n_embd,
             n_vocab=embedding.shape[-1],
             n_ctx=safe_context(header),
-            head=dimensions.head_size,
+            head=hparams.head_size,
             window=window if any(sliding) else 0,
-            layers=tuple(_layer(dimensions, layer, sliding[layer], by_layer[layer]) for layer in range(len(sliding))),
+            layers=tuple(_layer(hparams, layer, sliding[layer], by_layer[layer]) for layer in range(len(sliding))),
             embedding_size=embedding.size,
             output_size=outside + embedding.size * tied,
             tied=tied,
@@ -84,7 +106,7 @@ class ModelShape:
 
     @property
     def size(self) -> int:
-        """Bytes of all weights, as they lie in the file."""
+        """Bytes of all weights, as in the file."""
         return self.embedding_size * (not self.tied) + self.output_size + self.layers_size
 
     @property
@@ -103,17 +125,17 @@ def _name(header: Header) -> str:
     return name if isinstance(name, str) and name else header.path.stem
 
 
-def _sliding(dimensions: HParams, window: int, *, is_laguna: bool) -> tuple[bool, ...]:
-    """Which layers slide. Where the file leaves it to llama.cpp's code, other models count as full."""
-    nothing = (False,) * dimensions.n_layer
-    if not window or (dimensions.flags("attention.sliding_window_pattern") is None and not is_laguna):
+def _sliding(hparams: HParams, window: int, *, is_laguna: bool) -> tuple[bool, ...]:
+    """Which layers have sliding-window attention. Without a pattern in the file, other architectures count as full."""
+    nothing = (False,) * hparams.n_layer
+    if not window or (hparams.flags("attention.sliding_window_pattern") is None and not is_laguna):
         return nothing
-    flags = laguna.sliding_layers(dimensions)
+    flags = laguna.sliding_layers(hparams)
     return (*flags, *nothing[len(flags) :])
 
 
 def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, TensorInfo]]:
-    """Each layer's tensors, by the rest of their name."""
+    """Each layer's tensors, by name without the layer prefix."""
     found: list[dict[str, TensorInfo]] = [{} for _ in range(count)]
     for info in tensors:
         block, _, rest = info.name.partition(".")
@@ -123,23 +145,23 @@ def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, Ten
     return found
 
 
-def _layer(dimensions: HParams, layer: int, sliding: bool, tensors: dict[str, TensorInfo]) -> LayerShape:
+def _layer(hparams: HParams, layer: int, sliding: bool, tensors: dict[str, TensorInfo]) -> LayerShape:
     def width(*names: str) -> int:
-        """Rows of the first of these matrices that there is."""
+        """Rows of the first of these matrices that exists."""
         return next((tensors[name].shape[1] for name in names if name in tensors and len(tensors[name].shape) > 1), 0)
 
-    heads, kv_heads = dimensions.heads[layer], dimensions.kv_heads[layer]
+    heads, kv_heads = hparams.heads[layer], hparams.kv_heads[layer]
     experts = {name: info for name, info in tensors.items() if _EXPERTS in name and _ROUTED not in name}
     return LayerShape(
         sliding=sliding,
-        queries=heads * dimensions.head_size,
-        keys=kv_heads * dimensions.head_size,
-        values=kv_heads * dimensions.value_size,
+        queries=heads * hparams.head_size,
+        keys=kv_heads * hparams.head_size,
+        values=kv_heads * hparams.value_size,
         heads=heads,
         gate=width("attn_gate.weight"),
         ff=width("ffn_gate.weight", "ffn_up.weight"),
-        experts=dimensions.experts if experts else 0,
-        experts_used=dimensions.experts_used[layer] if experts else 0,
+        experts=hparams.experts if experts else 0,
+        experts_used=hparams.experts_used[layer] if experts else 0,
         expert_ff=width("ffn_gate_exps.weight", "ffn_up_exps.weight"),
         shared_ff=width("ffn_gate_shexp.weight", "ffn_up_shexp.weight"),
         experts_size=sum(info.size for info in experts.values()),

@@ -1,4 +1,4 @@
-"""Every way to open a model that a machine's memory allows. Deals in values; nothing is opened."""
+"""The search space of plans: every way to open a model that fits a machine's memory. Values only; opens nothing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,28 +6,36 @@ from itertools import product
 
 from laguna_engine.config import DRAFT_CONTEXT, KvType
 from laguna_engine.draft.dflash_graph import LAST_LAYER_OUTPUTS
-from laguna_engine.fit.constraints import ENOUGH, KV_TYPES, LEAST, LONG, STEPS, UBATCHES, Constraints, First, Merits
+from laguna_engine.fit.constraints import ENOUGH, KV_TYPES, LEAST, LONG, STEPS, UBATCHES, Constraints, Merits, Priority
 from laguna_engine.fit.devices import GIB, DeviceFacts, Machine
 from laguna_engine.fit.memory import ALL, HOST, VERIFY_OUTPUTS, DrafterShape, Load, MemoryUse, memory_of
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.native.cpu_determinism import fixed_rows
 
-_SPARE_SHARE = 64
-"""One part in so many of a GPU is left free: a desktop grows, and free memory is never in one piece."""
+_RESERVE_SHARE = 64
+"""1/64 of a GPU's memory is left free: a desktop grows, and free memory is fragmented."""
 
-RAM_SPARE = GIB
-"""What this program itself takes beside the model, and what others may ask for while it runs."""
+RAM_RESERVE = GIB
+"""Bytes of RAM for this program beside the model, and for other programs while it runs."""
 
 _PAGED_SHARE = 4
-"""With less than one part in so many of the weights in RAM an answer takes hours."""
+"""With less than 1/4 of the weights in RAM an answer takes hours."""
 
 SMALL = 2 * GIB
-"""Weights of a model that is quick anywhere: it drafts on the CPU as well."""
+"""Bytes of weights of a model that is fast everywhere: speculation pays on the CPU too."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanCandidate:
-    """One way to open it. paged: weights do not fit in RAM and are read from disk again and again."""
+    """One way to open the model.
+
+    Attributes:
+        load: sizes, KV cache and placement.
+        drafter: whether a drafter is used.
+        memory: estimated bytes by device.
+        merits: ranking criteria.
+        paged: weights do not fit in RAM and are read from disk again and again.
+    """
 
     load: Load
     drafter: bool
@@ -35,87 +43,100 @@ class PlanCandidate:
     merits: Merits
     paged: bool = False
 
-    def rank(self, first: First) -> tuple[int, ...]:
-        """Larger is better. When weights are read from disk again and again, memory for them is what counts."""
+    def rank(self, priority: Priority) -> tuple[int, ...]:
+        """Larger is better. If weights are paged from disk, memory for them matters most."""
         if self.paged:
             return 0, min(self.load.n_ctx, LEAST), self.load.kv is not KvType.Q4_0, -self.memory.total
-        return 1, *self.merits.rank(first)
+        return 1, *self.merits.rank(priority)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
-    """What is to fit where. drafter, scorer: None without one."""
+    """What must fit, and where.
+
+    Attributes:
+        shape: the target.
+        drafter: its drafter, None without one.
+        machine: devices and memory.
+        constraints: the user's constraints.
+        scorer: the prompt scorer, None without one.
+        last_tapped: whether the drafter taps the target's last layer.
+    """
 
     shape: ModelShape
     drafter: DrafterShape | None
     machine: Machine
-    wishes: Constraints
+    constraints: Constraints
     scorer: ModelShape | None = None
     last_tapped: bool = False
 
     def contexts(self) -> tuple[int, ...]:
-        """Those to try."""
+        """Context lengths to try."""
         limit = self.shape.n_ctx
-        if self.wishes.context is not None:
-            return (min(self.wishes.context, limit),)
-        # Without a GPU a prompt of so many tokens takes a quarter of an hour to read as it is.
-        sensible = LONG if self.machine.gpus and self.wishes.gpu_layers != 0 else ENOUGH
-        most = limit if self.wishes.first is First.QUALITY else min(limit, sensible)
+        if self.constraints.context is not None:
+            return (min(self.constraints.context, limit),)
+        # Without a GPU the prefill of ENOUGH tokens already takes a quarter of an hour.
+        sensible = LONG if self.machine.gpus and self.constraints.gpu_layers != 0 else ENOUGH
+        most = limit if self.constraints.priority is Priority.QUALITY else min(limit, sensible)
         return tuple(sorted({step for step in STEPS if step <= most} | {most}))
 
     @property
     def drafters(self) -> tuple[bool, ...]:
-        """Whether to try with one, without one, or both."""
-        if self.drafter is None or self.wishes.plain:
-            return (False,) if not self.wishes.drafter else ()
-        return (True, False) if self.wishes.drafter is None else (self.wishes.drafter,)
+        """Whether to try with a drafter, without one, or both."""
+        if self.drafter is None or self.constraints.plain:
+            return (False,) if not self.constraints.drafter else ()
+        return (True, False) if self.constraints.drafter is None else (self.constraints.drafter,)
 
     def drafts(self, whole: bool) -> bool:
-        """Whether a drafter makes sense: verifying several tokens reads more experts, which RAM is too slow for."""
-        if self.drafter is None or self.wishes.drafter is False or self.wishes.plain:
+        """Whether a drafter pays: verifying several tokens reads more experts, for which RAM is too slow.
+
+        Args:
+            whole: whether everything is on the GPU.
+        """
+        if self.drafter is None or self.constraints.drafter is False or self.constraints.plain:
             return False
-        return bool(self.wishes.drafter) or whole or self.shape.size < SMALL
+        return bool(self.constraints.drafter) or whole or self.shape.size < SMALL
 
     def load(self, context: int, drafter: bool) -> Load:
-        """How it would be opened, as far as these say."""
-        wishes, ubatch = self.wishes, min(UBATCHES[0], context)
+        """The load for a context length, with everything else at its best value."""
+        constraints, ubatch = self.constraints, min(UBATCHES[0], context)
         outputs = LAST_LAYER_OUTPUTS if drafter and self.last_tapped else VERIFY_OUTPUTS
         return Load(
             context,
-            wishes.kv or KV_TYPES[0],
+            constraints.kv or KV_TYPES[0],
             ubatch,
-            # Without the hook llama.cpp has room for the logits of a whole batch.
-            outputs=ubatch if wishes.plain else min(outputs, ubatch),
-            hooked=not wishes.plain,
-            swa_full=wishes.strict,
+            # Without the graph hook llama.cpp reserves logits for a whole batch.
+            outputs=ubatch if constraints.plain else min(outputs, ubatch),
+            hooked=not constraints.plain,
+            swa_full=constraints.strict,
             draft_context=min(context, DRAFT_CONTEXT),
         )
 
     def strict_rows(self, load: Load) -> int:
-        """Tokens that strict speculation lets one computation have with this load; 0 if it does not care."""
-        if not self.wishes.strict or (load.gpu_layers and self.machine.gpus):
+        """Largest micro-batch that strict speculation allows with this load; 0 for no limit."""
+        if not self.constraints.strict or (load.gpu_layers and self.machine.gpus):
             return 0
         return fixed_rows(device.kind for device in self.machine.devices)
 
     def memory(self, load: Load, drafter: bool) -> MemoryUse:
-        """What it takes then."""
+        """Memory use of a load."""
         gpus = self.machine.gpus if load.gpu_layers else ()
         return memory_of(self.shape, load, gpus, self.drafter if drafter else None, self.scorer)
 
 
 def budgets(machine: Machine) -> dict[str, int]:
-    """Bytes that may be used, by device."""
-    found = {gpu.name: max(0, gpu.free - spare(gpu)) for gpu in machine.gpus}
-    return {**found, HOST: max(0, machine.ram_free - RAM_SPARE)}
+    """Usable bytes by device."""
+    found = {gpu.name: max(0, gpu.free - reserve(gpu)) for gpu in machine.gpus}
+    return {**found, HOST: max(0, machine.ram_free - RAM_RESERVE)}
 
 
-def spare(gpu: DeviceFacts) -> int:
-    """Bytes of a GPU's free memory that are left alone."""
-    return gpu.total // _SPARE_SHARE
+def reserve(gpu: DeviceFacts) -> int:
+    """Bytes of a GPU's free memory that stay unused."""
+    return gpu.total // _RESERVE_SHARE
 
 
-def lacking(memory: MemoryUse, machine: Machine) -> dict[str, int]:
-    """Bytes too many, by device; empty if it fits."""
+def shortfall(memory: MemoryUse, machine: Machine) -> dict[str, int]:
+    """Missing bytes by device; empty if it fits."""
     room = budgets(machine)
     used = {device.name: device.total for device in memory.devices}
     shared = {gpu.name for gpu in machine.gpus if gpu.shares_ram}
@@ -123,67 +144,73 @@ def lacking(memory: MemoryUse, machine: Machine) -> dict[str, int]:
     return {name: size - room[name] for name, size in used.items() if size > room[name]}
 
 
-def candidates(question: SearchSpace) -> Iterator[PlanCandidate]:
-    """All that fit, for each context, cache, micro-batch and drafter the one with the most on the GPU."""
-    kvs = KV_TYPES if question.wishes.kv is None else (question.wishes.kv,)
-    for context, kv, ubatch, drafter in product(question.contexts(), kvs, UBATCHES, (True, False)):
-        if drafter not in question.drafters:
+def candidates(space: SearchSpace) -> Iterator[PlanCandidate]:
+    """Candidates that fit: for each context, cache, micro-batch and drafter, the one with the most on the GPU."""
+    kvs = KV_TYPES if space.constraints.kv is None else (space.constraints.kv,)
+    for context, kv, ubatch, drafter in product(space.contexts(), kvs, UBATCHES, (True, False)):
+        if drafter not in space.drafters:
             continue
-        load = replace(question.load(context, drafter), kv=kv, n_ubatch=min(ubatch, context))
-        found = _placed(question, load, drafter)
+        load = replace(space.load(context, drafter), kv=kv, n_ubatch=min(ubatch, context))
+        found = _place(space, load, drafter)
         if found is not None:
             yield found
 
 
-def _placed(question: SearchSpace, load: Load, drafter: bool) -> PlanCandidate | None:
-    """With as much on the GPU as fits."""
-    ways = placements(question.shape, question.wishes, len(question.machine.gpus))
-    low, high = 0, len(ways)
+def _place(space: SearchSpace, load: Load, drafter: bool) -> PlanCandidate | None:
+    """The candidate with as much on the GPU as fits, by binary search over `placements`."""
+    choices = placements(space.shape, space.constraints, len(space.machine.gpus))
+    low, high = 0, len(choices)
     while low < high:
         middle = (low + high) // 2
-        if set(lacking(_tried(question, load, ways[middle], drafter)[1], question.machine)) <= {HOST}:
+        if set(shortfall(_with_placement(space, load, choices[middle], drafter)[1], space.machine)) <= {HOST}:
             high = middle
         else:
             low = middle + 1
-    if low == len(ways) or (drafter and not question.drafts(whole=ways[low] == (ALL, 0))):
+    if low == len(choices) or (drafter and not space.drafts(whole=choices[low] == (ALL, 0))):
         return None
-    chosen, memory = _tried(question, load, ways[low], drafter)
-    short = lacking(memory, question.machine)
-    paged = bool(short) and _pages(memory, question.machine)
+    chosen, memory = _with_placement(space, load, choices[low], drafter)
+    short = shortfall(memory, space.machine)
+    paged = bool(short) and _pages(memory, space.machine)
     if short and not paged:
         return None
-    return PlanCandidate(chosen, drafter, memory, _merits(question, chosen, drafter), paged)
+    return PlanCandidate(chosen, drafter, memory, _merits(space, chosen, drafter), paged)
 
 
-def placements(shape: ModelShape, wishes: Constraints, gpus: int) -> list[tuple[int, int]]:
-    """Layers on the GPU and layers whose experts stay at home, the most on the GPU first: experts go before layers."""
-    if not gpus or wishes.gpu_layers == 0:
+def placements(shape: ModelShape, constraints: Constraints, gpus: int) -> list[tuple[int, int]]:
+    """(GPU layers, layers whose experts stay in RAM), the most on the GPU first: experts leave before whole layers."""
+    if not gpus or constraints.gpu_layers == 0:
         return [(0, 0)]
     experts = sum(layer.experts_size > 0 for layer in shape.layers)
     layers = len(shape.layers) + 1
-    if wishes.gpu_layers is not None:
-        return [(ALL if wishes.gpu_layers in (ALL, layers) else min(wishes.gpu_layers, layers), 0)]
+    if constraints.gpu_layers is not None:
+        return [(ALL if constraints.gpu_layers in (ALL, layers) else min(constraints.gpu_layers, layers), 0)]
     whole = [(ALL, count) for count in range(experts + 1)]
     return [*whole, *((count, experts) for count in range(layers - 1, -1, -1))]
 
 
-def _tried(question: SearchSpace, load: Load, way: tuple[int, int], drafter: bool) -> tuple[Load, MemoryUse]:
-    layers, home = way
-    with_experts = [number for number, layer in enumerate(question.shape.layers) if layer.experts_size]
-    # Evenly spread, so that each of several GPUs is relieved.
-    chosen = tuple(with_experts[index * len(with_experts) // home] for index in range(home)) if layers else ()
-    load = replace(load, gpu_layers=layers, home_experts=chosen)
-    if question.strict_rows(load):
-        load = replace(load, n_ubatch=min(load.n_ubatch, question.strict_rows(load)))
-    memory = question.memory(load, drafter)
+def _with_placement(
+    space: SearchSpace, load: Load, placement: tuple[int, int], drafter: bool
+) -> tuple[Load, MemoryUse]:
+    layers, layers_in_ram = placement
+    with_experts = [number for number, layer in enumerate(space.shape.layers) if layer.experts_size]
+    # Spread evenly, to free memory on each of several GPUs.
+    chosen = (
+        tuple(with_experts[index * len(with_experts) // layers_in_ram] for index in range(layers_in_ram))
+        if layers
+        else ()
+    )
+    load = replace(load, gpu_layers=layers, experts_in_ram=chosen)
+    if space.strict_rows(load):
+        load = replace(load, n_ubatch=min(load.n_ubatch, space.strict_rows(load)))
+    memory = space.memory(load, drafter)
     if len(memory.gpus) < 2:
         return load, memory
-    load = replace(load, split=_split(memory, budgets(question.machine), question.shape.output_size))
-    return load, question.memory(load, drafter)
+    load = replace(load, split=_split(memory, budgets(space.machine), space.shape.output_size))
+    return load, space.memory(load, drafter)
 
 
 def _split(memory: MemoryUse, room: dict[str, int], output: int) -> tuple[float, ...]:
-    """Shares of the layers by what is left beside everything else; the last GPU also has the output matrix."""
+    """Each GPU's share of the layers, by its memory left for them; the last one also holds the output matrix."""
     left = [room[gpu.name] - gpu.total + gpu.weights + gpu.kv for gpu in memory.gpus]
     left[-1] -= output
     whole = sum(max(0, part) for part in left)
@@ -191,15 +218,15 @@ def _split(memory: MemoryUse, room: dict[str, int], output: int) -> tuple[float,
 
 
 def _pages(memory: MemoryUse, machine: Machine) -> bool:
-    """Whether it runs all the same, with the weights read from disk as they are needed: everything else has to fit."""
-    if set(lacking(memory, machine)) != {HOST}:
+    """Whether it runs with weights paged from disk: everything else has to fit."""
+    if set(shortfall(memory, machine)) != {HOST}:
         return False
     room = budgets(machine)[HOST] - (memory.host.total - memory.host.weights)
     return room * _PAGED_SHARE >= memory.host.weights
 
 
-def _merits(question: SearchSpace, load: Load, drafter: bool) -> Merits:
-    layers = len(question.shape.layers) + 1
+def _merits(space: SearchSpace, load: Load, drafter: bool) -> Merits:
+    layers = len(space.shape.layers) + 1
     outside = 0 if load.gpu_layers == ALL else layers - load.gpu_layers
-    home = (outside + len(load.home_experts)) * bool(question.machine.gpus)
-    return Merits(load.n_ctx, load.kv, drafter, load.n_ubatch, home)
+    layers_in_ram = (outside + len(load.experts_in_ram)) * bool(space.machine.gpus)
+    return Merits(load.n_ctx, load.kv, drafter, load.n_ubatch, layers_in_ram)

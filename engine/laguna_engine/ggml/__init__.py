@@ -1,1 +1,1 @@
-"""ggml from Python: strict tensors, persistent graphs, weights straight from a model file onto a device."""
+"""ggml from Python: checked tensors and operations, persistent graphs, weights loaded from a model file to a device."""

@@ -1,4 +1,4 @@
-"""Devices, and what computes on them."""
+"""ggml's devices and backends."""
 
 import ctypes
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _CPU = 0
 """`GGML_BACKEND_DEVICE_TYPE_CPU`."""
 
 _KINDS = ("cpu", "gpu", "igpu", "accel")
-"""`ggml_backend_dev_type`, by number; what comes after them only combines others."""
+"""`ggml_backend_dev_type`, by number; later values are combinations of devices."""
 
 _SetThreads = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
 _SetAbort = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -20,7 +20,13 @@ _ExtraBuffers = ctypes.CFUNCTYPE(ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_
 
 
 class Device:
-    """One of ggml's devices: the CPU, a GPU."""
+    """A ggml device, such as the CPU or a GPU.
+
+    Attributes:
+        handle: ggml's handle.
+        name: ggml's name, such as "CUDA0".
+        is_cpu: whether it is the CPU.
+    """
 
     def __init__(self, handle: DeviceHandle) -> None:
         self.handle = handle
@@ -29,49 +35,49 @@ class Device:
 
     @property
     def kind(self) -> str:
-        """What it is: "cpu", "gpu", "igpu" (a GPU in the processor, with the machine's own memory) or "accel"."""
+        """One of "cpu", "gpu", "igpu" (an integrated GPU, which shares the machine's RAM), "accel" and "other"."""
         number = lib.ggml_backend_dev_type(self.handle)
         return _KINDS[number] if number < len(_KINDS) else "other"
 
     @property
     def description(self) -> str:
-        """Its name as the driver has it."""
+        """The driver's name of the device."""
         text: str = lib.ggml_backend_dev_description(self.handle).decode("utf-8", "replace")
         return text
 
     def memory(self) -> tuple[int, int]:
-        """Free and total memory in bytes, as they are now."""
+        """Currently free and total memory, in bytes."""
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         lib.ggml_backend_dev_memory(self.handle, free, total)
         return free.value, total.value
 
     @classmethod
     def cpu(cls) -> "Device":
-        """The CPU, which is always there."""
+        """The CPU, which always exists."""
         return cls(lib.ggml_backend_dev_by_type(_CPU))
 
     @classmethod
     def all(cls) -> list["Device"]:
-        """Every device of this machine that ggml can compute on, best first."""
+        """All devices that ggml can compute on, best first."""
         return [cls(lib.ggml_backend_dev_get(index)) for index in range(lib.ggml_backend_dev_count())]
 
     @classmethod
     def gpus(cls) -> list["Device"]:
-        """The graphics cards among them."""
+        """All GPUs, integrated ones included."""
         return [device for device in cls.all() if device.kind in ("gpu", "igpu")]
 
     def function(self, name: str) -> int | None:
-        """The address of one of the device's own functions, or None if it has no such."""
+        """Address of a function specific to the device's backend, or None."""
         registry = lib.ggml_backend_dev_backend_reg(self.handle)
         address: int | None = lib.ggml_backend_reg_get_proc_address(registry, name.encode())
         return address
 
 
 class Backend:
-    """A device, opened to compute on. Belongs to one thread; closing it comes after closing what was made on it."""
+    """A device opened for computation. Used by one thread; close it after everything allocated on it."""
 
     def __init__(self, device: Device, threads: int = 0) -> None:
-        """`threads` counts on the CPU only; 0 leaves ggml's choice. GraphError if the device cannot be opened."""
+        """Open the device; GraphError if that fails. `threads` applies to the CPU only, 0 for ggml's default."""
         self.device = device
         handle: BackendHandle = lib.ggml_backend_dev_init(device.handle, None)
         if not handle:
@@ -83,36 +89,36 @@ class Backend:
 
     @classmethod
     def cpu(cls, threads: int = 1) -> "Backend":
-        """The CPU with so many threads."""
+        """The CPU with `threads` threads."""
         return cls(Device.cpu(), threads)
 
     @property
     def alive(self) -> bool:
-        """Whether it was not closed."""
+        """Whether it is open."""
         return bool(self._handle)
 
     @property
     def handle(self) -> BackendHandle:
-        """For native calls; GraphError after `close`."""
+        """ggml's handle; GraphError after `close`."""
         if not self._handle:
             raise GraphError(f"the backend on {self.device.name} is closed; open it again")
         return self._handle
 
     @property
     def buffer_type(self) -> BufferTypeHandle:
-        """The device's ordinary memory."""
+        """The device's default buffer type."""
         handle: BufferTypeHandle = lib.ggml_backend_get_default_buffer_type(self.handle)
         return handle
 
     def heed(self, flag: AbortFlag) -> None:
-        """Leave a computation early once `flag` is set, which then ends in `Stopped`; only the CPU can."""
+        """Abort computations while `flag` is set; they raise Stopped. Supported by the CPU only."""
         address = self.device.function("ggml_backend_set_abort_callback")
         if address is not None:
             self._heeded = flag
             _SetAbort(address)(self.handle.value, flag.callback, flag.data)
 
     def extra_buffer_types(self) -> Iterator[BufferTypeHandle]:
-        """Memory in which the device keeps weights in an order of its own (CPU repacking), best first."""
+        """The device's extra buffer types (CPU repacking), best first."""
         address = self.device.function("ggml_backend_dev_get_extra_bufts")
         if address is None:
             return
@@ -122,15 +128,15 @@ class Backend:
             yield BufferTypeHandle(pointer)
 
     def reads(self, buffer_type: BufferTypeHandle) -> bool:
-        """Whether it can compute with tensors in such memory."""
+        """Whether the device can read tensors of this buffer type."""
         return bool(lib.ggml_backend_dev_supports_buft(self.device.handle, buffer_type))
 
     def synchronize(self) -> None:
-        """Wait until everything asked of it is done."""
+        """Wait for all pending work."""
         lib.ggml_backend_synchronize(self.handle)
 
     def close(self) -> None:
-        """Free it; harmless when repeated."""
+        """Free the backend. Idempotent."""
         if self._handle:
             lib.ggml_backend_free(self._handle)
             self._handle.value = None

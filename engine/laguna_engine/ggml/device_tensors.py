@@ -1,6 +1,6 @@
-"""Tensors with memory of their own on a device, and the bytes between them and numpy arrays.
+"""Tensors allocated on a device, and copies between them and numpy arrays.
 
-`DeviceTensors` outlive any one computation: KV rings, tap buffers, a drafter's maps.
+`DeviceTensors` outlive a single computation: KV rings, tap buffers, a drafter's maps.
 """
 
 import ctypes
@@ -16,13 +16,14 @@ from laguna_engine.ggml.tensor import Tensor, TensorContext, Type, check_array
 from laguna_engine.native.library import lib
 
 _PIECE = 4 << 20
-"""Bytes copied at once: nothing else of the program runs meanwhile."""
+"""Bytes per copy: other Python threads are blocked meanwhile."""
 
 
 def write(tensor: Tensor, values: NDArray[Any], offset: int = 0) -> None:
-    """Copy `values`, of the tensor's own number format, into it, beginning `offset` bytes in.
+    """Copy `values` into the tensor, from byte `offset` on. Takes about 3 us of Python.
 
-    About 3 us of Python. GraphError for another number format, or if it would not fit.
+    Raises:
+        GraphError: `values` has another number format than the tensor, or does not fit.
     """
     if values.dtype != tensor.type.numpy:
         raise GraphError(f"{tensor} cannot take {values.dtype} values; convert them first")
@@ -32,9 +33,15 @@ def write(tensor: Tensor, values: NDArray[Any], offset: int = 0) -> None:
 
 
 def write_bytes(tensor: Tensor, data: memoryview, *, at_once: bool = False) -> None:
-    """Copy a tensor's whole raw content, quantized blocks included; GraphError for another size.
+    """Write the raw bytes of a whole tensor, quantized blocks included.
 
-    at_once: in one piece, which memory with an order of its own needs: ggml aborts on parts.
+    Args:
+        tensor: the tensor.
+        data: its bytes.
+        at_once: in a single copy, as extra buffer types need: ggml aborts on partial writes to them.
+
+    Raises:
+        GraphError: `data` has another size than the tensor.
     """
     if data.nbytes != tensor.nbytes:
         raise GraphError(f"{tensor} takes {tensor.nbytes} bytes, not {data.nbytes}")
@@ -45,20 +52,20 @@ def write_bytes(tensor: Tensor, data: memoryview, *, at_once: bool = False) -> N
 
 
 def read(tensor: Tensor) -> NDArray[Any]:
-    """A copy of its content; the array's shape is the tensor's reversed, without leading ones. Waits for the device."""
+    """A copy of the tensor; the array's shape is the tensor's reversed, without leading ones. Waits for the device."""
     values = np.empty(tensor.shape[::-1], tensor.type.numpy)
     read_into(tensor, values)
     return values.reshape(values.shape[next((i for i, size in enumerate(values.shape) if size > 1), 3) :])
 
 
 def read_into(tensor: Tensor, values: NDArray[Any]) -> None:
-    """Fill `values` (contiguous, of the tensor's format) with the tensor's first elements."""
+    """Fill `values` (contiguous, in the tensor's format) with the tensor's first elements."""
     check_array(tensor, values)
     lib.ggml_backend_tensor_get(tensor.handle, ctypes.c_void_p(values.ctypes.data), 0, values.nbytes)
 
 
 def read_rows(tensor: Tensor, start: int, values: NDArray[Any]) -> None:
-    """Fill `values` [count, row length] (contiguous, of the tensor's format) with a matrix's rows from `start` on."""
+    """Fill `values` [count, row length] (contiguous, in the tensor's format) with a matrix's rows from `start` on."""
     check_array(tensor, values)
     row = tensor.type.row_bytes(tensor.shape[0])
     if not 0 <= start * row <= tensor.nbytes - values.nbytes or values.nbytes != len(values) * row:
@@ -75,10 +82,10 @@ def _put(tensor: Tensor, address: int, offset: int, size: int) -> None:
 
 
 class DeviceTensors:
-    """Named tensors in one piece of a device's memory, zeroed at first."""
+    """Named tensors in one device buffer, initialised to zero."""
 
     def __init__(self, backend: Backend, tensors: Mapping[str, tuple[Type, tuple[int, ...]]]) -> None:
-        """GraphError when there is not enough memory."""
+        """Allocate the tensors; GraphOutOfMemory if memory is short."""
         self._arena = TensorContext(len(tensors))
         self._tensors = {name: self._arena.new(name, kind, *shape) for name, (kind, shape) in tensors.items()}
         try:
@@ -97,7 +104,7 @@ class DeviceTensors:
         return self._arena.nbytes
 
     def write(self, name: str, values: NDArray[Any], offset: int = 0) -> None:
-        """Copy `values` into the tensor `name`, beginning `offset` bytes in."""
+        """Copy `values` into the tensor `name`, from byte `offset` on."""
         write(self._tensors[name], values, offset)
 
     def read(self, name: str) -> NDArray[Any]:
@@ -109,9 +116,9 @@ class DeviceTensors:
         read_into(self._tensors[name], values)
 
     def clear(self) -> None:
-        """Set everything to 0."""
+        """Zero all tensors."""
         self._arena.clear()
 
     def close(self) -> None:
-        """Free the memory; harmless when repeated."""
+        """Free the memory. Idempotent."""
         self._arena.close()

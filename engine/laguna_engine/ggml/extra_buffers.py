@@ -1,11 +1,11 @@
-"""Memory in which the CPU keeps weights in an order of its own ("CPU_REPACK", "AMX"): only where it was seen to work.
+"""ggml's extra buffer types ("CPU_REPACK", "AMX"), in which the CPU repacks weights: used only after a trial.
 
-Kernels for such memory are chosen by the processor, and some builds of them crash: compiled by GCC 12, those for
-Intel's AMX end in a SIGSEGV (llama.cpp's pull request 26954). So each kind is tried in a child process before its first
-use, once for a build and a processor (`native.verdicts`): every format that it takes is multiplied, in narrow and wide
-batches, and the products are compared with those from plain memory. What fails is left out.
+Their kernels are chosen by the processor, and some builds crash: compiled by GCC 12, those for Intel's AMX end in a
+SIGSEGV (llama.cpp's pull request 26954). So each type is tried in a child process before its first use, once per build
+and processor (`native.verdicts`): every supported format is multiplied in narrow and wide batches, and the products are
+compared with those from plain buffers. A type that fails is not used.
 
-Run as a program, with the name of a kind, it is that child.
+Run as a program with the name of a buffer type, this module is that child.
 """
 
 import os
@@ -29,36 +29,36 @@ from laguna_engine.native.verdicts import verdicts
 WORKS = "works"
 
 TRIAL = __name__
-"""The program that tries."""
+"""The module to run for a trial."""
 
 _LIMIT_S, _MEMORY = 30, 1 << 30
-"""For a trial, which takes half a second and a few megabytes."""
+"""Seconds and bytes for a trial, which takes half a second and a few megabytes."""
 
 _WRONG = 3
-"""Its exit code for products that are not what they should be."""
+"""Exit code of a trial with wrong products."""
 
 _ROWS, _COLUMNS, _EXPERTS, _USED = 64, 256, 4, 2
 _WIDTHS = (1, 2, 17, 96)
-"""Batches: one token, as many as a draft has, and more than any kernel's tile."""
+"""Batch widths: one token, the size of a draft, and more than any kernel's tile."""
 
 _THREADS = 4
-"""Newer processors want a permission of each thread that uses AMX."""
+"""More than one, because each thread that uses AMX needs a permission on newer processors."""
 
 _TRIAL_TOKENS = 16
 _TOLERANCE = 0.01
-"""Normalised mean square error: both round x to 8 bits, each in its own way."""
+"""Normalised mean square error: both kernels round x to 8 bits, differently."""
 
 _untried: set[str] = set()
-"""Kinds whose trial could not be started or did not end by itself; asked again by the next process."""
+"""Buffer types whose trial could not be started or timed out; the next process retries them."""
 
 
 def works(buffer_type: BufferTypeHandle) -> bool:
-    """Whether weights may be put into such memory."""
+    """Whether the buffer type passed its trial and may hold weights."""
     return verdict(name_of(buffer_type)) == WORKS
 
 
 def faults() -> dict[str, str]:
-    """The kinds that this CPU has and that must not be used, and what happened in each; tries what was not tried."""
+    """The CPU's buffer types that failed their trial, with the failure; runs the trials that are missing."""
     backend = Backend.cpu()
     try:
         names = [name_of(buffer_type) for buffer_type in backend.extra_buffer_types()]
@@ -68,7 +68,7 @@ def faults() -> dict[str, str]:
 
 
 def verdict(name: str) -> str:
-    """`WORKS`, or what happened when weights were multiplied in the memory called so: "it dies of SIGSEGV"."""
+    """Result of the trial of the buffer type `name`: `WORKS`, or a failure such as "it dies of SIGSEGV"."""
     if name in _untried:
         return "it could not be tried"
     known = verdicts.get(subject(name))
@@ -89,18 +89,18 @@ def verdict(name: str) -> str:
 
 
 def subject(name: str) -> str:
-    """What the verdict on this kind is remembered under."""
+    """Key of the verdict on a buffer type."""
     return f"buffer {name}"
 
 
 def name_of(buffer_type: BufferTypeHandle) -> str:
-    """ggml's name of it."""
+    """ggml's name of the buffer type."""
     text: str = lib.ggml_backend_buft_name(buffer_type).decode("utf-8", "replace")
     return text
 
 
 def multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle, backend: Backend) -> bool:
-    """Whether ggml has a kernel for such a matrix in such memory; it only tells for a tensor that lies there."""
+    """Whether ggml has a kernel for such a matrix in this buffer type; it answers only for an allocated tensor."""
     arena, trial = TensorContext(1), TensorContext(2)
     try:
         matrix = arena.new("trial", kind, *shape)
@@ -114,7 +114,7 @@ def multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle
 
 
 class _Matrix:
-    """The same numbers in plain memory and in the kind to be tried."""
+    """The same weights in a plain buffer and in the one to be tried."""
 
     def __init__(self, kind: Type, buffer_type: BufferTypeHandle, backend: Backend, experts: int) -> None:
         self._arenas: list[TensorContext] = []
@@ -125,12 +125,12 @@ class _Matrix:
         self.special = self._place(kind, buffer_type, data, experts)
 
     def agrees(self, width: int) -> bool:
-        """Whether products with `width` columns are the same from both."""
+        """Whether products with `width` columns agree."""
         expected, found = self._product(self.plain, width), self._product(self.special, width)
         return float(((found - expected) ** 2).sum()) <= _TOLERANCE * float((expected**2).sum())
 
     def close(self) -> None:
-        """Free both."""
+        """Free both copies."""
         for arena in self._arenas:
             arena.close()
 
@@ -163,7 +163,7 @@ class _Matrix:
 
 
 def _agree(name: str, threads: int) -> Iterator[bool]:
-    """For every product that the kind of memory called `name` offers, whether it is right."""
+    """Whether each product that the buffer type `name` supports is correct."""
     backend = Backend.cpu(threads)
     found = [kind for kind in backend.extra_buffer_types() if name_of(kind) == name]
     for buffer_type in found:
@@ -195,7 +195,7 @@ def _multiplies_experts(kind: Type, buffer_type: BufferTypeHandle, backend: Back
 
 
 def main(name: str) -> int:
-    """Try one kind of memory, with threads; the exit code says whether the products are right."""
+    """Try one buffer type with several threads. Returns the exit code: 0, or `_WRONG` for wrong products."""
     confine(_MEMORY, _LIMIT_S)
     return 0 if all(_agree(name, min(_THREADS, os.cpu_count() or 1))) else _WRONG
 

@@ -1,7 +1,7 @@
-"""Writes GGUF files: header by ggml's own functions, weights in the format asked for by llama.cpp's own quantizers.
+"""Writes GGUF files: the header with ggml's own functions, quantized weights with llama.cpp's own quantizers.
 
-A file appears whole or not at all. Weights are read and converted a piece at a time, so memory stays at a few tens of
-megabytes whatever their size. A quantized drafter keeps its source's metadata.
+Files are written atomically. Weights are read and converted in pieces, so memory stays at a few tens of megabytes
+whatever their size. A quantized drafter keeps its source's metadata.
 """
 
 import ctypes
@@ -25,10 +25,10 @@ from laguna_engine.native.library import lib, recent_log
 from laguna_engine.native.structs import GgufHandle, GgufInitParams
 
 Written = bool | int | float | str | tuple[int, ...] | tuple[bool, ...]
-"""A metadata value: whole numbers become uint32, fractions float32, arrays int32 or bool."""
+"""A metadata value: integers are written as uint32, floats as float32, tuples as arrays of int32 or bool."""
 
 _PIECE = 1 << 22
-"""Weights converted at once: 16 MB as float32, a few milliseconds, so that Ctrl-C is heard."""
+"""Weights converted at once: 16 MB as float32, a few milliseconds, so that Ctrl-C takes effect."""
 
 _UNFINISHED = ".part"
 _FLOATS = ("f32", "f16", "bf16")
@@ -36,10 +36,16 @@ _FLOATS = ("f32", "f16", "bf16")
 
 @contextmanager
 def whole_file(target: Path, needed: int) -> Iterator[BinaryIO]:
-    """A file to write about `needed` bytes to (and to read back), put at `target` when the block is left without error.
+    """A file for writing and reading, moved to `target` when the block ends without an error.
 
-    Until then it is called `target` + ".part"; whatever ends the work early, Ctrl-C included, removes that.
-    ModelFileError if there is no room or writing fails.
+    Until then it is named `target` + ".part", and is removed on any error, Ctrl-C included.
+
+    Args:
+        target: the final path.
+        needed: approximate size in bytes.
+
+    Raises:
+        ModelFileError: there is not enough space, or writing fails.
     """
     part = target.with_name(target.name + _UNFINISHED)
     try:
@@ -68,9 +74,15 @@ def _check_space(target: Path, needed: int) -> None:
 def head(
     metadata: Mapping[str, Written], tensors: Iterable[tuple[str, str, tuple[int, ...]]], source: Path | None = None
 ) -> bytes:
-    """Everything before the tensors' data; `tensors` are names, formats and shapes in the file's order.
+    """The bytes of a GGUF header, up to the tensors' data.
 
-    source: a GGUF whose metadata comes first. ModelFileError if llama.cpp cannot read it.
+    Args:
+        metadata: keys and values.
+        tensors: names, formats and shapes, in file order.
+        source: a GGUF file whose metadata is copied first.
+
+    Raises:
+        ModelFileError: llama.cpp cannot read `source`.
     """
     table = list(tensors)
     made: GgufHandle = lib.gguf_init_empty()
@@ -96,7 +108,7 @@ def _copy_metadata(made: GgufHandle, path: Path) -> None:
         raise ModelFileError(f"{path}: llama.cpp cannot read it ({recent_log()}); download it again")
     lib.gguf_set_kv(made, source)
     lib.gguf_free(source)
-    # ggml copies the key without following it, and lays tensors out by the default.
+    # ggml copies this key but ignores it: tensors are laid out with the default alignment.
     lib.gguf_remove_key(made, b"general.alignment")
 
 
@@ -116,9 +128,16 @@ def _set(made: GgufHandle, key: bytes, value: Written) -> None:
 
 
 def pieces(file: BinaryIO, path: Path, info: TensorInfo, kind: str) -> Iterator[bytes]:
-    """The tensor that `info` finds in the open `file`, in the format `kind`; `path` is for messages.
+    """The data of a tensor, converted to the format `kind`, in pieces.
 
-    ModelFileError if the file is shorter than `info` says or its weights are not numbers.
+    Args:
+        file: the open file.
+        path: its path, for error messages.
+        info: the tensor in it.
+        kind: the format to convert to; quantized tensors are copied unchanged.
+
+    Raises:
+        ModelFileError: the file is too short, or its weights are not finite.
     """
     width, rows = info.shape[0], prod(info.shape[1:])
     row_bytes = info.size // rows
@@ -129,7 +148,7 @@ def pieces(file: BinaryIO, path: Path, info: TensorInfo, kind: str) -> Iterator[
 
 
 def read_exactly(file: BinaryIO, path: Path, offset: int, size: int) -> bytes:
-    """`size` bytes from `offset`; ModelFileError if they are not there any more."""
+    """`size` bytes from `offset`; ModelFileError if the file has become shorter."""
     file.seek(offset)
     data = file.read(size)
     if len(data) != size:
@@ -145,15 +164,15 @@ def _converted(data: bytes, path: Path, info: TensorInfo, kind: str) -> bytes:
 
 
 def _floats(data: bytes, name: str) -> NDArray[np.float32]:
-    """`data` in one of the unquantized formats as numbers."""
+    """`data` in an unquantized format, as float32."""
     if name == "bf16":
-        # The upper half of a float32.
+        # bf16 is the upper half of a float32.
         return (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32)
     return np.frombuffer(data, Type.from_name(name).numpy).astype(np.float32)
 
 
 def quantized(weights: NDArray[np.float32], width: int, kind: Type) -> bytes:
-    """Flat `weights` in rows of `width`, in the blocks of a quantized type."""
+    """Quantize flat `weights` with rows of `width` to the type `kind`."""
     rows = len(weights) // width
     made = ctypes.create_string_buffer(rows * kind.row_bytes(width))
     lib.ggml_quantize_chunk(kind, weights.ctypes.data, made, 0, rows, width, None)
@@ -161,14 +180,20 @@ def quantized(weights: NDArray[np.float32], width: int, kind: Type) -> bytes:
 
 
 Progress = Callable[[int, int], None]
-"""Told the bytes written and about how many there will be."""
+"""Called with the bytes written and the approximate total."""
 
 
 def write_quantized(plan: QuantizationPlan, target: Path, provenance: Mapping[str, str], progress: Progress) -> None:
-    """Carry out `plan` and put the result at `target`, replacing what is there; `provenance` goes into the metadata.
+    """Execute `plan` and write the result to `target`, replacing an existing file.
 
-    ModelFileError if there is no room, if the source holds weights that are not numbers, or if reading or writing
-    fails; then, and after Ctrl-C, there is no new file.
+    Args:
+        plan: formats of all tensors.
+        target: path of the new file; it is not written on an error or Ctrl-C.
+        provenance: metadata to add.
+        progress: called after every piece.
+
+    Raises:
+        ModelFileError: there is not enough space, the source's weights are not finite, or reading or writing fails.
     """
     with whole_file(target, plan.file_bytes) as file, plan.source.path.open("rb") as source:
         file.write(_head(plan, provenance))

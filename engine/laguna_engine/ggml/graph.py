@@ -1,7 +1,7 @@
-"""A computation that is put together once and run many times.
+"""A computation graph that is built once and run many times.
 
-Inputs have memory of their own: what lies in the allocator's buffer is overwritten by later nodes of the same run.
-`finish` asks the device about every node and every leaf, because a single one that it cannot run makes ggml abort.
+Inputs have a buffer of their own, because later nodes of a run overwrite values in the allocator's buffer. `finish`
+checks that the device supports every node and leaf, because ggml aborts on one that it does not.
 """
 
 from typing import Any
@@ -25,10 +25,10 @@ _ABORTED = 1
 
 
 class Graph(Operations):
-    """Operations on one backend, between named inputs and named outputs."""
+    """A graph on one backend, with named inputs and outputs."""
 
     def __init__(self, backend: Backend, nodes: int) -> None:
-        """`nodes` is the most operations it may have, views and reshapes included."""
+        """`nodes` is the largest number of operations, views and reshapes included."""
         super().__init__(TensorContext(STRUCTS_PER_OPERATION * nodes, nodes))
         self._backend = backend
         self._backend_handle = backend.handle
@@ -39,7 +39,7 @@ class Graph(Operations):
         self._has_inputs = False
 
     def input(self, name: str, kind: Type, *shape: int) -> Tensor:
-        """A tensor to `write` before a run; what was written stays until it is overwritten."""
+        """Add an input to `write` before a run; it keeps its values until the next write."""
         tensor = self._inputs.new(name, kind, *shape)
         lib.ggml_set_input(tensor.handle)
         self._named[name] = tensor
@@ -47,7 +47,7 @@ class Graph(Operations):
         return tensor
 
     def output(self, name: str, tensor: Tensor) -> Tensor:
-        """Compute `tensor` and keep it until the next run, to be `read`."""
+        """Mark `tensor` as an output: it is computed and can be `read` until the next run."""
         lib.ggml_set_name(tensor.handle, name.encode())
         lib.ggml_set_output(tensor.handle)
         lib.ggml_build_forward_expand(self._graph, tensor.handle)
@@ -55,12 +55,12 @@ class Graph(Operations):
         return tensor
 
     def keep(self, tensor: Tensor) -> Tensor:
-        """Compute `tensor` for its effect, such as rows that are set."""
+        """Compute `tensor` for its side effect, such as `set_rows`."""
         lib.ggml_build_forward_expand(self._graph, tensor.handle)
         return tensor
 
     def finish(self) -> "Graph":
-        """Check everything and get memory; GraphError names what the device cannot do."""
+        """Check all nodes and allocate memory; GraphError for an operation that the device does not support."""
         if self._has_inputs:
             self._inputs.allocate(self._backend.buffer_type)
             self._inputs.clear()
@@ -75,7 +75,7 @@ class Graph(Operations):
 
     @property
     def nodes(self) -> int:
-        """How many operations it has."""
+        """Number of operations."""
         return int(lib.ggml_graph_n_nodes(self._graph))
 
     @property
@@ -85,11 +85,11 @@ class Graph(Operations):
         return int(results) + self._inputs.nbytes
 
     def write(self, name: str, values: NDArray[Any]) -> None:
-        """Fill the beginning of an input."""
+        """Write `values` to the beginning of an input."""
         device_tensors.write(self._named[name], values)
 
     def compute(self) -> None:
-        """Run it; GraphError if the device fails, `Stopped` if it was told to (`Backend.heed`)."""
+        """Run the graph; GraphError if the device fails, Stopped if its abort flag was set (`Backend.heed`)."""
         if self._allocator is None:
             raise GraphError("the graph is not finished; call finish first")
         code = lib.ggml_backend_graph_compute(self._backend_handle or self._backend.handle, self._graph)
@@ -99,7 +99,7 @@ class Graph(Operations):
             raise GraphError(f"{self._backend.device.name} failed to compute ({code}); do without it, or use the CPU")
 
     def port(self, name: str, values: NDArray[Any]) -> transfer_tensor.Port:
-        """A quick way between `values` and the beginning of an input or output, for what moves on every run."""
+        """A fast copy between `values` and the beginning of an input or output, for data copied on every run."""
         return transfer_tensor.Port(self._named[name], values)
 
     def read(self, name: str) -> NDArray[Any]:
@@ -111,7 +111,7 @@ class Graph(Operations):
         device_tensors.read_into(self._named[name], values)
 
     def close(self) -> None:
-        """Free everything; harmless when repeated."""
+        """Free everything. Idempotent."""
         if self._allocator is not None:
             lib.ggml_gallocr_free(self._allocator)
             self._allocator = None
@@ -129,10 +129,10 @@ class Graph(Operations):
             raise GraphError(f"{self._backend.device.name} cannot compute {what}; use the CPU, or do without")
 
     def _check_leaf(self, source: TensorHandle) -> None:
-        """What lies in memory already must lie where the device can read it: ggml does not ask, and crashes."""
+        """An allocated leaf must be in a buffer that the device can read: ggml does not check this and crashes."""
         address = source.value
         assert address is not None, "sources_of leaves empty ones out"
         buffer = tensor_layout.buffer_of(address)
         if buffer and not self._backend.reads(lib.ggml_backend_buffer_get_type(buffer)):
             name = tensor_layout.name_of(address)
-            raise GraphError(f"{name} does not lie where {self._backend.device.name} can read it; keep a copy there")
+            raise GraphError(f"{name} is not in memory that {self._backend.device.name} can read; keep a copy there")

@@ -1,6 +1,6 @@
-"""ggml's operations, each checked before the native call, which would abort the process.
+"""ggml's operations, with their arguments checked first, because ggml aborts the process on invalid ones.
 
-Shapes are ggml's: row length first. Every method returns a new tensor of the graph; nothing is computed yet.
+Shapes are in ggml's order, row length first. Every method adds a node to the graph and computes nothing.
 """
 
 from laguna_engine.errors import GraphError
@@ -9,20 +9,20 @@ from laguna_engine.native.library import lib
 from laguna_engine.native.structs import TensorHandle
 
 _NEOX = 2
-"""`GGML_ROPE_TYPE_NEOX`: the two halves of a head are rotated against each other."""
+"""`GGML_ROPE_TYPE_NEOX`: pairs element i of a head's first half with element i of its second half."""
 
 _PRECISION_F32 = 10
-"""`GGML_PREC_F32`: sums in float32, which half-precision kernels do not by themselves."""
+"""`GGML_PREC_F32`: accumulate in float32, which is not the default of half-precision kernels."""
 
 _YARN_BETA_FAST, _YARN_BETA_SLOW = 32.0, 1.0
-"""Arguments of `ggml_rope_ext` that do nothing without YaRN."""
+"""Arguments of `ggml_rope_ext` without effect unless YaRN is on."""
 
 STRUCTS_PER_OPERATION = 2
-"""No operation makes more."""
+"""Most tensor structs an operation creates."""
 
 
 class Operations:
-    """Builds tensors in `arena`."""
+    """Builds operations in the context `arena`."""
 
     def __init__(self, arena: TensorContext) -> None:
         self._arena = arena
@@ -35,23 +35,22 @@ class Operations:
         return self._binary("mul_mat", weights, x)
 
     def mul_mat_id(self, experts: Tensor, x: Tensor, ids: Tensor) -> Tensor:
-        """Matrices of experts [k, m, count] times x [k, 1, n], each row with those in ids, I32 [used, n] -> F32
-        [m, used, n]."""
+        """experts [k, m, count] times x [k, 1, n], selected by ids, I32 [used, n] -> F32 [m, used, n]."""
         same = experts.shape[0] == x.shape[0] and x.shape[1] == 1 and x.shape[2] == ids.shape[1]
         right = x.type is Type.F32 and ids.type is Type.I32 and experts.shape[3] == x.shape[3] == ids.shape[2] == 1
         self._require(same and right and not experts.transposed, "mul_mat_id", experts, x, ids)
         return self._made(lib.ggml_mul_mat_id(self._arena.handle, experts.handle, x.handle, ids.handle))
 
     def add(self, left: Tensor, right: Tensor) -> Tensor:
-        """left + right, right repeated to left's shape."""
+        """left + right, right broadcast to left's shape."""
         return self._elementwise("add", left, right)
 
     def sub(self, left: Tensor, right: Tensor) -> Tensor:
-        """left - right, right repeated to left's shape."""
+        """left - right, right broadcast to left's shape."""
         return self._elementwise("sub", left, right)
 
     def mul(self, left: Tensor, right: Tensor) -> Tensor:
-        """left * right, right repeated to left's shape."""
+        """left * right, right broadcast to left's shape."""
         return self._elementwise("mul", left, right)
 
     def scale(self, x: Tensor, factor: float) -> Tensor:
@@ -77,11 +76,11 @@ class Operations:
         return self._float("sigmoid", x)
 
     def log(self, x: Tensor) -> Tensor:
-        """The natural logarithm."""
+        """Natural logarithm."""
         return self._float("log", x)
 
     def clamp(self, x: Tensor, low: float, high: float) -> Tensor:
-        """x with every number brought into [low, high]; NaN becomes one of the two."""
+        """x clamped to [low, high]; NaN becomes one of the two."""
         self._require(x.type is Type.F32 and x.contiguous and low <= high, "clamp", x)
         return self._made(lib.ggml_clamp(self._arena.handle, x.handle, low, high))
 
@@ -104,7 +103,12 @@ class Operations:
     def flash_attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
         """Attention of q [head, tokens, heads] over k, v [head, keys, kv heads] -> F32 [head, heads, tokens].
 
-        mask: F16 [keys, tokens], added to the scores.
+        Args:
+            q: queries.
+            k: keys.
+            v: values.
+            mask: F16 [keys, tokens], added to the scores; None without one.
+            scale: factor of the scores.
         """
         keys = k.shape[1] == v.shape[1] and k.shape[2] == v.shape[2] and q.shape[2] % k.shape[2] == 0
         self._require(keys and q.shape[0] == k.shape[0] == v.shape[0] and q.type is Type.F32, "flash_attention", q, k)
@@ -126,20 +130,20 @@ class Operations:
         return self._made(lib.ggml_soft_max_ext(self._arena.handle, x.handle, mask and mask.handle, scale, 0.0))
 
     def get_rows(self, table: Tensor, ids: Tensor) -> Tensor:
-        """Rows of table [width, rows, a, b] named by ids, I32 [n, a, b] -> F32 (or I32) [width, n, a, b]."""
+        """Rows ids, I32 [n, a, b], of table [width, rows, a, b] -> F32 (or I32) [width, n, a, b]."""
         fits = ids.type is Type.I32 and table.shape[2:] == ids.shape[1:3] and ids.shape[3] == 1
         self._require(fits and table.contiguous_rows, "get_rows", table, ids)
         return self._binary("get_rows", table, ids)
 
     def set_rows(self, into: Tensor, rows: Tensor, ids: Tensor) -> Tensor:
-        """Write rows [width, n, …], F32, into the rows of `into` named by ids, I64 [n] -> a view of `into`."""
+        """Write rows [width, n, …], F32, to the rows ids, I64 [n], of `into` -> a view of `into`."""
         same = into.shape[0] == rows.shape[0] and into.shape[2:] == rows.shape[2:] and rows.type is Type.F32
         fits = ids.type is Type.I64 and ids.shape == (rows.shape[1], 1, 1, 1)
         self._require(same and fits and into.contiguous_rows and rows.contiguous_rows, "set_rows", into, rows, ids)
         return self._made(lib.ggml_set_rows(self._arena.handle, into.handle, rows.handle, ids.handle))
 
     def cast(self, x: Tensor, kind: Type) -> Tensor:
-        """The same numbers in another format."""
+        """x converted to another type."""
         return self._made(lib.ggml_cast(self._arena.handle, x.handle, kind))
 
     def cont(self, x: Tensor) -> Tensor:
@@ -147,47 +151,47 @@ class Operations:
         return self._unary("cont", x)
 
     def copy(self, x: Tensor, into: Tensor) -> Tensor:
-        """Write x over `into`, converting the format -> a view of `into`."""
+        """Copy x to `into`, converting the type -> a view of `into`."""
         self._require(x.elements == into.elements, "copy", x, into)
         return self._binary("cpy", x, into)
 
     def concat(self, left: Tensor, right: Tensor, axis: int) -> Tensor:
-        """One after the other along `axis`."""
+        """left and right concatenated along `axis`."""
         others = all(left.shape[i] == right.shape[i] for i in range(4) if i != axis)
         self._require(others and 0 <= axis < 4 and left.type is right.type, "concat", left, right)
         return self._made(lib.ggml_concat(self._arena.handle, left.handle, right.handle, axis))
 
     def argmax(self, x: Tensor) -> Tensor:
-        """The index of every row's largest number: x F32 [width, rows] -> I32 [rows]."""
+        """Index of the largest number of each row: x F32 [width, rows] -> I32 [rows]."""
         self._require(x.type is Type.F32 and x.contiguous and x.shape[2:] == (1, 1), "argmax", x)
         return self._unary("argmax", x)
 
     def pick(self, x: Tensor, columns: Tensor) -> Tensor:
-        """One number of each row: x F32 [width, rows], columns I32 [rows] -> F32 [rows]."""
+        """x at one column of each row: x F32 [width, rows], columns I32 [rows] -> F32 [rows]."""
         width, rows = x.shape[:2]
         self._require(columns.shape == (rows, 1, 1, 1) and x.shape[2:] == (1, 1), "pick", x, columns)
         found = self.get_rows(self.reshape(x, 1, width, rows), self.reshape(columns, 1, rows))
         return self.reshape(found, rows)
 
     def largest(self, x: Tensor) -> Tensor:
-        """The largest number of every row: x F32 [width, rows], without NaN -> F32 [rows]."""
+        """Largest number of each row: x F32 [width, rows], without NaN -> F32 [rows]."""
         return self.pick(x, self.argmax(x))
 
     def top_k(self, x: Tensor, k: int) -> Tensor:
-        """The indices of every row's k largest numbers, in no order: x F32 [width, rows] -> I32 [k, rows]."""
+        """Indices of the k largest numbers of each row, unordered: x F32 [width, rows] -> I32 [k, rows]."""
         self._require(x.type is Type.F32 and x.contiguous and 0 < k <= x.shape[0], f"top_k {k}", x)
         return self._made(lib.ggml_top_k(self._arena.handle, x.handle, k))
 
     def sum_rows(self, x: Tensor) -> Tensor:
-        """The sum of every row."""
+        """Sum of each row."""
         return self._float("sum_rows", x)
 
     def fill(self, x: Tensor, value: float) -> Tensor:
-        """A tensor like x, every number of it `value`."""
+        """A tensor of x's shape filled with `value`."""
         return self._made(lib.ggml_fill(self._arena.handle, x.handle, value))
 
     def repeat(self, x: Tensor, *shape: int) -> Tensor:
-        """x again and again, to a shape whose dimensions are multiples of its own."""
+        """x repeated to a shape whose dimensions are multiples of its own."""
         dims = _padded(shape)
         self._require(all(new % old == 0 for new, old in zip(dims, x.shape, strict=True)), f"repeat to {shape}", x)
         return self._made(lib.ggml_repeat_4d(self._arena.handle, x.handle, *dims))
@@ -200,16 +204,16 @@ class Operations:
         return self._made(lib.ggml_reshape_4d(self._arena.handle, x.handle, *dims))
 
     def permute(self, x: Tensor, *axes: int) -> Tensor:
-        """Dimension i becomes dimension axes[i]; nothing is copied."""
+        """Dimension i becomes dimension axes[i], without a copy."""
         self._require(sorted(axes) == [0, 1, 2, 3], f"permute {axes}", x)
         return self._made(lib.ggml_permute(self._arena.handle, x.handle, *axes))
 
     def transpose(self, x: Tensor) -> Tensor:
-        """Rows and columns swapped; nothing is copied."""
+        """Rows and columns swapped, without a copy."""
         return self._unary("transpose", x)
 
     def view(self, x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] = (), offset: int = 0) -> Tensor:
-        """A part of x: `strides` are bytes between rows, planes and cubes (contiguous where left out)."""
+        """A view of x from byte `offset` on; `strides` are bytes between rows, planes and cubes, default contiguous."""
         dims = _padded(shape)
         row = x.type.row_bytes(dims[0])
         steps = [*strides]
@@ -236,7 +240,7 @@ class Operations:
         return self._made(getattr(lib, f"ggml_{name}")(self._arena.handle, left.handle, right.handle))
 
     def _made(self, handle: TensorHandle) -> Tensor:
-        # Counted afterwards: an arena has spare room.
+        # Counted afterwards: a context has spare structs.
         self._arena.take(STRUCTS_PER_OPERATION)
         return Tensor(handle, self._arena)
 
@@ -253,6 +257,6 @@ def _padded(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
 
 
 def _extent(x: Tensor) -> int:
-    """Bytes from a tensor's first element to behind its last."""
+    """Bytes from a tensor's first element to the end of its last."""
     steps = zip(x.shape[1:], x.strides[1:], strict=True)
     return x.type.row_bytes(x.shape[0]) + sum((size - 1) * step for size, step in steps)

@@ -1,7 +1,7 @@
-"""ggml's tensors, their number formats and the contexts that own them: what a tensor is, never what is in it.
+"""ggml's tensors, their number formats and the contexts that own them; not their data.
 
-Its facts are read from the native struct once. Handing one to an operation checks that the owner of its struct is still
-there, because a dead handle crashes the process.
+A tensor's properties are read from the native struct once. Its handle is checked on every use, because a handle whose
+context was freed would crash the process.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _NUMPY: dict[int, DTypeLike] = {0: np.float32, 1: np.float16, 26: np.int32, 27: 
 
 
 class Type(IntEnum):
-    """A tensor's number format; the value is its `ggml_type`. Quantized ones come in blocks."""
+    """A tensor's number format; the value is its `ggml_type`. Quantized formats consist of blocks."""
 
     F32 = 0
     F16 = 1
@@ -46,7 +46,7 @@ class Type(IntEnum):
 
     @classmethod
     def from_name(cls, name: str) -> "Type":
-        """The type that GGUF headers call `name`, such as "q4_K"; GraphError for one that is not handled."""
+        """The type with ggml's name `name`, such as "q4_K"; GraphError for one that is not supported."""
         for number, known in TENSOR_FORMATS.items():
             if known.name == name and number in cls._value2member_map_:
                 return cls(number)
@@ -54,51 +54,58 @@ class Type(IntEnum):
 
     @property
     def block(self) -> int:
-        """Elements that are stored together."""
+        """Elements of a block; 1 if not quantized."""
         return TENSOR_FORMATS[self].block
 
     @property
     def block_bytes(self) -> int:
-        """Bytes of one block; of one element where nothing is quantized."""
+        """Bytes of one block; of one element if not quantized."""
         return TENSOR_FORMATS[self].size
 
     @property
     def quantized(self) -> bool:
-        """Whether elements share a scale."""
+        """Whether elements of a block share a scale."""
         return self.block > 1
 
     @property
     def numpy(self) -> DTypeLike:
-        """The same format in numpy; GraphError where there is none."""
+        """The numpy dtype; GraphError if there is none."""
         if self not in _NUMPY:
             raise GraphError(f"{self.name} has no numpy format; cast the tensor first")
         return _NUMPY[self]
 
     def row_bytes(self, elements: int) -> int:
-        """Bytes of a contiguous row."""
+        """Bytes of a contiguous row of `elements`."""
         return elements // self.block * self.block_bytes
 
 
 Shape = tuple[int, int, int, int]
-"""Row length first, as ggml has it; trailing dimensions are 1."""
+"""ggml's order: row length first; trailing dimensions are 1."""
 
 
 class Owner(Protocol):
-    """Whoever keeps the structs of some tensors alive."""
+    """The owner of tensor structs."""
 
     @property
     def alive(self) -> bool:
-        """Whether they may still be used."""
+        """Whether its structs may still be used."""
         ...
 
 
 class Tensor:
-    """type, shape, strides (bytes) and name of one tensor; `nbytes` if it is contiguous."""
+    """A tensor.
+
+    Attributes:
+        type: number format.
+        shape: row length first.
+        strides: bytes between elements, rows, planes and cubes.
+        name: ggml's name.
+    """
 
     __slots__ = ("_handle", "_owner", "name", "shape", "strides", "type")
 
     def __init__(self, handle: TensorHandle, owner: Owner) -> None:
-        """GraphError for a type that is not handled."""
+        """Read the native struct; GraphError for NULL or an unsupported type."""
         address = handle.value
         if not address:
             raise GraphError("there is no such tensor; the graph was put together wrongly")
@@ -114,36 +121,36 @@ class Tensor:
 
     @property
     def handle(self) -> TensorHandle:
-        """For native calls; GraphError once its owner is closed."""
+        """ggml's handle; GraphError after its owner is closed."""
         if not self._owner.alive:
             raise GraphError(f"the tensor {self.name or self.shape} is gone; its memory was freed")
         return self._handle
 
     @property
     def elements(self) -> int:
-        """How many numbers it holds."""
+        """Number of elements."""
         one, two, three, four = self.shape
         return one * two * three * four
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         return self.shape[1] * self.shape[2] * self.shape[3]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its elements, without gaps."""
+        """Bytes of its elements without gaps; its size if it is contiguous."""
         return self.type.row_bytes(self.shape[0]) * self.rows
 
     @property
     def contiguous(self) -> bool:
-        """Whether there are no gaps and nothing is permuted."""
+        """Whether it has no gaps and is not permuted."""
         row = self.type.row_bytes(self.shape[0])
         return self.strides == (self.type.block_bytes, row, row * self.shape[1], row * self.shape[1] * self.shape[2])
 
     @property
     def contiguous_rows(self) -> bool:
-        """Whether every row by itself is without gaps."""
+        """Whether each row has no gaps."""
         return self.strides[0] == self.type.block_bytes
 
     @property
@@ -153,7 +160,7 @@ class Tensor:
 
     @property
     def buffer(self) -> BufferHandle | None:
-        """The memory it lies in; None before there is any."""
+        """Its buffer; None before allocation."""
         address = self.handle.value
         assert address is not None, "handles of living owners are never empty"
         return tensor_layout.buffer_of(address)
@@ -163,16 +170,16 @@ class Tensor:
 
 
 _SPARE = 16
-"""Structs beyond those asked for: ggml aborts when a context is full."""
+"""Additional structs per context: ggml aborts when a context is full."""
 
 MAX_NAME_BYTES = 63
 
 
 class TensorContext:
-    """A `ggml_context` without data. Owns its tensors; keeps count of them, because a full one makes ggml abort."""
+    """A `ggml_context` without data. Owns tensor structs and counts them, because ggml aborts on a full context."""
 
     def __init__(self, tensors: int, graph_nodes: int = 0) -> None:
-        """Room for `tensors`, and for a graph of `graph_nodes` if there is to be one."""
+        """Reserve structs for `tensors`, and for a graph of `graph_nodes` nodes if not 0."""
         size = TENSOR_BYTES * (tensors + _SPARE)
         if graph_nodes:
             size += lib.ggml_graph_overhead_custom(graph_nodes, False)
@@ -190,24 +197,24 @@ class TensorContext:
 
     @property
     def handle(self) -> GgmlContextHandle:
-        """For native calls; GraphError after `close`."""
+        """ggml's handle; GraphError after `close`."""
         if not self._handle:
             raise GraphError("this graph's tensors are gone; they were freed")
         return self._handle
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory its tensors take on their device; 0 before `allocate`."""
+        """Bytes of its tensors on their device; 0 before `allocate`."""
         return lib.ggml_backend_buffer_get_size(self._buffer) if self._buffer else 0
 
     def take(self, count: int = 1) -> None:
-        """Count `count` new structs; GraphError instead of ggml's abort when there is no room."""
+        """Count `count` new structs; GraphError where ggml would abort on a full context."""
         self._room -= count
         if self._room < 0:
             raise GraphError("the graph has more nodes than were planned for; plan more")
 
     def new(self, name: str, kind: Type, *shape: int) -> Tensor:
-        """A tensor without memory yet."""
+        """A new tensor, not yet allocated; GraphError for an invalid shape."""
         dims = [*shape, 1, 1, 1, 1][:4]
         if len(shape) > 4 or min(dims) < 1 or dims[0] % kind.block:
             raise GraphError(f"{name}: {list(shape)} is no shape for {kind.name}")
@@ -217,7 +224,7 @@ class TensorContext:
         return Tensor(handle, self)
 
     def allocate(self, buffer_type: BufferTypeHandle, *, weights: bool = False) -> None:
-        """Give every tensor memory; GraphError if there is not enough. `weights` tells devices what it is for."""
+        """Allocate all tensors; GraphOutOfMemory if memory is short. `weights` marks the buffer as holding weights."""
         buffer: BufferHandle = lib.ggml_backend_alloc_ctx_tensors_from_buft(self.handle, buffer_type)
         if not buffer:
             where = lib.ggml_backend_buft_name(buffer_type).decode("utf-8", "replace")
@@ -227,12 +234,12 @@ class TensorContext:
             lib.ggml_backend_buffer_set_usage(buffer, _USAGE_WEIGHTS)
 
     def clear(self) -> None:
-        """Set every byte of the memory to 0."""
+        """Zero the buffer."""
         if self._buffer:
             lib.ggml_backend_buffer_clear(self._buffer, 0)
 
     def close(self) -> None:
-        """Free memory and structs; harmless when repeated."""
+        """Free the buffer and the structs. Idempotent."""
         if self._buffer:
             lib.ggml_backend_buffer_free(self._buffer)
             self._buffer = None
@@ -242,16 +249,16 @@ class TensorContext:
 
 
 class BorrowedContext(TensorContext):
-    """A context that somebody else owns, such as the one llama.cpp builds a graph in; nothing of it is freed here."""
+    """A context owned elsewhere, such as the one llama.cpp builds a graph in; never freed here."""
 
     def __init__(self, handle: GgmlContextHandle, tensors: int) -> None:
-        """At most `tensors` structs are added to it."""
+        """`tensors` is the largest number of structs added to it."""
         self._handle = handle
         self._room = tensors
         self._buffer = None
 
     def give_back(self) -> None:
-        """Its owner may free it from now on: tensors made here are not to be used any more."""
+        """Invalidate the tensors made here, because the owner may free the context from now on."""
         self._handle = GgmlContextHandle()
 
 
@@ -260,15 +267,16 @@ _USAGE_WEIGHTS = 1
 
 
 class Port:
-    """An array and the beginning of a tensor it is copied to or from, checked once: for what moves on every run.
+    """A checked pair of an array and the beginning of a tensor, for copies on every run, at about 1 us of Python each.
 
-    values: the array; change it in place. A copy takes about 1 us of Python.
+    Attributes:
+        values: the array; change it in place.
     """
 
     __slots__ = ("_address", "_size", "_tensor", "values")
 
     def __init__(self, tensor: Tensor, values: NDArray[Any]) -> None:
-        """GraphError for an array of another format, not contiguous, or larger than the tensor."""
+        """GraphError if the array has another format, is not contiguous, or is larger than the tensor."""
         check_array(tensor, values)
         self.values = values
         self._tensor = tensor
@@ -276,17 +284,17 @@ class Port:
         self._size = values.nbytes
 
     def push(self) -> None:
-        """Copy the array into the tensor."""
+        """Copy the array to the tensor."""
         lib.ggml_backend_tensor_set(self._tensor.handle, self._address, 0, self._size)
 
     def push_first(self, values: NDArray[Any]) -> None:
-        """Copy `values`, at most as many as the array has, into its beginning and into that of the tensor."""
+        """Copy `values`, at most as many as the array has, to the beginning of the array and of the tensor."""
         self.values[: len(values)] = values
         size = len(values) * self.values.itemsize
         lib.ggml_backend_tensor_set(self._tensor.handle, self._address, 0, size)
 
     def pull(self) -> None:
-        """Copy the tensor into the array. Waits for the device."""
+        """Copy the tensor to the array. Waits for the device."""
         lib.ggml_backend_tensor_get(self._tensor.handle, self._address, 0, self._size)
 
 
@@ -294,4 +302,6 @@ def check_array(tensor: Tensor, values: NDArray[Any]) -> None:
     if values.dtype != tensor.type.numpy or not values.flags.c_contiguous:
         raise GraphError(f"{tensor} cannot be read into {values.dtype} values; give a contiguous array of its format")
     if not tensor.contiguous or values.nbytes > tensor.nbytes or tensor.buffer is None:
-        raise GraphError(f"{tensor} cannot be read as {values.nbytes} bytes; it is not contiguous, smaller or nowhere")
+        raise GraphError(
+            f"{tensor} cannot be read as {values.nbytes} bytes; it is not contiguous, smaller or not allocated"
+        )

@@ -1,7 +1,7 @@
-"""Weights from a checked GGUF file: mapped onto a device, quantized as they are; or rows of one, looked up on the host.
+"""Weights of a checked GGUF file: loaded to a device in their own format, or looked up by row on the host.
 
-A target's token embeddings stay in ordinary memory even when everything else is on a GPU, where a device graph cannot
-read them; and a draft needs no more than 16 rows (`HostEmbedding`).
+A target's token embeddings stay in host memory even when everything else is on a GPU, so a device graph cannot read
+them; a draft needs at most 16 of their rows (`HostEmbedding`).
 """
 
 import ctypes
@@ -21,14 +21,14 @@ from laguna_engine.native.library import lib
 from laguna_engine.native.structs import BufferTypeHandle
 
 _PLAIN = (Type.F32, Type.F16, Type.BF16, Type.I32, Type.I64)
-"""Formats without an order of their own to be repacked into."""
+"""Formats that are never repacked."""
 
 
 class Weights:
     """Tensors of one file on one device, by name."""
 
     def __init__(self, header: Header, names: Sequence[str], backend: Backend, *, repack: bool = True) -> None:
-        """Load `names`; ModelFileError for one that the file has not, GraphError when memory is short."""
+        """Load the tensors `names`; ModelFileError if the file lacks one, GraphOutOfMemory if memory is short."""
         self._arenas: list[TensorContext] = []
         self._tensors: dict[str, Tensor] = {}
         infos = {info.name: info for info in header.tensors}
@@ -53,7 +53,7 @@ class Weights:
         return sum(arena.nbytes for arena in self._arenas)
 
     def close(self) -> None:
-        """Free them; harmless when repeated."""
+        """Free the weights. Idempotent."""
         for arena in self._arenas:
             arena.close()
 
@@ -87,7 +87,7 @@ class Weights:
 
 
 def _repacking_type(info: TensorInfo, backend: Backend) -> BufferTypeHandle | None:
-    """Memory in which the backend multiplies such a matrix faster, or None."""
+    """An extra buffer type in which the backend multiplies such a matrix faster, or None."""
     kind = Type.from_name(info.format)
     if kind in _PLAIN or len(info.shape) != 2 or not backend.device.is_cpu:
         return None
@@ -98,14 +98,19 @@ def _repacking_type(info: TensorInfo, backend: Backend) -> BufferTypeHandle | No
 
 
 _CACHED_ROWS = 4096
-"""The tokens of code repeat: 32 MB at a width of 2048."""
+"""Rows cached as float32, because the tokens of code repeat: 32 MB at a width of 2048."""
 
 
 class HostEmbedding:
-    """A table of `count` rows of `width` numbers, in any of ggml's formats."""
+    """An embedding table on the host, in any of ggml's formats.
+
+    Attributes:
+        width: numbers of a row.
+        count: rows of the table.
+    """
 
     def __init__(self, header: Header, name: str) -> None:
-        """ModelFileError if the file has no such table."""
+        """Map the table `name`; ModelFileError if the file lacks it."""
         info = next((info for info in header.tensors if info.name == name), None)
         if info is None or len(info.shape) != 2:
             raise ModelFileError(f"{header.path}: it has no table {name}; download it again")
@@ -119,7 +124,7 @@ class HostEmbedding:
         self._cache: dict[int, NDArray[np.float32]] = {}
 
     def fill(self, ids: Sequence[int], into: NDArray[np.float32]) -> None:
-        """Write the rows `ids` into `into` [n, width]; IndexError for a row that is not there."""
+        """Write the rows `ids` to `into` [n, width]; IndexError for a row outside the table."""
         cache = self._cache
         for place, index in enumerate(ids):
             row = cache.get(index)

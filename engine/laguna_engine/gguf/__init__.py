@@ -1,1 +1,1 @@
-"""Model files, read in Python: what a GGUF says about itself, and whether native code may see it."""
+"""GGUF files, read and checked in Python before native code opens them."""

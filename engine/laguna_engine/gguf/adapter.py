@@ -1,4 +1,4 @@
-"""LoRA adapters of a drafter, in llama.cpp's format (`src/llama-adapter.cpp`): checked before native code sees them.
+"""Checks LoRA adapters of a drafter, in llama.cpp's format (`src/llama-adapter.cpp`), before native code opens them.
 
 An adapted matrix W computes W x + scale B (A x), with scale = alpha / rank and A, B in NAME.lora_a, NAME.lora_b.
 """
@@ -19,12 +19,18 @@ from laguna_engine.gguf.tensors import TensorInfo
 _HALVES = (".lora_a", ".lora_b")
 _LOOKED_UP = ("token_embd.weight", "markov_w1.weight")
 _INJECTED = ("fc.weight", "attn_k.weight", "attn_v.weight")
-"""Matrices that the keys and values of committed positions come from."""
+"""Matrices that compute the keys and values of committed positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class LowRank:
-    """One adapted matrix: the names of its halves in the file, and what their product counts."""
+    """One adapted matrix.
+
+    Attributes:
+        down: name of A in the file.
+        up: name of B in the file.
+        scale: factor of B A.
+    """
 
     down: str
     up: str
@@ -33,14 +39,19 @@ class LowRank:
 
 @dataclass(frozen=True, slots=True)
 class AdapterHeader:
-    """A checked adapter. matrices: by the canonical name of the matrix they change."""
+    """A checked adapter.
+
+    Attributes:
+        file: its header.
+        matrices: by the canonical name of the matrix they change.
+    """
 
     file: Header
     matrices: Mapping[str, LowRank]
 
     @property
     def changes_context(self) -> bool:
-        """Whether keys and values that were computed without it are wrong with it."""
+        """Whether it changes keys and values, so that those computed without it are invalid."""
         return any(name.endswith(_INJECTED) for name in self.matrices)
 
 
@@ -83,5 +94,5 @@ def _pair(base: str, halves: Mapping[str, TensorInfo], alpha: float, drafter: Dr
     for half in (down, up):
         if half.format in NOT_WEIGHTS:
             raise Damaged(f"{half.name} is stored as {half.format}, which cannot be computed with")
-    # As llama.cpp does: an alpha of 0 means that the matrices are scaled already.
+    # As in llama.cpp: an alpha of 0 means that the matrices are already scaled.
     return LowRank(down.name, up.name, alpha / rank if alpha else 1.0)

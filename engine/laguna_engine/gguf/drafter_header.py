@@ -1,4 +1,4 @@
-"""What a DFlash drafter's file says about itself, and whether it fits a target: all before native code sees it.
+"""Reads and checks the header of a DFlash drafter, and whether it fits a target, before native code opens the file.
 
 A wrong pair drafts nonsense that the target rejects, so without this check it would only be slow. Every error is a
 ModelFileError with a sentence; no weight is read.
@@ -18,25 +18,38 @@ from laguna_engine.gguf.reader import Damaged, Unsuitable, Value
 from laguna_engine.gguf.tensors import TensorInfo
 
 MAX_BLOCK = 64
-"""Four times the largest block that drafters were trained for."""
+"""Four times the largest block size that drafters were trained for."""
 
 _LAGUNA_WINDOW = 512
-"""Poolside's own GGUFs of the XS-2.1 and S-2.1 drafters leave the window out; all their layers slide, over 512."""
+"""Poolside's GGUFs of the XS-2.1 and S-2.1 drafters omit the window; all their layers have one of 512."""
 
 _DEFAULT_EPSILON = 1e-6
-"""What Lucebox's engine uses for every drafter without asking the file."""
+"""The value Lucebox's engine uses for every drafter, whatever the file says."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrafterHeader:
-    """A checked drafter. Sequences have one entry a layer.
+    """A checked drafter header. Sequences have one entry per layer.
 
-    file: its header, tensors under canonical names. heads, kv_heads, head_size: of attention. n_vocab: tokens it was
-    made for, None if it does not say. rope_dims: how much of a head is rotated. block: tokens it sees at once, the
-    anchor included. taps: layer OUTPUTS of the target, counted from 0, in the order it wants them. mask_id: the token
-    of places to fill. window: positions a sliding layer sees, itself included; 0 without sliding layers. causal: layers
-    whose block rows see no later rows. from_anchor: whether the anchor's row proposes (DSpark) or only the masks' rows
-    do. context_norm: whether fused features pass a layer's input norm before its K and V.
+    Attributes:
+        file: its GGUF header, tensors under canonical names.
+        n_embd: width of the hidden states.
+        n_layer: number of layers.
+        heads: attention heads.
+        kv_heads: heads of keys and values.
+        head_size: width of a head.
+        n_vocab: tokens of the vocabulary it was made for, None if not given.
+        epsilon: of the RMS norms.
+        rope_base: base frequency of RoPE.
+        rope_dims: numbers of each head that are rotated.
+        block: tokens of a block, the anchor included.
+        taps: layer OUTPUTS of the target, counted from 0, in input order.
+        mask_id: the mask token, input at the positions to draft.
+        window: positions that a sliding-window layer sees, its own included; 0 without such layers.
+        sliding: whether a layer has sliding-window attention.
+        causal: whether the rows of a block attend only to earlier rows in a layer.
+        from_anchor: whether the anchor's row proposes a token too (DSpark), not only the mask rows.
+        context_norm: whether fused features pass a layer's input norm before its K and V.
     """
 
     file: Header
@@ -60,32 +73,39 @@ class DrafterHeader:
 
     @property
     def path(self) -> Path:
-        """Of the file."""
+        """Path of the file."""
         return self.file.path
 
     @property
     def longest(self) -> int:
-        """Most tokens it can draft at once."""
+        """Most tokens it drafts at once."""
         return self.block if self.from_anchor else self.block - 1
 
     @property
     def tensors(self) -> Mapping[str, TensorInfo]:
-        """By canonical name."""
+        """Tensors by canonical name."""
         return {info.name: info for info in self.file.tensors}
 
     def has(self, name: str) -> bool:
-        """Whether there is a tensor with this canonical name."""
+        """Whether it has a tensor with this canonical name."""
         return any(info.name == name for info in self.file.tensors)
 
     @property
     def own_head(self) -> str | None:
-        """The name of its own output matrix, which may be its embeddings; None if it uses the target's."""
+        """Name of its own output matrix, which may be its embeddings; None if it uses the target's."""
         return next((name for name in ("output.weight", "token_embd.weight") if self.has(name)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """What a drafter must know of its target: hidden size, layers, tokens and architecture."""
+    """The properties of a target that a drafter must match.
+
+    Attributes:
+        n_embd: width of the hidden states.
+        n_layer: number of layers.
+        n_vocab: tokens of the vocabulary.
+        architecture: `general.architecture`.
+    """
 
     n_embd: int
     n_layer: int
@@ -95,20 +115,20 @@ class TargetFacts:
     @classmethod
     def of(cls, target: Header) -> "TargetFacts":
         """From the target's checked header."""
-        dimensions = HParams(target.architecture, target.metadata)
+        hparams = HParams(target.architecture, target.metadata)
         embedding = next(info for info in target.tensors if info.name == "token_embd.weight")
-        return cls(dimensions.n_embd, dimensions.n_layer, embedding.shape[1], target.architecture)
+        return cls(hparams.n_embd, hparams.n_layer, embedding.shape[1], target.architecture)
 
 
 def read(path: Path) -> DrafterHeader:
-    """Read and check a drafter's header; ModelFileError if it is damaged, of another kind, or beyond this engine."""
+    """Read and check a drafter's header; ModelFileError if it is damaged, of another kind or not supported."""
     found: list[DrafterHeader] = []
     header.read(path, lambda file: found.append(_described(file)))
     return found[0]
 
 
 def check_pair(drafter: DrafterHeader, target: TargetFacts | Header) -> None:
-    """ModelFileError if `drafter` was not made for such a target."""
+    """Raise ModelFileError if `drafter` was not made for the target."""
     facts = target if isinstance(target, TargetFacts) else TargetFacts.of(target)
     complaint = _mismatch(drafter, facts)
     if complaint:
@@ -132,75 +152,75 @@ def _described(file: Header) -> DrafterHeader:
     if file.architecture != UPSTREAM and file.architecture not in LUCEBOX:
         raise Unsuitable(f"is a model of the kind {file.architecture!r}, not a DFlash drafter; choose a drafter's file")
     keys = Keys(file.architecture, file.metadata)
-    # Drafters are never asked for their context length, so it may be missing.
+    # A drafter's context length is not used, so it may be missing.
     length: Mapping[str, Value] = {f"{file.architecture}.context_length": 1}
-    dimensions = HParams(file.architecture, {**length, **file.metadata})
+    hparams = HParams(file.architecture, {**length, **file.metadata})
     drafter_tensors.check_kind(keys, file.tensors)
-    queries = [heads * dimensions.head_size for heads in dimensions.heads]
-    widths = [heads * dimensions.head_size for heads in dimensions.kv_heads]
+    queries = [heads * hparams.head_size for heads in hparams.heads]
+    widths = [heads * hparams.head_size for heads in hparams.kv_heads]
     tensors = canonical_tensors(file.tensors, queries, widths)
     taps = keys.tap_outputs()
-    vocabulary = drafter_tensors.check(dimensions, len(taps), tensors, set(keys.vocabulary_sizes()))
-    drafter = _assembled(replace(file, tensors=tuple(tensors)), keys, dimensions, taps, vocabulary)
+    vocabulary = drafter_tensors.check(hparams, len(taps), tensors, set(keys.vocabulary_sizes()))
+    drafter = _assembled(replace(file, tensors=tuple(tensors)), keys, hparams, taps, vocabulary)
     _check_numbers(drafter)
     return drafter
 
 
 def _assembled(
-    file: Header, keys: Keys, dimensions: HParams, taps: tuple[int, ...], vocabulary: int | None
+    file: Header, keys: Keys, hparams: HParams, taps: tuple[int, ...], vocabulary: int | None
 ) -> DrafterHeader:
     names = {info.name for info in file.tensors}
     laguna = _is_laguna(keys, names)
-    window, sliding = _sliding(dimensions, native_laguna=laguna and not keys.lucebox)
+    window, sliding = _sliding(hparams, native_laguna=laguna and not keys.lucebox)
     return DrafterHeader(
         file=file,
-        n_embd=dimensions.n_embd,
-        n_layer=dimensions.n_layer,
-        heads=dimensions.heads,
-        kv_heads=dimensions.kv_heads,
-        head_size=dimensions.head_size,
+        n_embd=hparams.n_embd,
+        n_layer=hparams.n_layer,
+        heads=hparams.heads,
+        kv_heads=hparams.kv_heads,
+        head_size=hparams.head_size,
         n_vocab=vocabulary,
-        epsilon=dimensions.number("attention.layer_norm_rms_epsilon") or _DEFAULT_EPSILON,
-        rope_base=dimensions.number("rope.freq_base") or 0.0,
-        rope_dims=dimensions.optional("rope.dimension_count", dimensions.head_size, 2, dimensions.head_size),
+        epsilon=hparams.number("attention.layer_norm_rms_epsilon") or _DEFAULT_EPSILON,
+        rope_base=hparams.number("rope.freq_base") or 0.0,
+        rope_dims=hparams.optional("rope.dimension_count", hparams.head_size, 2, hparams.head_size),
         block=keys.whole(keys.value("block_size"), "block size", 1, MAX_BLOCK),
         taps=taps,
         mask_id=keys.whole(keys.mask_token(), "mask token", 0, (vocabulary or MAX_SIZE) - 1),
         window=window,
         sliding=sliding,
-        causal=_causal(keys, dimensions, sliding, laguna=laguna),
-        # Upstream's default; Lucebox's engine keeps the anchor's row as it is.
+        causal=_causal(keys, hparams, sliding, laguna=laguna),
+        # llama.cpp's default; Lucebox's engine does not draft from the anchor's row.
         from_anchor="markov_w1.weight" in names and keys.flag("sample_from_anchor", not keys.lucebox),
         context_norm=keys.flag("context_kv_layer_norm", laguna) or (keys.lucebox and laguna),
     )
 
 
 def _is_laguna(keys: Keys, names: set[str]) -> bool:
-    """Whether it is built like poolside's second drafters; Lucebox's files only show it by their tensors."""
+    """Whether it has the layout of poolside's second drafters; Lucebox's files show it by their tensors only."""
     if keys.lucebox:
         return "blk.0.attn_gate.weight" in names or "enc.aux_norm.0.weight" in names
     return keys.value("decoder_arch") == ARCHITECTURE
 
 
-def _sliding(dimensions: HParams, *, native_laguna: bool) -> tuple[int, tuple[bool, ...]]:
-    window = dimensions.optional("attention.sliding_window", _LAGUNA_WINDOW if native_laguna else 0)
+def _sliding(hparams: HParams, *, native_laguna: bool) -> tuple[int, tuple[bool, ...]]:
+    window = hparams.optional("attention.sliding_window", _LAGUNA_WINDOW if native_laguna else 0)
     if not window:
-        return 0, (False,) * dimensions.n_layer
-    flags = dimensions.flags("attention.sliding_window_pattern")
+        return 0, (False,) * hparams.n_layer
+    flags = hparams.flags("attention.sliding_window_pattern")
     if flags is None:
-        flags = (True,) * dimensions.n_layer
-    sliding = (*flags, *(False,) * (dimensions.n_layer - len(flags)))
+        flags = (True,) * hparams.n_layer
+    sliding = (*flags, *(False,) * (hparams.n_layer - len(flags)))
     return (window, sliding) if any(sliding) else (0, sliding)
 
 
-def _causal(keys: Keys, dimensions: HParams, sliding: tuple[bool, ...], *, laguna: bool) -> tuple[bool, ...]:
-    """Which layers' block rows see no later rows: one answer for all as llama.cpp has it, or one a layer."""
-    layers = dimensions.flags("attention.causal")
+def _causal(keys: Keys, hparams: HParams, sliding: tuple[bool, ...], *, laguna: bool) -> tuple[bool, ...]:
+    """Which layers are causal inside a block: one value for all layers as in llama.cpp, or one per layer."""
+    layers = hparams.flags("attention.causal")
     if layers is not None:
-        return (*layers, *(False,) * (dimensions.n_layer - len(layers)))
+        return (*layers, *(False,) * (hparams.n_layer - len(layers)))
     if keys.value("attention.causal") is None and keys.lucebox:
         return sliding
-    return (keys.flag("attention.causal", laguna),) * dimensions.n_layer
+    return (keys.flag("attention.causal", laguna),) * hparams.n_layer
 
 
 def _check_numbers(drafter: DrafterHeader) -> None:

@@ -1,12 +1,12 @@
-"""The three ways in which files of DFlash drafters spell the same thing, brought to one.
+"""Maps the three naming schemes of DFlash drafter files to one.
 
 - llama.cpp's `dflash`: `conversion/qwen.py` of the pinned build;
 - poolside's and this project's: the same, with `enc.aux_norm.weight`, `blk.N.attn_gate.weight` and
   `dflash.decoder_arch` or `dflash.context_kv_layer_norm`;
 - Lucebox's `qwen35-dflash-draft` and `dflash-draft`: keys below `<architecture>.dflash.`, tensors below `dflash.`.
 
-Canonical tensor names are llama.cpp's, with one `enc.aux_norm.N.weight` a tap and with fused Q, K, V taken apart: rows
-lie one after the other in a file, so a part of a matrix is a tensor too.
+Canonical tensor names are llama.cpp's, with one `enc.aux_norm.N.weight` per tap and fused Q, K, V split: rows are
+contiguous in a file, so a range of a matrix's rows is a tensor too.
 """
 
 import re
@@ -36,11 +36,11 @@ _LUCEBOX_TAP_NORM = re.compile(r"dflash\.aux_hidden_norm\.(\d+)\.weight")
 _POST_NORM = re.compile(r"(blk\.\d+\.)post_attention_norm\.weight")
 _FUSED = re.compile(r"(blk\.\d+\.)attn_qkv\.weight")
 _UNUSED = frozenset({"t2d", "dflash.t2d"})
-"""The target-to-draft table only serves training."""
+"""The target-to-draft table, used only in training."""
 
 
 class Keys:
-    """Metadata by its canonical name, wherever the file keeps it."""
+    """Metadata by canonical key, under any of the prefixes."""
 
     def __init__(self, architecture: str, metadata: Mapping[str, Value]) -> None:
         self.lucebox = architecture in LUCEBOX
@@ -54,13 +54,13 @@ class Keys:
         return next((value for value in found if value is not None), None)
 
     def whole(self, value: Value | None, what: str, low: int, high: int) -> int:
-        """`value` as a whole number from `low` to `high`."""
+        """`value` as an integer from `low` to `high`; Damaged otherwise."""
         if type(value) is not int or not low <= value <= high:
             raise Damaged(f"its {what} is {value!r}, expected a whole number from {low} to {high}")
         return value
 
     def flag(self, name: str, default: bool) -> bool:
-        """A yes or no; Lucebox writes them as numbers."""
+        """A boolean; Lucebox writes them as numbers."""
         value = self.value(name)
         if value is None:
             return default
@@ -69,9 +69,10 @@ class Keys:
         return bool(value)
 
     def tap_outputs(self) -> tuple[int, ...]:
-        """Which of the target's layers are tapped, as layer OUTPUTS.
+        """The tapped layers of the target, as layer OUTPUTS.
 
-        `target_layers` names layer inputs, so the output before; Lucebox's `target_layer_ids` names outputs.
+        `target_layers` names layer inputs, that is outputs of the layer before; Lucebox's `target_layer_ids` names
+        outputs.
         """
         inputs = self.value("target_layers")
         values = inputs if inputs is not None else self.value("target_layer_ids")
@@ -81,12 +82,12 @@ class Keys:
         return tuple(int(value) - shift for value in values)
 
     def mask_token(self) -> Value | None:
-        """The token that stands for "not known yet"."""
+        """The mask token."""
         own = self.value("mask_token_id")
         return own if own is not None else self._metadata.get("tokenizer.ggml.mask_token_id")
 
     def vocabulary_sizes(self) -> Iterator[int]:
-        """Every count of tokens that the metadata gives."""
+        """Every size of the vocabulary that the metadata gives."""
         declared, tokens = self.value("vocab_size"), self._metadata.get("tokenizer.ggml.tokens")
         if declared is not None:
             yield self.whole(declared, "vocabulary size", 1, MAX_SIZE)
@@ -97,36 +98,42 @@ class Keys:
 
 
 def canonical_tensors(tensors: Sequence[TensorInfo], queries: Sequence[int], keys: Sequence[int]) -> list[TensorInfo]:
-    """`tensors` under canonical names; queries, keys: rows of Q and of K in each layer's fused matrix."""
+    """`tensors` under canonical names, fused ones split.
+
+    Args:
+        tensors: as in the file.
+        queries: rows of Q in each layer's fused matrix.
+        keys: rows of K, and of V, in each layer's fused matrix.
+    """
     present = {info.name for info in tensors}
     found: list[TensorInfo] = []
     for info in tensors:
         fused = _FUSED.fullmatch(info.name)
         if fused:
             layer = int(fused[1].split(".")[1])
-            found += _taken_apart(info, fused[1], queries[layer : layer + 1], keys[layer : layer + 1])
+            found += _split_qkv(info, fused[1], queries[layer : layer + 1], keys[layer : layer + 1])
         elif info.name == "enc.aux_norm.weight":
-            found += _rows_apart(info)
+            found += _split_rows(info)
         elif info.name not in _UNUSED:
             found.append(replace(info, name=_canonical(info.name, present)))
     return found
 
 
 def canonical_name(name: str) -> str:
-    """The canonical name of a tensor that is stored as a whole."""
+    """The canonical name of a tensor that is not fused."""
     tap = _LUCEBOX_TAP_NORM.fullmatch(name)
     return f"enc.aux_norm.{tap[1]}.weight" if tap else _LUCEBOX_TENSORS.get(name, name)
 
 
 def _canonical(name: str, present: set[str]) -> str:
-    # Gemma-like drafters have both norms, and this one is then another.
+    # Gemma-like drafters have both norms; then this one is a different one.
     norm = _POST_NORM.fullmatch(name)
     if norm and f"{norm[1]}ffn_norm.weight" not in present:
         return f"{norm[1]}ffn_norm.weight"
     return canonical_name(name)
 
 
-def _taken_apart(info: TensorInfo, prefix: str, queries: Sequence[int], keys: Sequence[int]) -> Iterator[TensorInfo]:
+def _split_qkv(info: TensorInfo, prefix: str, queries: Sequence[int], keys: Sequence[int]) -> Iterator[TensorInfo]:
     rows = prod(info.shape[1:])
     if not queries or rows != queries[0] + 2 * keys[0]:
         raise Damaged(f"{info.name} has the shape {info.shape}, which is not Q, K and V of its heads")
@@ -136,7 +143,7 @@ def _taken_apart(info: TensorInfo, prefix: str, queries: Sequence[int], keys: Se
         first += count
 
 
-def _rows_apart(info: TensorInfo) -> Iterator[TensorInfo]:
+def _split_rows(info: TensorInfo) -> Iterator[TensorInfo]:
     for row in range(prod(info.shape[1:])):
         yield replace(_part(info, f"enc.aux_norm.{row}.weight", row, 1), shape=(info.shape[0],))
 

@@ -1,6 +1,6 @@
-"""The tensors a DFlash drafter must have, may have and may not have, and their shapes (`src/models/dflash.cpp`).
+"""Checks the required and optional tensors of a DFlash drafter and their shapes (`src/models/dflash.cpp`).
 
-What is not known is refused: a drafter computed without one of its parts drafts nonsense, and only its acceptance
+Unknown tensors are refused: a drafter computed without one of its parts drafts nonsense, and only its acceptance rate
 would show it.
 """
 
@@ -23,13 +23,13 @@ _MUST_BE_PLAIN = {
     "hidden_act": (None, "silu"),
     "hyper_connection_count": (None, 0),
 }
-"""Settings of other families' drafters, and the values that change nothing."""
+"""Settings of other families' drafters, and their values without effect."""
 
 _TABLE_FORMATS = ("i32", "i64")
 
 
 def check_kind(keys: Keys, tensors: Sequence[TensorInfo]) -> None:
-    """Raise Unsuitable for a drafter that would be computed wrongly."""
+    """Raise Unsuitable for a drafter with features that this engine does not implement."""
     if any(part in info.name for info in tensors for part in _DFLASH2):
         raise Unsuitable(
             f"is a DFlash2 drafter (convolutions inside the block and a selector of paths), which this engine does not "
@@ -46,21 +46,28 @@ def check_kind(keys: Keys, tensors: Sequence[TensorInfo]) -> None:
         raise Unsuitable(f"scales its positions ({scaling}), which no drafter of Laguna does; {_OTHER_DRAFTER}")
 
 
-def check(dimensions: HParams, taps: int, tensors: Sequence[TensorInfo], vocabularies: set[int]) -> int | None:
-    """Raise Damaged or Unsuitable for the first wrong tensor; returns the vocabulary's size, None if it is not said.
+def check(hparams: HParams, taps: int, tensors: Sequence[TensorInfo], vocabularies: set[int]) -> int | None:
+    """Check the tensors; returns the size of the vocabulary, None if not given.
 
-    taps: how many of the target's layers it reads. tensors: under canonical names. vocabularies: sizes that the
-    metadata gives.
+    Args:
+        hparams: the drafter's hyperparameters.
+        taps: number of target layers it reads.
+        tensors: under canonical names.
+        vocabularies: sizes given by the metadata.
+
+    Raises:
+        Damaged: a tensor is missing or misshapen.
+        Unsuitable: a tensor is unknown.
     """
-    for layer, (heads, kv_heads) in enumerate(zip(dimensions.heads, dimensions.kv_heads, strict=True)):
+    for layer, (heads, kv_heads) in enumerate(zip(hparams.heads, hparams.kv_heads, strict=True)):
         if heads % kv_heads:
             raise Damaged(f"layer {layer} has {heads} heads for {kv_heads} key-value heads")
     found = {info.name: info for info in tensors}
     if len(found) != len(tensors):
         raise Damaged("it has a tensor under two names")
-    expected = {**dict(_required(dimensions, taps)), **dict(_optional(dimensions, taps, found))}
+    expected = {**dict(_required(hparams, taps)), **dict(_optional(hparams, taps, found))}
     vocabulary = _vocabulary(found, vocabularies)
-    expected |= dict(_heads(dimensions.n_embd, found, vocabulary))
+    expected |= dict(_heads(hparams.n_embd, found, vocabulary))
     for name, shape in expected.items():
         _check_tensor(found.get(name), name, shape)
     unknown = sorted(found.keys() - expected.keys())
@@ -69,13 +76,13 @@ def check(dimensions: HParams, taps: int, tensors: Sequence[TensorInfo], vocabul
     return vocabulary
 
 
-def _required(dimensions: HParams, taps: int) -> Iterator[tuple[str, Shape]]:
-    embd, head = dimensions.n_embd, dimensions.head_size
+def _required(hparams: HParams, taps: int) -> Iterator[tuple[str, Shape]]:
+    embd, head = hparams.n_embd, hparams.head_size
     yield "fc.weight", (embd * taps, embd)
     yield "enc.output_norm.weight", (embd,)
     yield "output_norm.weight", (embd,)
-    for layer, width in enumerate(dimensions.per_layer("feed_forward_length", 1)):
-        queries, keys = dimensions.heads[layer] * head, dimensions.kv_heads[layer] * head
+    for layer, width in enumerate(hparams.per_layer("feed_forward_length", 1)):
+        queries, keys = hparams.heads[layer] * head, hparams.kv_heads[layer] * head
         prefix = f"blk.{layer}."
         yield prefix + "attn_norm.weight", (embd,)
         yield prefix + "attn_q.weight", (embd, queries)
@@ -90,18 +97,18 @@ def _required(dimensions: HParams, taps: int) -> Iterator[tuple[str, Shape]]:
         yield prefix + "ffn_down.weight", (width, embd)
 
 
-def _optional(dimensions: HParams, taps: int, found: dict[str, TensorInfo]) -> Iterator[tuple[str, Shape]]:
+def _optional(hparams: HParams, taps: int, found: dict[str, TensorInfo]) -> Iterator[tuple[str, Shape]]:
     if any(name.startswith("enc.aux_norm.") for name in found):
         for tap in range(taps):
-            yield f"enc.aux_norm.{tap}.weight", (dimensions.n_embd,)
-    for layer, heads in enumerate(dimensions.heads):
+            yield f"enc.aux_norm.{tap}.weight", (hparams.n_embd,)
+    for layer, heads in enumerate(hparams.heads):
         gate = f"blk.{layer}.attn_gate.weight"
         if gate in found:
-            yield gate, (dimensions.n_embd, heads)
+            yield gate, (hparams.n_embd, heads)
 
 
 def _vocabulary(found: dict[str, TensorInfo], declared: set[int]) -> int | None:
-    """The one number of tokens that everything agrees on."""
+    """The size of the vocabulary on which tensors and metadata agree."""
     tables = [found[name] for name in ("token_embd.weight", "markov_w1.weight") if name in found]
     if "d2t" not in found and "output.weight" in found:
         tables.append(found["output.weight"])
@@ -112,7 +119,7 @@ def _vocabulary(found: dict[str, TensorInfo], declared: set[int]) -> int | None:
 
 
 def _heads(embd: int, found: dict[str, TensorInfo], vocabulary: int | None) -> Iterator[tuple[str, Shape]]:
-    """Embeddings, output matrix, reduced vocabulary, Markov and confidence head, as far as there are any."""
+    """Embeddings, output matrix, reduced vocabulary, Markov and confidence head, as far as present."""
     drafted = prod(found["d2t"].shape) if "d2t" in found else vocabulary
     if "token_embd.weight" in found:
         yield "token_embd.weight", (embd, vocabulary or 0)

@@ -1,4 +1,4 @@
-"""The numbers of the GGUF format and of ggml's tensor types, as data.
+"""Constants of the GGUF format and of ggml's tensor types.
 
 Source: `ggml/include/gguf.h` and `type_traits` in `ggml/src/ggml.c` of the pinned build.
 """
@@ -13,7 +13,7 @@ VERSIONS = (2, 3)
 DEFAULT_ALIGNMENT = 32
 MAX_DIMS = 4
 MAX_NAME_BYTES = 63
-"""`GGML_MAX_NAME` is 64 with the end mark."""
+"""`GGML_MAX_NAME` is 64 with the terminating NUL."""
 
 
 class ValueType(IntEnum):
@@ -52,7 +52,13 @@ STRUCT_CODES: dict[ValueType, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TensorFormat:
-    """How a tensor type is stored: `block` elements take `size` bytes; a row is a whole number of blocks."""
+    """Storage of a tensor type; a row is a whole number of blocks.
+
+    Attributes:
+        name: ggml's name.
+        block: elements of a block.
+        size: bytes of a block.
+    """
 
     name: str
     block: int
@@ -96,4 +102,4 @@ TENSOR_FORMATS: dict[int, TensorFormat] = {
     41: TensorFormat("q1_0", 128, 18),
     42: TensorFormat("q2_0", 64, 18),
 }
-"""`ggml_type` -> format; a number that is missing here has been removed from files or never existed."""
+"""By `ggml_type`; missing numbers were removed from the format or never existed."""

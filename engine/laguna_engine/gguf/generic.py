@@ -1,7 +1,7 @@
-"""The tensors that a file of another architecture must have, and their shapes (llama.cpp's `src/models`).
+"""Checks the required tensors of the other architectures and their shapes (llama.cpp's `src/models`).
 
-llama.cpp looks most of them up itself, but not all: a `phi3` file without `attn_qkv` ends in a SIGSEGV. Optional
-tensors (biases, a fused `attn_qkv`, rope factors) are left to llama.cpp, which compares their shapes.
+llama.cpp checks most of them itself, but not all: a `phi3` file without `attn_qkv` ends in a SIGSEGV. Optional tensors
+(biases, a fused `attn_qkv`, rope factors) are left to llama.cpp, which compares their shapes.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -14,18 +14,18 @@ from laguna_engine.gguf.tensors import Shape, trimmed
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What distinguishes the architectures.
+    """The tensor layout of an architecture.
 
     Attributes:
-        square: queries are as wide as the hidden state, whatever the size of a head.
-        norms: of each layer, all as wide as the hidden state.
-        head_norms: queries and keys are normed: "head" by head, "all" heads together, or not ("").
-        gate: the feed-forward part's gate: a matrix of its own, "fused" with `ffn_up`, or none ("").
-        biases: the layer's and the last norm's biases are required.
+        square: queries are as wide as the hidden state, whatever the head size.
+        norms: norms of each layer, all as wide as the hidden state.
+        head_norms: norm of queries and keys: per "head", over "all" heads together, or none ("").
+        gate: gate of the feed-forward part: its "own" matrix, "fused" with `ffn_up`, or none ("").
+        biases: biases of the layers and of the last norm are required.
         own_output: the output matrix is required.
-        experts: "always", "never", or where the file has an `expert_count` ("some").
-        shared: there is an expert that always answers, where the file has a width for it.
-        rotated: llama.cpp asserts that whole heads are rotated.
+        experts: "always", "never", or if the file has an `expert_count` ("some").
+        shared: there is a shared expert if the file gives its width.
+        rotated: llama.cpp asserts that RoPE rotates whole heads.
     """
 
     square: bool = False
@@ -60,10 +60,10 @@ LAYOUTS: Mapping[str, Layout] = {
 }
 
 
-def check(name: str, dimensions: HParams, shapes: Mapping[str, Shape], tokens: int) -> None:
-    """Raise Damaged for the first thing that architecture `name` needs and that is missing or misshapen."""
-    _check_heads(LAYOUTS[name], dimensions)
-    for tensor, expected in required(name, dimensions, shapes, tokens):
+def check(name: str, hparams: HParams, shapes: Mapping[str, Shape], tokens: int) -> None:
+    """Raise Damaged for the first required tensor of architecture `name` that is missing or misshapen."""
+    _check_heads(LAYOUTS[name], hparams)
+    for tensor, expected in required(name, hparams, shapes, tokens):
         found = shapes.get(tensor)
         if found is None:
             raise Damaged(f"the tensor {tensor} is missing")
@@ -71,42 +71,42 @@ def check(name: str, dimensions: HParams, shapes: Mapping[str, Shape], tokens: i
             raise Damaged(f"{tensor} has the shape {found}, expected {trimmed(expected)}")
 
 
-def _check_heads(layout: Layout, dimensions: HParams) -> None:
-    head = dimensions.head_size
-    sizes = {dimensions.value_size, *(dimensions.optional(f"attention.{key}_swa", head) for key in _LENGTHS)}
+def _check_heads(layout: Layout, hparams: HParams) -> None:
+    head = hparams.head_size
+    sizes = {hparams.value_size, *(hparams.optional(f"attention.{key}_swa", head) for key in _LENGTHS)}
     if sizes != {head}:
-        raise Damaged(f"its keys of {head} and values of {dimensions.value_size} differ in size")
-    if layout.rotated and dimensions.optional("rope.dimension_count", head) != head:
-        raise Damaged(f"it rotates {dimensions.optional('rope.dimension_count', head)} numbers of heads of {head}")
-    if layout.square and {heads * head for heads in dimensions.heads} != {dimensions.n_embd}:
-        raise Damaged(f"its heads of {head} do not make up its hidden size of {dimensions.n_embd}")
-    if (layout.experts == "always") > (dimensions.experts > 0):
+        raise Damaged(f"its keys of {head} and values of {hparams.value_size} differ in size")
+    if layout.rotated and hparams.optional("rope.dimension_count", head) != head:
+        raise Damaged(f"it rotates {hparams.optional('rope.dimension_count', head)} numbers of heads of {head}")
+    if layout.square and {heads * head for heads in hparams.heads} != {hparams.n_embd}:
+        raise Damaged(f"its heads of {head} do not make up its hidden size of {hparams.n_embd}")
+    if (layout.experts == "always") > (hparams.experts > 0):
         raise Damaged("it has layers of experts and no experts")
 
 
 _LENGTHS = ("key_length", "value_length")
 
 
-def required(name: str, dimensions: HParams, found: Collection[str], tokens: int) -> Iterator[tuple[str, Shape]]:
-    """Names and shapes of the tensors that architecture `name` needs, given the names of those that were `found`."""
-    layout, embd = LAYOUTS[name], dimensions.n_embd
+def required(name: str, hparams: HParams, found: Collection[str], tokens: int) -> Iterator[tuple[str, Shape]]:
+    """Names and shapes of the tensors that architecture `name` requires; `found` are the names in the file."""
+    layout, embd = LAYOUTS[name], hparams.n_embd
     yield "output_norm.weight", (embd,)
     if layout.biases:
         yield "output_norm.bias", (embd,)
     if layout.own_output or "output.weight" in found:
         yield "output.weight", (embd, tokens)
-    for layer in range(dimensions.n_layer - dimensions.optional("nextn_predict_layers", 0)):
+    for layer in range(hparams.n_layer - hparams.optional("nextn_predict_layers", 0)):
         prefix = f"blk.{layer}."
         for norm in layout.norms:
             yield f"{prefix}{norm}.weight", (embd,)
         fused = f"{prefix}attn_qkv.weight" in found
-        parts = [*_attention(layout, dimensions, layer, fused=fused), *_feed_forward(layout, dimensions, layer)]
+        parts = [*_attention(layout, hparams, layer, fused=fused), *_feed_forward(layout, hparams, layer)]
         yield from ((prefix + name, shape) for name, shape in parts)
 
 
-def _attention(layout: Layout, dimensions: HParams, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
-    embd, head = dimensions.n_embd, dimensions.head_size
-    queries, keys = dimensions.heads[layer] * head, dimensions.kv_heads[layer] * head
+def _attention(layout: Layout, hparams: HParams, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
+    embd, head = hparams.n_embd, hparams.head_size
+    queries, keys = hparams.heads[layer] * head, hparams.kv_heads[layer] * head
     if fused:
         yield "attn_qkv.weight", (embd, queries + 2 * keys)
     else:
@@ -121,11 +121,11 @@ def _attention(layout: Layout, dimensions: HParams, layer: int, *, fused: bool) 
         yield "attn_k_norm.weight", (keys if whole else head,)
 
 
-def _feed_forward(layout: Layout, dimensions: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
-    if layout.experts != "never" and dimensions.experts:
-        yield from _experts(layout, dimensions, layer)
+def _feed_forward(layout: Layout, hparams: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
+    if layout.experts != "never" and hparams.experts:
+        yield from _experts(layout, hparams, layer)
         return
-    embd, width = dimensions.n_embd, dimensions.per_layer("feed_forward_length", 1)[layer]
+    embd, width = hparams.n_embd, hparams.per_layer("feed_forward_length", 1)[layer]
     if layout.gate == "own":
         yield "ffn_gate.weight", (embd, width)
     yield "ffn_up.weight", (embd, width * (2 if layout.gate == "fused" else 1))
@@ -134,18 +134,18 @@ def _feed_forward(layout: Layout, dimensions: HParams, layer: int) -> Iterator[t
         yield from {"ffn_up.bias": (width,), "ffn_down.bias": (embd,)}.items()
 
 
-def _experts(layout: Layout, dimensions: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
-    embd, count = dimensions.n_embd, dimensions.experts
-    dense = dimensions.per_layer("feed_forward_length", 0, (0,) * dimensions.n_layer)[layer]
+def _experts(layout: Layout, hparams: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
+    embd, count = hparams.n_embd, hparams.experts
+    dense = hparams.per_layer("feed_forward_length", 0, (0,) * hparams.n_layer)[layer]
     width = dense
     if layout.experts == "always":
-        own = dimensions.per_layer("expert_feed_forward_length", 0, (0,) * dimensions.n_layer)[0]
-        width = own or dense // max(1, dimensions.experts_used[layer])
+        own = hparams.per_layer("expert_feed_forward_length", 0, (0,) * hparams.n_layer)[0]
+        width = own or dense // max(1, hparams.experts_used[layer])
     yield "ffn_gate_inp.weight", (embd, count)
     yield "ffn_gate_exps.weight", (embd, width, count)
     yield "ffn_up_exps.weight", (embd, width, count)
     yield "ffn_down_exps.weight", (width, embd, count)
-    shared = dimensions.optional("expert_shared_feed_forward_length", 0)
+    shared = hparams.optional("expert_shared_feed_forward_length", 0)
     if layout.square:
         yield "ffn_gate_inp_shexp.weight", (embd,)
         shared = shared or dense

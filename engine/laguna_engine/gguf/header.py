@@ -1,9 +1,9 @@
-"""The pre-check: what a GGUF file says about itself, in Python, before native code sees the file.
+"""Reads and checks the header of a GGUF file in Python, before native code opens the file.
 
-How much context a model can really use is part of it, because metadata may contradict itself. YaRN stretches
-`original_context_length` by `factor`; the product is what the weights were adapted to. Conversions of Laguna XS.2 from
-its 128K time declare 131,072 while a later configuration asks for 262,144, and running such a file at 256K is badly
-wrong (perplexity 21 against 12.8) without any error. So the smaller of the two lengths counts.
+It also determines the usable context, because metadata may contradict itself. YaRN scales `original_context_length` by
+`factor`; the weights were adapted to the product. Conversions of Laguna XS.2 from its 128K time declare 131,072 while a
+later configuration asks for 262,144; running such a file at 256K is badly wrong (perplexity 21 against 12.8) without
+any error. So the smaller of the two lengths counts.
 """
 
 import os
@@ -21,10 +21,10 @@ from laguna_engine.gguf.reader import Damaged, Reader, Unsuitable, Value
 from laguna_engine.gguf.tensors import TensorInfo, alignment_of, read_tensors
 
 MAX_KEYS = 4096
-"""Metadata entries; files have 30 to 100."""
+"""Most metadata entries; files have 30 to 100."""
 
 _SMALLEST_HEADER = 24
-"""Magic, version, two counts."""
+"""Bytes of magic, version and two counts."""
 
 _DOWNLOAD_AGAIN = "the file is damaged: download it again"
 
@@ -33,8 +33,14 @@ _DOWNLOAD_AGAIN = "the file is damaged: download it again"
 class Header:
     """A checked header.
 
-    size: of the file, in bytes. metadata: keys to values; arrays longer than `reader.SHORT_ARRAY` are `LongArray`s.
-    tensors: in file order. alignment: of tensor data, in bytes.
+    Attributes:
+        path: the file.
+        size: of the file, in bytes.
+        version: of the GGUF format.
+        architecture: `general.architecture`.
+        metadata: keys to values; arrays longer than `reader.SHORT_ARRAY` are `LongArray`s.
+        tensors: in file order.
+        alignment: of tensor data, in bytes.
     """
 
     path: Path
@@ -47,16 +53,24 @@ class Header:
 
 
 def check(path: Path) -> Header:
-    """Read and check the header of a target model; ModelFileError if native code must not see the file."""
+    """Read and check the header of a target model; ModelFileError if native code must not open the file."""
     return read(path, lambda header: target_check.check(header.architecture, header.metadata, header.tensors))
 
 
-def read(path: Path, judge: Callable[[Header], None]) -> Header:
-    """Read a header of any kind; what `judge` raises about it (Damaged, Unsuitable) becomes a ModelFileError too."""
+def read(path: Path, validate: Callable[[Header], None]) -> Header:
+    """Read the header of any GGUF file.
+
+    Args:
+        path: the file.
+        validate: raises Damaged or Unsuitable for a header that is refused.
+
+    Raises:
+        ModelFileError: the file cannot be read, is damaged, or `validate` refused it.
+    """
     try:
         with _open_regular(path) as file:
             header = _read(path, file, os.fstat(file.fileno()).st_size)
-        judge(header)
+        validate(header)
     except Damaged as error:
         raise ModelFileError(f"{path}: {error}; {_DOWNLOAD_AGAIN}") from error
     except Unsuitable as error:
@@ -69,8 +83,8 @@ def read(path: Path, judge: Callable[[Header], None]) -> Header:
 
 
 def _open_regular(path: Path) -> BinaryIO:
-    """Open a regular file and nothing else: a FIFO would block for ever, a device may do anything."""
-    # Non-blocking, so that a FIFO put in the file's place after a look at it cannot block either.
+    """Open a regular file only: a FIFO would block indefinitely, a device may do anything."""
+    # Non-blocking, because a FIFO may replace the file between check and open.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
     try:
@@ -132,17 +146,17 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 _ROUNDING = 0.01
-"""Relative difference that a factor stored as float32 or rounded in a configuration may cause."""
+"""Largest relative difference due to a factor stored as float32 or rounded in a configuration."""
 
 
 def safe_context(header: Header) -> int:
-    """The most tokens the file supports by every number it gives."""
+    """The most tokens of context that all numbers in the header support."""
     declared, stretched = _declared(header), _stretched(header)
     return declared if stretched is None or _agree(declared, stretched) else min(declared, stretched)
 
 
 def header_warnings(header: Header) -> list[str]:
-    """What the user should know about the file before trusting it with a long context; one sentence each."""
+    """Warnings for the user about the file's context length; one sentence each."""
     declared, stretched = _declared(header), _stretched(header)
     if stretched is None or _agree(declared, stretched):
         return []
@@ -159,7 +173,7 @@ def _declared(header: Header) -> int:
 
 
 def _stretched(header: Header) -> int | None:
-    """Original length times factor, in tokens; None without YaRN or when a number is left out."""
+    """YaRN's original length times factor, in tokens; None without YaRN or if a number is missing."""
     prefix = f"{header.architecture}.rope.scaling."
     factor, original = header.metadata.get(prefix + "factor"), header.metadata.get(prefix + "original_context_length")
     if header.metadata.get(prefix + "type") != "yarn" or not isinstance(factor, float) or type(original) is not int:

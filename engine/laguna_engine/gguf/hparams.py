@@ -1,6 +1,6 @@
-"""A model's hyperparameters, read by name and checked as llama.cpp's `load_hparams` will.
+"""A model's hyperparameters, read by key and checked like llama.cpp's `load_hparams`.
 
-Values are per model or per layer; per-layer ones come as a scalar for all layers or as an array of one per layer.
+A value is per model or per layer; a per-layer value is a scalar for all layers or an array with one entry per layer.
 """
 
 from collections.abc import Mapping
@@ -11,19 +11,19 @@ MAX_LAYERS, MAX_EXPERTS = 512, 1024
 """`LLAMA_MAX_LAYERS` and `LLAMA_MAX_EXPERTS`."""
 
 MAX_SIZE = 1 << 24
-"""No width, length or count in a header is larger; products of two stay far inside int64."""
+"""Largest width, length or count in a header; products of two stay far inside int64."""
 
 _LONGEST = 2**31 - 1
-"""Tokens: positions are 32-bit signed in llama.cpp."""
+"""Most tokens of context: positions are 32-bit signed in llama.cpp."""
 
 MAX_GATING = 4
-"""The last of `llama_expert_gating_func_type`; 0 leaves the choice to the architecture."""
+"""The last value of `llama_expert_gating_func_type`; 0 leaves the choice to the architecture."""
 
 ROPE_SCALINGS = ("none", "linear", "yarn", "longrope")
 
 
 class HParams:
-    """Typed access to the keys of one architecture; Damaged for a missing or impossible one."""
+    """Typed access to the keys of one architecture; raises Damaged for a missing or impossible value."""
 
     def __init__(self, architecture: str, metadata: Mapping[str, Value]) -> None:
         self._prefix = architecture
@@ -47,16 +47,16 @@ class HParams:
         return value
 
     def size(self, key: str, low: int = 0, high: int = MAX_SIZE) -> int:
-        """A required whole number."""
+        """A required integer."""
         return self._checked(key, self._value(key), low, high)
 
     def optional(self, key: str, default: int, low: int = 0, high: int = MAX_SIZE) -> int:
-        """A whole number that may be left out."""
+        """An optional integer."""
         value = self._value(key)
         return default if value is None else self._checked(key, value, low, high)
 
     def per_layer(self, key: str, low: int, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
-        """One whole number a layer."""
+        """One integer per layer."""
         value = self._value(key)
         if value is None and default is not None:
             return default
@@ -66,12 +66,12 @@ class HParams:
         return tuple(self._checked(key, entry, low, MAX_SIZE) for entry in values)
 
     def flags(self, key: str) -> tuple[bool, ...] | None:
-        """A list of yes and no for the first layers (the others are no), or None if the value is not a list."""
+        """Booleans for the first layers (False for the others), or None if the value is not an array."""
         value = self._value(key)
         return tuple(map(bool, value[: self.n_layer])) if isinstance(value, tuple) else None
 
     def number(self, key: str) -> float | None:
-        """A number that may be left out; it must be finite and not negative."""
+        """An optional number, finite and not negative."""
         value = self._value(key)
         if value is None:
             return None
@@ -80,7 +80,7 @@ class HParams:
         return float(value)
 
     def check(self) -> None:
-        """The rules every architecture shares."""
+        """Check the rules shared by all architectures."""
         for layer, (heads, kv_heads) in enumerate(zip(self.heads, self.kv_heads, strict=True)):
             if heads % kv_heads:
                 raise Damaged(f"layer {layer} has {heads} heads for {kv_heads} key-value heads")
@@ -115,7 +115,7 @@ class HParams:
             self.number(key)
         self.optional("rope.scaling.original_context_length", 0, 0, _LONGEST)
         for key in ("rope.dimension_count", "rope.dimension_count_swa"):
-            # With nothing to rotate ggml's rope never ends.
+            # ggml's rope does not terminate with 0 dimensions.
             rotated = self.optional(key, self.head_size, 2)
             if rotated > self.head_size or rotated % 2:
                 raise Damaged(f"{self._prefix}.{key} is {rotated} for heads of {self.head_size}")

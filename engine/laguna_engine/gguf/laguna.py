@@ -1,10 +1,10 @@
-"""What is peculiar to Laguna's files: its name, the texts of its markers, which layers slide, and its tensors.
+"""Laguna's file format: its name, the texts of its markers, its sliding-window layers, and its tensors.
 
-Everything that the rest of the engine must know of the architecture and cannot read from a file's header stands here.
+Everything the rest of the engine must know of the architecture and cannot read from a file's header is here.
 
-The tensors and their shapes are those that `src/models/laguna.cpp` creates. llama.cpp reports a missing or misshapen
-tensor by itself, except for the attention gate, whose width it aborts on; checking all of them here names the tensor
-before gigabytes are mapped.
+The tensors and their shapes are those of `src/models/laguna.cpp`. llama.cpp reports a missing or misshapen tensor
+itself, except for a wrong width of the attention gate, on which it aborts; checking all tensors here names the wrong
+one before gigabytes are mapped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,55 +14,55 @@ from laguna_engine.gguf.reader import Damaged
 from laguna_engine.gguf.tensors import Shape, trimmed
 
 ARCHITECTURE = "laguna"
-"""`general.architecture` of the models this program is made for."""
+"""`general.architecture` of Laguna models."""
 
 EOS_TEXT = "〈|EOS|〉"
-"""The text of the token that begins a transcript and ends a text."""
+"""Text of the token that begins a transcript; also an end-of-generation token."""
 
 END_OF_TURN = "</assistant>"
-"""The text of the token that ends an answer."""
+"""Text of the token that ends an answer."""
 
 _SLIDING_PERIOD = 4
-"""Without a pattern of its own a file has one full layer, then three sliding ones, and so on."""
+"""A file without a pattern repeats one full-attention layer and three sliding-window ones."""
 
 _FULL_LENGTH_KEYS = ("attention.key_length_swa", "attention.value_length_swa")
 
 
-def check(dimensions: HParams, shapes: Mapping[str, Shape], tokens: int) -> None:
+def check(hparams: HParams, shapes: Mapping[str, Shape], tokens: int) -> None:
     """Raise Damaged for the first tensor that is missing or misshapen."""
-    _check_heads(dimensions)
-    _check_window(dimensions)
-    for name, expected in _expected(dimensions, shapes):
+    _check_heads(hparams)
+    _check_window(hparams)
+    for name, expected in _expected(hparams, shapes):
         _check_tensor(name, shapes.get(name), expected)
     if "output.weight" in shapes:
-        _check_tensor("output.weight", shapes["output.weight"], (dimensions.n_embd, tokens))
-    for layer, heads in enumerate(dimensions.heads):
-        _check_gate(f"blk.{layer}.attn_gate.weight", shapes, dimensions, heads)
+        _check_tensor("output.weight", shapes["output.weight"], (hparams.n_embd, tokens))
+    for layer, heads in enumerate(hparams.heads):
+        _check_gate(f"blk.{layer}.attn_gate.weight", shapes, hparams, heads)
 
 
-def sliding_layers(dimensions: HParams) -> tuple[bool, ...]:
-    """Which layers slide in a file that has a sliding window."""
+def sliding_layers(hparams: HParams) -> tuple[bool, ...]:
+    """Which layers have sliding-window attention, in a file with a sliding window."""
     key = "attention.sliding_window_pattern"
-    flags = dimensions.flags(key)
+    flags = hparams.flags(key)
     if flags is not None:
         return flags
-    period = dimensions.optional(key, _SLIDING_PERIOD)
-    return tuple(period == 0 or layer % period > 0 for layer in range(dimensions.n_layer))
+    period = hparams.optional(key, _SLIDING_PERIOD)
+    return tuple(period == 0 or layer % period > 0 for layer in range(hparams.n_layer))
 
 
-def _check_heads(dimensions: HParams) -> None:
-    sizes = {dimensions.optional(key, dimensions.head_size) for key in _FULL_LENGTH_KEYS}
-    if sizes | {dimensions.value_size} != {dimensions.head_size}:
-        raise Damaged(f"its keys of {dimensions.head_size} and values of {dimensions.value_size} differ in size")
-    if dimensions.experts == 0 and dimensions.size("leading_dense_block_count") < dimensions.n_layer:
+def _check_heads(hparams: HParams) -> None:
+    sizes = {hparams.optional(key, hparams.head_size) for key in _FULL_LENGTH_KEYS}
+    if sizes | {hparams.value_size} != {hparams.head_size}:
+        raise Damaged(f"its keys of {hparams.head_size} and values of {hparams.value_size} differ in size")
+    if hparams.experts == 0 and hparams.size("leading_dense_block_count") < hparams.n_layer:
         raise Damaged("it has layers of experts and no experts")
-    if len(set(dimensions.experts_used)) > 1:
+    if len(set(hparams.experts_used)) > 1:
         raise Damaged("its layers use different numbers of experts")
 
 
-def _check_window(dimensions: HParams) -> None:
+def _check_window(hparams: HParams) -> None:
     """llama.cpp aborts on a sliding window that no layer uses."""
-    if dimensions.optional("attention.sliding_window", 0) and not any(sliding_layers(dimensions)):
+    if hparams.optional("attention.sliding_window", 0) and not any(sliding_layers(hparams)):
         raise Damaged("it has a sliding window and no layer that uses it")
 
 
@@ -73,28 +73,28 @@ def _check_tensor(name: str, found: Shape | None, expected: Shape) -> None:
         raise Damaged(f"{name} has the shape {found}, expected {expected}")
 
 
-def _check_gate(name: str, shapes: Mapping[str, Shape], dimensions: HParams, heads: int) -> None:
-    """One gate a head (XS) or one an element (M): any other width makes llama.cpp abort."""
+def _check_gate(name: str, shapes: Mapping[str, Shape], hparams: HParams, heads: int) -> None:
+    """One gate per head (XS) or per element (M); llama.cpp aborts on any other width."""
     found = shapes.get(name)
-    widths = (heads, heads * dimensions.head_size)
-    if found not in {trimmed((dimensions.n_embd, width)) for width in widths}:
-        raise Damaged(f"{name} has the shape {found}, expected {dimensions.n_embd} by {widths[0]} or {widths[1]}")
+    widths = (heads, heads * hparams.head_size)
+    if found not in {trimmed((hparams.n_embd, width)) for width in widths}:
+        raise Damaged(f"{name} has the shape {found}, expected {hparams.n_embd} by {widths[0]} or {widths[1]}")
 
 
-def _expected(dimensions: HParams, shapes: Mapping[str, Shape]) -> Iterator[tuple[str, Shape]]:
-    yield "output_norm.weight", (dimensions.n_embd,)
-    dense = dimensions.size("leading_dense_block_count")
-    for layer in range(dimensions.n_layer):
-        yield from _attention(dimensions, layer, fused=f"blk.{layer}.attn_qkv.weight" in shapes)
+def _expected(hparams: HParams, shapes: Mapping[str, Shape]) -> Iterator[tuple[str, Shape]]:
+    yield "output_norm.weight", (hparams.n_embd,)
+    dense = hparams.size("leading_dense_block_count")
+    for layer in range(hparams.n_layer):
+        yield from _attention(hparams, layer, fused=f"blk.{layer}.attn_qkv.weight" in shapes)
         if layer < dense:
-            yield from _dense(dimensions, layer)
+            yield from _dense(hparams, layer)
         else:
-            yield from _experts(dimensions, layer)
+            yield from _experts(hparams, layer)
 
 
-def _attention(dimensions: HParams, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
-    embd, head = dimensions.n_embd, dimensions.head_size
-    queries, keys = dimensions.heads[layer] * head, dimensions.kv_heads[layer] * head
+def _attention(hparams: HParams, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
+    embd, head = hparams.n_embd, hparams.head_size
+    queries, keys = hparams.heads[layer] * head, hparams.kv_heads[layer] * head
     prefix = f"blk.{layer}."
     yield prefix + "attn_norm.weight", (embd,)
     if fused:
@@ -109,18 +109,18 @@ def _attention(dimensions: HParams, layer: int, *, fused: bool) -> Iterator[tupl
     yield prefix + "ffn_norm.weight", (embd,)
 
 
-def _dense(dimensions: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
-    embd, width = dimensions.n_embd, dimensions.per_layer("feed_forward_length", 1)[layer]
+def _dense(hparams: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
+    embd, width = hparams.n_embd, hparams.per_layer("feed_forward_length", 1)[layer]
     yield f"blk.{layer}.ffn_gate.weight", (embd, width)
     yield f"blk.{layer}.ffn_up.weight", (embd, width)
     yield f"blk.{layer}.ffn_down.weight", (width, embd)
 
 
-def _experts(dimensions: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
-    embd, count = dimensions.n_embd, dimensions.experts
-    width = dimensions.per_layer("expert_feed_forward_length", 1)[0]
-    shared = dimensions.optional("expert_shared_feed_forward_length", 0)
-    shared = shared or width * dimensions.optional("expert_shared_count", 1)
+def _experts(hparams: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
+    embd, count = hparams.n_embd, hparams.experts
+    width = hparams.per_layer("expert_feed_forward_length", 1)[0]
+    shared = hparams.optional("expert_shared_feed_forward_length", 0)
+    shared = shared or width * hparams.optional("expert_shared_count", 1)
     prefix = f"blk.{layer}.ffn_"
     yield prefix + "gate_inp.weight", (embd, count)
     yield f"blk.{layer}.exp_probs_b.bias", (count,)

@@ -1,6 +1,6 @@
-"""Which format each tensor of a drafter gets when the drafter is quantized: a plan, made from the header alone.
+"""Plans the quantization of a drafter: the format of each tensor, from the header alone.
 
-Deals in format names and bytes; `laguna_engine.ggml.gguf_writer` carries a plan out, with llama.cpp's own quantizers.
+`laguna_engine.ggml.gguf_writer` executes a plan with llama.cpp's own quantizers.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from laguna_engine.gguf.header import Header
 from laguna_engine.gguf.tensors import TensorInfo
 
 KINDS = ("q8_0", "q4_0")
-"""What a drafter can be quantized to. A block of 32 weights shares a scale in both, which fits any drafter's rows."""
+"""Formats a drafter can be quantized to. Both have blocks of 32 weights, which divide any drafter's rows."""
 
 FILE_TYPES = {"f16": 1, "q4_0": 2, "q8_0": 7, "bf16": 32}
-"""`llama_ftype`: what a file mostly consists of."""
+"""`llama_ftype`: the format of most of a file."""
 
 QUANTIZATION_VERSION = 2
 """`GGML_QNT_VERSION` of the pinned build."""
@@ -29,13 +29,18 @@ _UNQUANTIZED = ("f32", "f16", "bf16")
 _PRECISE = "q8_0"
 _KEPT_PRECISE = frozenset({"token_embd.weight", "output.weight", "markov_w1.weight", "markov_w2.weight"})
 _GATE = "attn_gate.weight"
-"""The heads choose between tokens that are close to each other, and a gate has one row a head: four bits would cost
+"""Output matrices decide between tokens with close logits, and a gate has one row per head: four bits would cost
 acceptance there and save next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one tensor: `format` is the new one's name, perhaps the one it has."""
+    """The change of one tensor.
+
+    Attributes:
+        info: the tensor in the source.
+        format: its new format, which may be the old one.
+    """
 
     info: TensorInfo
     format: str
@@ -49,7 +54,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class QuantizationPlan:
-    """What becomes of a drafter. unfit: names of matrices whose rows are no whole blocks, and so stay 16 bits wide."""
+    """The quantization of a drafter.
+
+    Attributes:
+        source: header of the source file.
+        kind: the format requested.
+        changes: one for each tensor, in file order.
+        unfit: matrices that stay at 16 bits because their rows are not whole blocks.
+    """
 
     source: Header
     kind: str
@@ -58,21 +70,24 @@ class QuantizationPlan:
 
     @property
     def file_bytes(self) -> int:
-        """About how large the new file will be: the metadata grows by a few entries."""
+        """Approximate bytes of the new file: the metadata grows by a few entries."""
         metadata = self.source.size - sum(info.size for info in self.source.tensors)
         return metadata + sum(padded(change.size) for change in self.changes)
 
     def formats(self) -> dict[str, int]:
-        """How many tensors have each format afterwards."""
+        """Number of tensors by new format."""
         names = [change.format for change in self.changes]
         return {name: names.count(name) for name in dict.fromkeys(names)}
 
 
 def plan(path: Path, kind: str) -> QuantizationPlan:
-    """How to quantize the drafter at `path` to `kind`; ModelFileError for what is no drafter or quantized already.
+    """Plan the quantization of the drafter at `path` to `kind`.
 
-    A quantized file is refused even where it has more bits than it would get: what was rounded away the first time is
-    lost, so the second result would be worse than one made from the original.
+    A quantized file is refused even if it has more bits than `kind`: quantizing twice is worse than quantizing the
+    original.
+
+    Raises:
+        ModelFileError: the file is not a drafter, or is already quantized.
     """
     drafter_header.read(path)
     source = header.read(path, lambda _: None)
@@ -87,12 +102,12 @@ def plan(path: Path, kind: str) -> QuantizationPlan:
 
 
 def padded(size: int) -> int:
-    """`size` rounded up to where the next tensor begins; files are written with the default alignment."""
+    """`size` rounded up to the default alignment, with which files are written."""
     return -(-size // DEFAULT_ALIGNMENT) * DEFAULT_ALIGNMENT
 
 
 def format_for(info: TensorInfo, kind: str) -> str:
-    """Which format a drafter's tensor gets in a file of `kind`."""
+    """Format of a drafter's tensor in a file of `kind`."""
     if not _is_matrix(info):
         return info.format
     if info.shape[0] % _FORMATS[kind].block:
@@ -102,7 +117,7 @@ def format_for(info: TensorInfo, kind: str) -> str:
 
 
 def _is_matrix(info: TensorInfo) -> bool:
-    """Whether it is multiplied with; norms of several taps lie in one tensor and are not, tables are integers."""
+    """Whether the tensor is a weight matrix; not a norm (several taps may share one tensor) nor an integer table."""
     return len(info.shape) > 1 and "norm" not in info.name and info.format in _UNQUANTIZED
 
 

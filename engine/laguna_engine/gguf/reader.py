@@ -1,8 +1,8 @@
 """Reads GGUF values from an untrusted file, a window at a time.
 
-Every length is compared with what is left of the file before anything is allocated or skipped, so a hostile header can
-make it slow neither in time nor in memory. The file is read, not mapped: a file that shrinks meanwhile is an error here
-and would be a SIGBUS there. Raises `Damaged`, whose text says what is wrong; the caller adds which file.
+Every length is compared with the rest of the file before anything is allocated or skipped, so a hostile header costs
+neither time nor memory. The file is read, not mapped: a file that shrinks meanwhile is an error instead of a SIGBUS.
+Raises `Damaged` with the problem as text; the caller adds the file's name.
 """
 
 import struct
@@ -13,28 +13,33 @@ from typing import BinaryIO
 from laguna_engine.gguf.formats import STRUCT_CODES, ValueType
 
 WINDOW_BYTES = 1 << 20
-"""Read at a time: a large vocabulary's header takes about ten reads."""
+"""Bytes read at a time: the header of a large vocabulary takes about ten reads."""
 
 MAX_STRING_BYTES = 1 << 20
-"""Longest single string; chat templates are the longest that occur, at some 20 KB."""
+"""Longest string outside an array; the longest in practice are chat templates, at some 20 KB."""
 
 MAX_TOKEN_BYTES = 1 << 16
 """Longest string inside an array; tokens and merges stay below 1 KB."""
 
 MAX_INSPECTED_BYTES = 1 << 22
-"""Longest array of numbers that is looked into: one for each token takes less."""
+"""Longest array of numbers passed to `inspect`: one number for each token takes less."""
 
 SHORT_ARRAY = 1024
-"""Longest array kept as values: per-layer settings stop at 512 layers, vocabularies are only counted."""
+"""Entries of the longest array kept: per-layer settings have at most 512, vocabularies are only counted."""
 
 
 class Damaged(Exception):
-    """The file does not say what a GGUF must say."""
+    """The file is not valid GGUF; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class LongArray:
-    """An array that was checked and counted but not kept."""
+    """An array that was checked but not kept.
+
+    Attributes:
+        kind: type of its entries.
+        length: number of entries.
+    """
 
     kind: ValueType
     length: int
@@ -56,11 +61,11 @@ class Reader:
 
     @property
     def position(self) -> int:
-        """Where the next value starts."""
+        """Offset of the next value."""
         return self._base + self._at
 
     def _require(self, count: int, what: str) -> None:
-        """Have `count` bytes of the window ready at `_at`, or raise Damaged."""
+        """Ensure that the window holds `count` bytes from `_at` on; Damaged at the end of the file."""
         if self._at + count <= len(self._window):
             return
         if count > self._size - self.position:
@@ -72,35 +77,38 @@ class Reader:
             raise Damaged("it became shorter while it was read")
 
     def take(self, count: int, what: str) -> bytes:
-        """The next `count` bytes; `what` names them in errors."""
+        """The next `count` bytes; `what` names them in error messages."""
         self._require(count, what)
         start, self._at = self._at, self._at + count
         return self._window[start : self._at]
 
     def number(self, code: str, what: str) -> int:
-        """One integer of `struct` code `code`."""
+        """One integer of the `struct` format `code`."""
         (value,) = struct.unpack("<" + code, self.take(struct.calcsize(code), what))
         return int(value)
 
     def kind(self, what: str) -> ValueType:
-        """The type of a value."""
+        """The type tag of a value."""
         number = self.number("I", what)
         if number not in ValueType.__members__.values():
             raise Damaged(f"{what} has the unknown type {number}")
         return ValueType(number)
 
     def string(self, what: str) -> str:
-        """One string: its length in eight bytes, then UTF-8."""
+        """One string: an eight-byte length, then UTF-8."""
         length = self.number("Q", what)
         if length > MAX_STRING_BYTES:
             raise Damaged(f"{what} is a text of {length} bytes, more than {MAX_STRING_BYTES}")
         return _text(self.take(length, what), what)
 
     def value(self, kind: ValueType, what: str, inspect: Callable[[bytes], None] | None = None) -> Value:
-        """One metadata value of type `kind`.
+        """One metadata value.
 
-        inspect: sees every text of an array of texts, in order, and the bytes of an array of numbers unless that is
-        far too long.
+        Args:
+            kind: its type.
+            what: its name in error messages.
+            inspect: called with every string of an array of strings, in order, or with the bytes of an array of
+                numbers of at most `MAX_INSPECTED_BYTES`.
         """
         if kind is ValueType.STRING:
             return self.string(what)
@@ -171,7 +179,7 @@ _unpack_length = struct.Struct("<Q").unpack_from
 
 
 def _text(data: bytes, what: str) -> str:
-    # llama.cpp reads texts up to a NUL, so behind one it and this check would see two different files.
+    # llama.cpp reads strings up to a NUL, so a text with one would differ between llama.cpp and this check.
     if _NUL in data:
         raise Damaged(f"{what} holds a NUL character")
     try:
@@ -181,4 +189,4 @@ def _text(data: bytes, what: str) -> str:
 
 
 class Unsuitable(Exception):
-    """The file is whole but of the wrong kind; the text continues the file's name and ends in what to do."""
+    """The file is valid but of the wrong kind; the message continues the file's name and ends in what to do."""

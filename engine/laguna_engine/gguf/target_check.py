@@ -1,6 +1,6 @@
-"""Is this a target the engine can run, and do its dimensions agree with one another?
+"""Checks that a file is a target the engine can run and that its hyperparameters are consistent.
 
-Each rule here stands for an assertion in llama.cpp's `load_hparams` or in a model's graph: broken, it ends the process
+Each rule corresponds to an assertion in llama.cpp's `load_hparams` or in a model's graph, which would end the process
 instead of returning an error.
 """
 
@@ -12,31 +12,31 @@ from laguna_engine.gguf.reader import Damaged, Unsuitable, Value
 from laguna_engine.gguf.tensors import TensorInfo
 
 GENERIC_TARGETS = frozenset(generic.LAYOUTS)
-"""Text generation models that need nothing of their own from the engine."""
+"""Architectures of text generation models that need no special support by the engine."""
 
 NOT_WEIGHTS = frozenset("i8 i16 i32 i64 f64 q8_1 q8_K".split())
-"""Formats of indices and intermediate results: no matrix product reads them."""
+"""Formats of indices and intermediate results, which matrix products cannot read."""
 
 DRAFTERS = frozenset("dflash eagle3 dspark dflash-draft qwen35-dflash-draft".split())
-"""Architectures of models that only propose tokens to another one."""
+"""Architectures of drafters."""
 
 
 def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo]) -> None:
-    """Raise Unsuitable if this is no target, Damaged if its numbers contradict one another."""
+    """Raise Unsuitable if this is not a target, Damaged if its header is inconsistent."""
     _check_role(name, metadata)
-    dimensions = HParams(name, metadata)
-    dimensions.check()
+    hparams = HParams(name, metadata)
+    hparams.check()
     for tensor in tensors:
         _check_format(tensor)
     shapes = {tensor.name: tensor.shape for tensor in tensors}
     size = vocabulary.check(metadata)
-    _check_embedding(dimensions, shapes, size)
+    _check_embedding(hparams, shapes, size)
     if name != laguna.ARCHITECTURE:
-        generic.check(name, dimensions, shapes, size)
+        generic.check(name, hparams, shapes, size)
         return
     if metadata.get("tokenizer.ggml.model") == vocabulary.SENTENCEPIECE:
         raise Damaged("its tokenizer is not Laguna's")
-    laguna.check(dimensions, shapes, size)
+    laguna.check(hparams, shapes, size)
 
 
 def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
@@ -57,11 +57,11 @@ def _check_format(tensor: TensorInfo) -> None:
         raise Damaged(f"{tensor.name} is stored as {tensor.format}, which cannot be computed with")
 
 
-def _check_embedding(dimensions: HParams, shapes: Mapping[str, tuple[int, ...]], tokens: int) -> None:
-    expected = (dimensions.n_embd, tokens)
+def _check_embedding(hparams: HParams, shapes: Mapping[str, tuple[int, ...]], tokens: int) -> None:
+    expected = (hparams.n_embd, tokens)
     found = shapes.get("token_embd.weight")
     if found != expected:
         raise Damaged(f"token_embd.weight has the shape {found}, its vocabulary and hidden size need {expected}")
-    declared = dimensions.optional("vocab_size", tokens)
+    declared = hparams.optional("vocab_size", tokens)
     if declared != tokens:
         raise Damaged(f"it declares {declared} tokens and lists {tokens}")

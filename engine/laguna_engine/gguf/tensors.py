@@ -1,4 +1,4 @@
-"""The table of tensors: names, shapes, formats, and where each one's bytes lie."""
+"""The tensor table: names, shapes, formats and offsets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,26 @@ from laguna_engine.gguf.formats import DEFAULT_ALIGNMENT, MAX_DIMS, MAX_NAME_BYT
 from laguna_engine.gguf.reader import Damaged, Reader, Value
 
 MAX_TENSORS = 65_536
-"""A 512-layer mixture of experts with every tensor split has fewer."""
+"""More than a 512-layer mixture of experts with every tensor split has."""
 
 MAX_ELEMENTS = 2**63 - 1
-"""ggml counts in int64."""
+"""ggml counts elements in int64."""
 
 MIN_ALIGNMENT, MAX_ALIGNMENT = 32, 1 << 20
-"""ggml asserts that mapped tensors lie at multiples of 32 (`TENSOR_ALIGNMENT`). A larger alignment than this has no use
-and would let a few bytes claim gigabytes."""
+"""ggml asserts that mapped tensors are aligned to 32 bytes (`TENSOR_ALIGNMENT`). A larger maximum has no use and would
+let a few bytes claim gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """One tensor. shape: ggml's order, row length first, without trailing ones. format: a name such as "q4_K".
+    """One tensor of a file.
 
-    offset: of its bytes, from the start of the file. size: in bytes.
+    Attributes:
+        name: its name.
+        shape: in ggml's order, row length first, without trailing ones.
+        format: name of its type, such as "q4_K".
+        offset: of its data from the start of the file, in bytes.
+        size: of its data, in bytes.
     """
 
     name: str
@@ -41,10 +46,9 @@ def alignment_of(metadata: Mapping[str, Value]) -> int:
 
 
 def read_tensors(reader: Reader, count: int, alignment: int, file_size: int) -> tuple[TensorInfo, ...]:
-    """The `count` entries of the table, with their bytes found inside the file, one after the other.
+    """Read the `count` entries of the table and check that their data is inside the file.
 
-    llama.cpp wants every tensor to start where the one before it ended, rounded up to `alignment`; so do we, and
-    nothing can overlap.
+    As in llama.cpp, every tensor must start where the one before it ends, rounded up to `alignment`, so none overlap.
     """
     if count > MAX_TENSORS:
         raise Damaged(f"it claims {count} tensors, more than {MAX_TENSORS}")
@@ -98,7 +102,7 @@ def _place(entries: Sequence[_Entry], start: int, alignment: int, file_size: int
 
 
 def trimmed(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """`shape` without trailing ones: ggml does not tell [8], [8, 1] and [8, 1, 1] apart."""
+    """`shape` without trailing ones: to ggml [8], [8, 1] and [8, 1, 1] are the same."""
     length = len(shape)
     while length > 1 and shape[length - 1] == 1:
         length -= 1

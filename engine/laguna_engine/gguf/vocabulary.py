@@ -1,8 +1,8 @@
-"""The vocabulary inside a header: texts that would make llama.cpp abort are found while they are read.
+"""Checks the vocabulary in a header, while it is read, for what would make llama.cpp abort.
 
-Token texts must differ (llama.cpp asserts it), merges must be pairs, every table must be as long as the others, and a
-SentencePiece vocabulary must have a token for every byte (llama.cpp throws where nothing catches it).
-The texts themselves are not kept: 100,352 of them take tens of megabytes in Python.
+Token texts must differ (llama.cpp asserts it), merges must be pairs, all tables must be of the same length, and a
+SentencePiece vocabulary must have a token for every byte (llama.cpp throws an exception that nothing catches). The
+texts are not kept: 100,352 of them take tens of megabytes in Python.
 """
 
 import re
@@ -20,14 +20,14 @@ TOKENS, MERGES = "tokenizer.ggml.tokens", "tokenizer.ggml.merges"
 TOKEN_TYPES, SCORES = "tokenizer.ggml.token_type", "tokenizer.ggml.scores"
 
 TOKENIZERS = ("gpt2", "llama")
-"""Byte-level BPE and SentencePiece BPE; the others belong to encoders or parse binary tables."""
+"""Byte-level BPE and SentencePiece BPE; the others are for encoders or parse binary tables."""
 
 _SPECIAL_IDS = "bos eos eot eom unknown seperator padding mask fim_pre fim_suf fim_mid fim_pad fim_rep fim_sep".split()
-"""llama.cpp's own names, its spelling of "separator" included."""
+"""llama.cpp's names, including its spelling of "separator"."""
 
 
 SENTENCEPIECE = "llama"
-"""The one of them that cuts what it does not know into bytes."""
+"""The tokenizer that falls back to bytes for unknown text."""
 
 _BYTE = re.compile(rb"<0x[0-9A-F]{2}>")
 _BYTES = 256
@@ -38,17 +38,26 @@ _BYTE_TYPE = 6
 
 @dataclass(frozen=True, slots=True)
 class Tokens(LongArray):
-    """The token texts, which are not kept. unmade: bytes that no token stands for. bytelike: ids of texts "<0x0A>"."""
+    """The token texts, which are not kept.
 
-    unmade: frozenset[int] = frozenset()
-    bytelike: frozenset[int] = frozenset()
+    Attributes:
+        missing_bytes: bytes without a token.
+        byte_ids: ids of tokens with a text such as "<0x0A>".
+    """
+
+    missing_bytes: frozenset[int] = frozenset()
+    byte_ids: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class TokenTypes(LongArray):
-    """The tokens' types, which are not kept. raw: ids of those that are said to stand for a byte."""
+    """The token types, which are not kept.
 
-    raw: frozenset[int] = frozenset()
+    Attributes:
+        byte_ids: ids of tokens of type BYTE.
+    """
+
+    byte_ids: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, data: bytes) -> "TokenTypes":
@@ -58,17 +67,17 @@ class TokenTypes(LongArray):
 
 
 class _TokenTexts:
-    """Sees every token once, and knows whether two are the same and which stand for bytes."""
+    """Called with every token text in order; finds duplicates and the tokens for bytes."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
         self._count = 0
-        self._bytelike: set[int] = set()
+        self._byte_ids: set[int] = set()
 
     def __call__(self, text: bytes) -> None:
         if _BYTE.fullmatch(text):
-            self._bytelike.add(self._count)
-        # What llama.cpp calls an empty token.
+            self._byte_ids.add(self._count)
+        # llama.cpp's name for an empty token.
         self._seen.add(text or b"[EMPTY_%d]" % self._count)
         self._count += 1
         if self._count > MAX_VOCABULARY:
@@ -79,12 +88,12 @@ class _TokenTexts:
             raise Damaged(f"{self._count - len(self._seen)} of its tokens have the text of another")
 
     def summary(self) -> Tokens:
-        """What is kept of them."""
-        # As `llama_vocab::byte_to_token` looks for them.
+        """The facts that are kept."""
+        # Looked up as by `llama_vocab::byte_to_token`.
         made = (byte for byte in range(_BYTES) if b"<0x%02X>" % byte in self._seen)
         plain = (byte for byte in range(_ASCII) if bytes([byte]) in self._seen)
-        unmade = frozenset(range(_BYTES)).difference(made, plain)
-        return Tokens(ValueType.STRING, self._count, unmade, frozenset(self._bytelike))
+        missing_bytes = frozenset(range(_BYTES)).difference(made, plain)
+        return Tokens(ValueType.STRING, self._count, missing_bytes, frozenset(self._byte_ids))
 
 
 def _check_merge(text: bytes) -> None:
@@ -93,7 +102,7 @@ def _check_merge(text: bytes) -> None:
 
 
 def read(reader: Reader, key: str, kind: ValueType) -> Value:
-    """The value of metadata `key`, inspected on the way if it is part of the vocabulary."""
+    """Read the value of metadata `key`, checking it if it is part of the vocabulary."""
     if key == TOKENS:
         texts = _TokenTexts()
         value = reader.value(kind, key, texts)
@@ -107,14 +116,14 @@ def read(reader: Reader, key: str, kind: ValueType) -> Value:
 
 
 def _holds(value: Value, kind: type) -> bool:
-    """Whether it is a list of texts or of int32, as the `kind` says."""
+    """Whether `value` is an array of strings (`kind` str) or of int32 (int)."""
     if isinstance(value, LongArray):
         return value.kind is (ValueType.STRING if kind is str else ValueType.INT32)
     return isinstance(value, tuple) and all(type(entry) is kind for entry in value)
 
 
 def check(metadata: Mapping[str, Value]) -> int:
-    """Compare the vocabulary's tables with one another; returns the number of tokens."""
+    """Check the vocabulary's tables against each other; returns the number of tokens."""
     model = metadata.get("tokenizer.ggml.model")
     if model not in TOKENIZERS:
         raise Unsuitable(
@@ -157,11 +166,11 @@ def _check_table(metadata: Mapping[str, Value], key: str, size: int, kinds: tupl
 
 
 def _check_bytes(metadata: Mapping[str, Value]) -> None:
-    """llama.cpp looks for the token of any byte, and reads the number out of any token that is said to be one."""
+    """llama.cpp looks up a token for every byte, and parses the byte from the text of every token of type BYTE."""
     tokens, types = metadata[TOKENS], metadata.get(TOKEN_TYPES)
-    if isinstance(tokens, Tokens) and tokens.unmade:
-        raise Damaged(f"{len(tokens.unmade)} of 256 bytes have no token")
-    stray = types.raw - tokens.bytelike if isinstance(types, TokenTypes) and isinstance(tokens, Tokens) else ()
+    if isinstance(tokens, Tokens) and tokens.missing_bytes:
+        raise Damaged(f"{len(tokens.missing_bytes)} of 256 bytes have no token")
+    stray = types.byte_ids - tokens.byte_ids if isinstance(types, TokenTypes) and isinstance(tokens, Tokens) else ()
     if stray:
         raise Damaged(f"its token {min(stray)} is said to be a byte and is none")
 

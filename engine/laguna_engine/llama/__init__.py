@@ -1,1 +1,1 @@
-"""llama.cpp's own nouns (model, vocabulary, context, sampler) with Python manners: checked arguments, named errors."""
+"""llama.cpp's model, vocabulary, context and samplers, with checked arguments and typed errors."""

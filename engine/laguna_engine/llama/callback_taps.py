@@ -1,6 +1,6 @@
-"""Features by a callback on every node of the graph: slower than the hook, and there when the hook is refused.
+"""Hidden-state taps by llama.cpp's eval callback: slower than the graph hook, and the fallback if that fails its check.
 
-llama.cpp asks about each of some thousand nodes, through the GIL, and stops the device at those that are wanted.
+llama.cpp calls back for each of some thousand nodes, taking the GIL, and synchronises the device at the tapped ones.
 """
 
 import ctypes
@@ -18,10 +18,10 @@ from laguna_engine.native.structs import EvalCallback, TensorHandle
 
 
 class CallbackTaps:
-    """The same features as `Taps`, brought to the host and from there to where the drafter reads them."""
+    """Provides the same features as `Taps`, copied over the host."""
 
     def __init__(self, layers: tuple[int, ...], shape: TargetShape, rows: int, outputs: int, threads: int = 1) -> None:
-        """Arguments as for `Taps`. The features lie in ordinary memory, and drafts are made on the CPU."""
+        """Arguments as for `Taps`. The features are in host memory, and the drafter runs on the CPU."""
         self.layers = layers
         self.outputs = outputs
         self.backend = Backend.cpu(threads)
@@ -36,21 +36,21 @@ class CallbackTaps:
 
     @property
     def features(self) -> HiddenStates | None:
-        """Where the hidden states are; None without taps."""
+        """The feature buffer; None without taps."""
         return self._features
 
     @property
     def readout(self) -> Readout:
-        """Whole rows, always."""
+        """Always whole rows."""
         return LOGITS
 
     def before(self, start: int, count: int, outputs: range) -> None:
-        """Remember what the next decode computes."""
+        """Set the positions and outputs of the next decode."""
         self._taken.clear()
         self._start, self._count, self._outputs = start, count, outputs
 
     def after(self) -> None:
-        """Hand over what was taken; raises what went wrong in the callback."""
+        """Upload the features of the decode; raises a stored exception of the callback."""
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -63,13 +63,13 @@ class CallbackTaps:
         self._features.upload(self._start, values.reshape(self._count, -1))
 
     def close(self) -> None:
-        """Free everything; only after the context."""
+        """Free everything; close the context first."""
         if self._features is not None:
             self._features.close()
         self.backend.close()
 
     def _on_node(self, tensor: int, ask: bool, _: object) -> bool:
-        """True means "wanted" when asked, and "go on" afterwards; anything else would leave garbage behind."""
+        """With `ask`, whether the node is tapped; afterwards True to continue, as False would leave garbage behind."""
         place = self._names.get(ctypes.string_at(tensor + tensor_layout.NAME))
         if ask:
             return place is not None

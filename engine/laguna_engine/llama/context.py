@@ -1,8 +1,8 @@
-"""A KV cache and the computation that fills it: one sequence of tokens, appended and cut, never anything else.
+"""A KV cache of one sequence, and the decode calls that fill it.
 
-Not thread-safe: every method belongs to the engine thread, except `request_abort` and `clear_abort`. Arguments are
-checked here because llama.cpp answers a wrong one with `abort()`. One `decode` of one token costs about 3 µs of Python:
-the batch and its arrays are made once and reused.
+Not thread-safe: methods are called on the engine thread only, except `request_abort` and `clear_abort`. Arguments are
+checked here because llama.cpp answers invalid ones with `abort()`. A `decode` of one token takes about 3 µs of Python,
+because the batch and its arrays are reused.
 """
 
 import ctypes
@@ -29,13 +29,17 @@ _SEQUENCE = 0
 """The engine uses one sequence."""
 
 _INVALID_BATCH = -1
-"""`llama_decode`: the batch was refused and nothing was changed."""
+"""`llama_decode`: the batch was refused and nothing changed."""
 
 
 class Context:
     """A `llama_context` of one sequence.
 
-    `n_ctx`, `n_batch` and `n_ubatch` are what llama.cpp made of the options (it rounds `n_ctx` up to 256).
+    Attributes:
+        taps: the taps attached to its graphs, or None.
+        n_ctx: actual tokens of context; llama.cpp rounds up to a multiple of 256.
+        n_batch: actual most tokens of one `decode`.
+        n_ubatch: actual tokens of a micro-batch.
     """
 
     def __init__(self, model: Model, options: ContextOptions, taps: Taps | CallbackTaps | None = None) -> None:
@@ -56,7 +60,7 @@ class Context:
         self._n_vocab = model.vocab.size
         self._all_ids = numpy.arange(self._n_vocab, dtype=numpy.int32)
         self._all_candidates = numpy.zeros(self._n_vocab, CANDIDATE)
-        # Whoever computes the logits comes last; `llama_decode` waits for the CPU by itself.
+        # The device of the logits finishes last; `llama_decode` itself waits for the CPU.
         self._waits = taps is None or not taps.backend.device.is_cpu
         self._rows = range(0)
         self._picks: BestRowSampler | CandidateRowSampler | None = None
@@ -76,11 +80,16 @@ class Context:
         self._all_flags = b"\x01" * size
 
     def decode(self, tokens: Sequence[int], start: int, outputs: Outputs = Outputs.LAST) -> DecodeStatus:
-        """Compute `tokens` at positions `start`, `start + 1`, … and add them to the cache.
+        """Decode `tokens` at positions `start`, `start + 1`, … and add them to the cache.
 
-        Returns FULL when the cache has no room (nothing was added) and ABORTED after `request_abort` (whole
-        micro-batches before the stop are kept: ask `positions`). RequestError for tokens outside the vocabulary, an
-        empty or too long list, or a `start` that does not continue the cache; ContextError when the computation fails.
+        Returns:
+            FULL if the cache has no room (nothing was added), ABORTED after `request_abort` (whole micro-batches before
+            the stop are kept, see `positions`), else OK.
+
+        Raises:
+            RequestError: tokens outside the vocabulary, none or too many of them, or `start` does not continue the
+                cache.
+            ContextError: the computation failed.
         """
         count = len(tokens)
         if not 0 < count <= self.n_batch or min(tokens) < 0 or max(tokens) >= self._n_vocab:
@@ -103,12 +112,12 @@ class Context:
         return self._failed(code)
 
     def _announce(self, start: int, count: int, rows: range) -> None:
-        """Tell the taps what comes; RequestError for more than they hold, which llama.cpp aborts on."""
+        """Prepare the taps for the next decode; RequestError for more rows than they hold, where llama.cpp aborts."""
         taps = self.taps
         assert taps is not None, "only called with taps"
         if len(rows) > taps.outputs or count > self.n_ubatch:
             raise RequestError(f"{count} tokens with {len(rows)} outputs in one batch; send them in smaller pieces")
-        # A device may still be reading what the taps were told for the decode before this one.
+        # The device may still be reading the taps' inputs of the previous decode.
         self.synchronize()
         taps.before(start, count, rows)
 
@@ -151,29 +160,33 @@ class Context:
         return RequestError(f"token {wrong} is outside the vocabulary of {self._n_vocab}; tokenize with this model")
 
     def remove(self, start: int, end: int | None = None) -> None:
-        """Cut positions `start` to `end` (exclusive; None means to the end) out of the cache.
+        """Remove positions `start` to `end` (exclusive; None for the end) from the cache.
 
-        The last batch's logits stay as they are, and may still be sampled from.
+        The last batch's logits remain valid and can still be sampled from.
         """
         if start < 0 or (end is not None and end < start):
             raise RequestError(f"cannot remove positions {start} to {end}; start must be 0 or more and end after it")
         lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end)
 
     def window_bytes(self) -> int:
-        """What `save_window` would take now."""
+        """Bytes that `save_window` would take now."""
         self._live_memory()
         return window_state.size(self._handle, _SEQUENCE)
 
     def save_window(self, into: WindowState | None = None) -> WindowState | None:
-        """The sliding-window part of the cache, in host memory, if it can be had; in that of `into`, if that fits."""
+        """Save the sliding-window part of the cache to host memory; None if that is not possible.
+
+        Args:
+            into: a state no longer needed, whose memory is reused if it has the right size.
+        """
         self._live_memory()
         return window_state.save(self._handle, _SEQUENCE, into)
 
     def load_window(self, saved: WindowState) -> bool:
-        """Let the sliding-window part of the cache be `saved`; whether it is.
+        """Restore the sliding-window part of the cache from `saved`. Returns whether that succeeded.
 
-        The rest of the cache must hold at least as many positions, and then has to be cut to what both hold (`remove`).
-        If it fails, the sliding-window part may be lost: cut the cache to nothing.
+        The rest of the cache must hold at least as many positions, and must then be truncated to those that both hold
+        (`remove`). On failure the sliding-window part may be lost: clear the cache.
         """
         self._live_memory()
         try:
@@ -187,17 +200,22 @@ class Context:
         self._rows = range(0)
 
     def positions(self) -> tuple[int, int]:
-        """The lowest and the highest position in the cache; (-1, -1) when it is empty.
+        """Lowest and highest position in the cache; (-1, -1) if it is empty.
 
-        With a sliding window that is not `swa_full` the lowest is that of the window's cells.
+        With a sliding window and without `swa_full`, the lowest is that of the window's cells.
         """
         memory = self._live_memory()
         return lib.llama_memory_seq_pos_min(memory, _SEQUENCE), lib.llama_memory_seq_pos_max(memory, _SEQUENCE)
 
     def sample(self, chain: SamplerChain, row: int = -1) -> int:
-        """Let `chain` pick a token from the logits of `row` of the last batch and remember it.
+        """Sample a token with `chain` from the logits of `row` of the last batch, and accept it.
 
-        A negative `row` counts back from the last row that has logits. RequestError for a row without logits.
+        Args:
+            chain: the sampler chain.
+            row: row of the batch; a negative one counts back from the last row with logits.
+
+        Raises:
+            RequestError: the row has no logits.
         """
         row = self._checked(row)
         picks = self._picks or self._read_picks()
@@ -212,19 +230,19 @@ class Context:
 
     @property
     def readout(self) -> Readout:
-        """What of the logits comes to the host after a decode."""
+        """The part of the logits that is copied to the host after a decode."""
         return LOGITS if self.taps is None else self.taps.readout
 
     def read_out(self, readout: Readout) -> None:
-        """Have less of the logits come to the host, from the next decode on; nothing where only LOGITS are to be had.
+        """Set the part of the logits that is copied to the host from the next decode on; without `Taps` always LOGITS.
 
-        With anything but LOGITS `logits` cannot be asked for.
+        With any other than LOGITS, `logits` raises RequestError.
         """
         if isinstance(self.taps, Taps):
             self.taps.read_out(readout, self._handle)
 
     def synchronize(self) -> None:
-        """Wait for the device: what `decode` started may still be running, unless that is the CPU."""
+        """Wait for the device: unless it is the CPU, the computation of the last `decode` may still be running."""
         if self._waits:
             lib.llama_synchronize(self._handle)
 
@@ -242,7 +260,7 @@ class Context:
         return numpy.ctypeslib.as_array(pointer, (self._n_vocab,)).copy()
 
     def _read_picks(self) -> BestRowSampler | CandidateRowSampler | None:
-        """What the last batch's rows are picked from, now on the host; None if that is llama.cpp's own logits."""
+        """The row sampler of the last batch, copied to the host; None for llama.cpp's own logits."""
         taps = self.taps
         if isinstance(taps, Taps) and taps.readout != LOGITS:
             self.synchronize()
@@ -274,7 +292,7 @@ class Context:
         return self._memory
 
     def close(self) -> None:
-        """Free the context; harmless when repeated."""
+        """Free the context and its taps. Idempotent."""
         if self._handle:
             lib.llama_free(self._handle)
             self._handle.value = None

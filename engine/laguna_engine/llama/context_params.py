@@ -1,4 +1,4 @@
-"""How a context is made and used: sizes, threads, outputs, results. Plain values; nothing native is touched here."""
+"""Parameters and results of a context: sizes, threads, outputs, decode status. Plain values without native code."""
 
 import os
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from laguna_engine.config import KvType
 
 
 class Outputs(Enum):
-    """For which rows of a batch logits are computed: no row, the last one, the last two, or all."""
+    """The rows of a batch with logits: none, the last one, the last two, or all."""
 
     NONE = "none"
     LAST = "last"
@@ -19,7 +19,7 @@ class Outputs(Enum):
 
 
 class DecodeStatus(IntEnum):
-    """How a decode ended; the values are `llama_decode`'s return codes."""
+    """Result of a decode; the values are `llama_decode`'s return codes."""
 
     OK = 0
     FULL = 1
@@ -28,14 +28,19 @@ class DecodeStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """What a context is asked to be; the context tells what it became.
+    """Requested parameters; the context's attributes are the actual ones.
 
-    n_ctx: tokens the cache holds; 0 means the model's training length.
-    n_batch: most tokens one `decode` may take. n_ubatch: tokens computed at once, so also how long a stop may take.
-    flash_attention: None lets llama.cpp decide; a quantized V cache needs it.
-    swa_full: keep sliding-window layers at full length, which costs memory and allows any rewind.
-    threads, threads_batch: for one token and for many; 0 means the machine's physical cores.
-    offload_products: let a GPU compute large products with weights that are in RAM (`op_offload`).
+    Attributes:
+        n_ctx: tokens of the KV cache; 0 for the model's training length.
+        n_batch: most tokens of one `decode`.
+        n_ubatch: tokens of a micro-batch, which also bounds the latency of a stop.
+        type_k: type of the K cache.
+        type_v: type of the V cache.
+        flash_attention: None lets llama.cpp decide; a quantized V cache needs it.
+        swa_full: full-length caches for sliding-window layers, which cost memory and allow any rewind.
+        threads: for a single token; 0 for the physical cores.
+        threads_batch: for several tokens; 0 for the physical cores.
+        offload_products: let a GPU compute large matrix products with weights in RAM (`op_offload`).
     """
 
     n_ctx: int
@@ -51,13 +56,13 @@ class ContextOptions:
 
 
 def physical_cores() -> int:
-    """Cores this process may use, not counting hyper-threads: more threads than that make llama.cpp slower."""
+    """Physical cores available to this process: using hyper-threads too makes llama.cpp slower."""
     physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
     return max(1, min(physical, allowed))
 
 
 def all_cores_but_one() -> int:
-    """Threads for who shares the machine, at least 1: llama.cpp's wait for each other after every step, so whatever
-    else runs on one of their cores stops them all again and again."""
+    """Threads on a machine shared with other programs, at least 1: llama.cpp's threads synchronise after every
+    operation, so another program on one of their cores stalls all of them."""
     return max(1, physical_cores() - 1)

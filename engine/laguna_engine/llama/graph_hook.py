@@ -1,8 +1,8 @@
-"""A way into the graph that llama.cpp builds: a sampler of ours whose part runs on the device.
+"""Adds nodes to the graph that llama.cpp builds, through a custom sampler that runs on the device.
 
-llama.cpp calls `backend_apply` while it builds a graph, once an output row, and not at all when a graph is used again;
-there nodes are added. An exception must not get out of a callback: it is stored, and raised by the next `check`.
-The API is experimental upstream (`llama_sampler_i` in `llama.h`).
+llama.cpp calls `backend_apply` while it builds a graph, once per output row, and not at all when it reuses a graph.
+Exceptions must not escape from a callback: they are stored and raised by the next `check`. The API is experimental
+upstream (`llama_sampler_i` in `llama.h`).
 """
 
 import ctypes
@@ -29,9 +29,15 @@ _SEQUENCE = 0
 
 
 class GraphHook:
-    """Calls `place` once with the memory the logits lie in, and `insert` for every graph.
+    """A sampler attached to a context.
 
-    `insert` returns whether the logits are still wanted on the host. error: what went wrong in a callback.
+    Args:
+        place: called once with the buffer type of the logits.
+        insert: called for every graph; returns whether the logits are still needed on the host.
+
+    Attributes:
+        error: exception stored by a callback.
+        sequences: the argument for `llama_context_params.samplers`.
     """
 
     def __init__(
@@ -51,17 +57,17 @@ class GraphHook:
             backend_apply=SamplerBackendApply(self._on_apply),
             backend_reset=SamplerEvent(self._on_reset),
         )
-        # The attached chain comes last. llama.cpp keeps bare pointers, also to the one before, until the next decode.
+        # The attached chain is the last one. llama.cpp also keeps pointers to the one before until the next decode.
         self._chains: list[SamplerHandle] = []
         self.sequences = (SequenceSampler * 1)()
         self.sequences[0].seq_id = _SEQUENCE
         self.sequences[0].sampler = self._new_chain().value
 
     def renew(self, context: ContextHandle) -> None:
-        """Have `context` build its graphs again, because `insert` would now do something else.
+        """Make `context` rebuild its graphs, because `insert` would now add other nodes.
 
-        A chain can be attached once only (llama.cpp aborts on the second time), so it gets a new one. The replaced one
-        is freed by the next `renew`: old graphs name it until then, but are not used again.
+        A chain can be attached only once (llama.cpp aborts the second time), so a new one is created. The replaced one
+        is freed by the next `renew`: old graphs refer to it until then but are not used again.
         """
         lib.llama_set_sampler(context, _SEQUENCE, self._new_chain())
         while len(self._chains) > 2:
@@ -69,13 +75,13 @@ class GraphHook:
         self.check()
 
     def check(self) -> None:
-        """Raise what went wrong in a callback."""
+        """Raise the exception stored by a callback, if there is one."""
         if self.error is not None:
             error, self.error = self.error, None
             raise error
 
     def close(self) -> None:
-        """Free the chains; only after the context that used them."""
+        """Free the chains; close the context that used them first."""
         for chain in self._chains:
             lib.llama_sampler_free(chain)
         self._chains.clear()
@@ -98,7 +104,7 @@ class GraphHook:
         self._fresh = True
 
     def _on_apply(self, _sampler: int, context: int, graph: int, data: Any) -> None:
-        """Called for every row; the nodes go in with the first."""
+        """Called for every row; nodes are added for the first."""
         try:
             if self._fresh:
                 self._fresh = False

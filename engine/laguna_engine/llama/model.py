@@ -1,7 +1,7 @@
-"""The weights, opened after their file has been checked.
+"""A loaded model: its weights and vocabulary. The file is checked before it is loaded.
 
-A `Model` is shared by every context made from it and outlives them: closing it closes them first. Opening takes
-seconds to minutes and happens on the engine thread; the facts are plain attributes, readable from anywhere.
+A `Model` is shared by the contexts created from it, and closing it closes them first. Opening takes seconds to minutes
+and happens on the engine thread; the attributes may be read from any thread.
 """
 
 from __future__ import annotations
@@ -34,17 +34,25 @@ _TAG_INT, _TAG_FLOAT, _TAG_BOOL, _TAG_STR = range(4)
 _PLAIN = ("f32", "f16", "bf16")
 
 _OVERRIDE_BYTES = 127
-"""Longest key or text of an override: 128 bytes with the end mark."""
+"""Longest key or string of an override: 128 bytes with the terminating NUL."""
 
 _DESCRIPTION_BYTES = 256
 
 
 class Model:
-    """An open model. `header` is what the check of the file found, `vocab` its vocabulary.
+    """An open model.
 
-    n_embd: hidden size. n_layer: blocks. n_ctx_train: tokens it was trained for. n_swa: sliding window, 0 without one.
-    n_params: weights. size_bytes: of all tensors. description: llama.cpp's one-line summary. warnings: sentences for
-    the user about how it was opened.
+    Attributes:
+        header: the checked header of its file.
+        warnings: sentences for the user about how it was opened.
+        vocab: its vocabulary.
+        n_embd: width of the hidden states.
+        n_layer: number of layers.
+        n_ctx_train: tokens it was trained for.
+        n_swa: positions of the sliding window, 0 without one.
+        n_params: number of weights.
+        size_bytes: bytes of all tensors.
+        description: llama.cpp's one-line summary.
     """
 
     def __init__(self, handle: ModelHandle, header: gguf_header.Header, warnings: tuple[str, ...] = ()) -> None:
@@ -81,13 +89,21 @@ class Model:
     ) -> Self:
         """Check the file and load it.
 
-        gpu_layers: layers to offload, -1 for all. check_tensors: look for NaN and infinity in every weight, which
-        reads the whole file. extra_bufts: allow repacked CPU weights (faster, not bit-identical) where they work on
-        this processor. kept: a regular expression of weights that stay in RAM. split: the share of the layers that
-        each GPU takes. vocab_only: no weights; every number but the vocabulary's is 0.
-        progress: called with 0 to 1; returning False cancels, an exception cancels and is raised from here.
-        overrides: metadata to replace. tried: this is the process that a file may crash (`trial`). ModelFileError if
-        the file is refused, by the check or by llama.cpp.
+        Args:
+            path: the GGUF file.
+            gpu_layers: layers to offload, -1 for all.
+            use_mmap: map the file instead of reading it into memory.
+            check_tensors: check every weight for NaN and infinity, which reads the whole file.
+            extra_bufts: allow repacked CPU weights (faster, not bit-identical) where they work on this processor.
+            kept: regular expression of tensors that stay in RAM.
+            split: share of the layers of each GPU.
+            vocab_only: load no weights; all attributes but the vocabulary's are 0.
+            progress: called with 0 to 1; returning False cancels, an exception cancels and is raised from here.
+            overrides: metadata to replace.
+            tried: skip the trial in a child process (`trial`), for the child itself.
+
+        Raises:
+            ModelFileError: the file is refused by the check or by llama.cpp.
         """
         header = gguf_header.check(path)
         watcher = _Progress(progress)
@@ -111,18 +127,18 @@ class Model:
 
     @property
     def handle(self) -> ModelHandle:
-        """The native model, for `Context`; EngineClosed after `close`."""
+        """llama.cpp's handle, for `Context`; EngineClosed after `close`."""
         if not self._handle:
             raise EngineClosed("the model is closed; open it again")
         return self._handle
 
     def adopt(self, close: Callable[[], None]) -> None:
-        """Remember how to close a context made from these weights: using it after they are freed would crash."""
+        """Register the `close` of a context on this model, because using it after the weights are freed would crash."""
         self._dependents = [known for known in self._dependents if known() is not None]
         self._dependents.append(WeakMethod(close))
 
     def close(self) -> None:
-        """Close every context, then free the weights; harmless when repeated."""
+        """Close every context, then free the weights. Idempotent."""
         if self._handle:
             for known in self._dependents:
                 close = known()
@@ -134,12 +150,12 @@ class Model:
 
 
 class _Placement:
-    """Which weights stay in RAM and how the GPUs share the layers, as llama.cpp reads it while it loads."""
+    """Native arrays for `tensor_buft_overrides` and `tensor_split`; must live while the model is loaded."""
 
     def __init__(self, kept: str, split: Sequence[float]) -> None:
         most = lib.llama_max_devices()
         if len(split) > most or min(split, default=0) < 0:
-            raise ModelFileError(f"the split {list(split)} is none for {most} GPUs; give each a share of 0 or more")
+            raise ModelFileError(f"the split {list(split)} does not suit {most} GPUs; give each a share of 0 or more")
         self._list = (BufferOverride * 2)()
         if kept:
             self._list[0].pattern = kept.encode()
@@ -149,7 +165,7 @@ class _Placement:
 
 
 class _Progress:
-    """Adapts a Python progress function to the native callback, which must never let an exception out."""
+    """Adapts a Python progress function to the native callback, out of which no exception may escape."""
 
     def __init__(self, report: Callable[[float], bool] | None) -> None:
         self._report = report
@@ -180,7 +196,7 @@ class _Progress:
 
 
 def may_repack(header: gguf_header.Header) -> bool:
-    """Whether llama.cpp may keep weights in an order of the processor's own: it takes all kinds of it or none."""
+    """Whether llama.cpp may use extra buffer types; the option covers all of them, so a faulty one disables all."""
     quantized = any(info.format not in _PLAIN for info in header.tensors)
     return not quantized or not extra_buffers.faults()
 
@@ -198,7 +214,7 @@ def _refusal(path: Path, cancelled: bool) -> ModelFileError:
 def _native_overrides(overrides: Mapping[str, OverrideValue]) -> Any:
     if not overrides:
         return None
-    # The list ends at an empty key, which is what an untouched last element has.
+    # The list ends with an empty key: the last element stays zeroed.
     array = (KvOverride * (len(overrides) + 1))()
     for entry, (key, value) in zip(array, overrides.items(), strict=False):
         entry.key = _short(key)
@@ -207,7 +223,7 @@ def _native_overrides(overrides: Mapping[str, OverrideValue]) -> Any:
 
 
 def _set_override(entry: KvOverride, value: OverrideValue) -> None:
-    # bool before int: True is an int in Python and a type of its own in GGUF.
+    # bool before int: True is an int in Python but a separate type in GGUF.
     match value:
         case bool():
             entry.tag, entry.value.val_bool = _TAG_BOOL, value

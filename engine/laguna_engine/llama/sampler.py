@@ -1,14 +1,14 @@
-"""How a token is picked: a chain of stages, each a value, turned into llama.cpp's samplers.
+"""Sampler chains: stages as values, turned into llama.cpp's samplers.
 
-Every chain ends in exactly one stage that picks (`Distribution` or `Greedy`): llama.cpp aborts on a chain that does
-not, so it is refused here. A `Readout` says what of a row of logits leaves the device after a decode: the best token, a
-few candidates, or all of it.
+Every chain ends in exactly one selecting stage (`Distribution` or `Greedy`); others are refused, because llama.cpp
+aborts on them. A `Readout` is the part of a row of logits that is copied from the device after a decode: the best
+token, a few candidates, or the whole row.
 
-`Distribution` is ours: it picks argmax(logit + noise), with the Gumbel noise of the seed, the position and the token
-id, which is a draw from the softmax of the logits (the Gumbel-max trick). llama.cpp's own stage takes the next number
-of one sequence. With ours the token at a position does not depend on what was drawn or drafted before it, and a drafter
-that draws with the same noise proposes what the target is going to pick as often as their distributions allow (Daliri
-et al., "Coupling without Communication and Drafter-Invariant Speculative Decoding", arXiv 2408.07978).
+`Distribution` is our own: it selects argmax(logit + noise), with Gumbel noise computed from the seed, the position and
+the token id, which samples from the softmax of the logits (the Gumbel-max trick). llama.cpp's own stage takes the next
+number of one random sequence. With ours the token at a position does not depend on what was sampled or drafted before
+it, and a drafter that uses the same noise proposes the target's token as often as their distributions allow (Daliri et
+al., "Coupling without Communication and Drafter-Invariant Speculative Decoding", arXiv 2408.07978).
 """
 
 import ctypes
@@ -27,11 +27,11 @@ from laguna_engine.native.library import lib
 from laguna_engine.native.structs import SamplerHandle, TokenData, TokenDataArray
 
 MAX_CANDIDATES = 256
-"""Chains that keep more of a row than this get all of it."""
+"""Chains that keep more candidates than this read the whole row."""
 
 
 class ReadoutKind(Enum):
-    """How much of a row is needed to pick a token."""
+    """The part of a row of logits needed to select a token."""
 
     BEST = "best"
     CANDIDATES = "candidates"
@@ -40,14 +40,19 @@ class ReadoutKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """`k` counts for CANDIDATES only: the k likeliest tokens of a row, with their logits."""
+    """The part of each row of logits that is read from the device.
+
+    Attributes:
+        wanted: which part.
+        k: for CANDIDATES, the number of likeliest tokens, read with their logits.
+    """
 
     wanted: ReadoutKind
     k: int = 0
 
     @classmethod
     def of(cls, sampling: Sampling) -> "Readout":
-        """How much of a row the chain looks at: all of it where a penalty may lift a token from below."""
+        """The part of a row that a chain needs: all of it if a penalty may promote an unlikely token."""
         if sampling.remembered:
             return LOGITS
         if sampling.temperature == 0:
@@ -56,26 +61,30 @@ class Readout:
 
 
 BEST = Readout(ReadoutKind.BEST)
-"""4 bytes a row."""
+"""4 bytes per row."""
 
 LOGITS = Readout(ReadoutKind.LOGITS)
-"""4 bytes a row and token of the vocabulary: what llama.cpp's own samplers read."""
+"""4 bytes per row and token of the vocabulary; what llama.cpp's own samplers read."""
 
 CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-"""`llama_token_data`, in np."""
+"""`llama_token_data` as a numpy dtype."""
 
 MAX_LAST_N = 1 << 20
-"""llama.cpp sets aside this many tokens at once; no context is longer."""
+"""Largest `last_n`: llama.cpp allocates it at once, and no context is longer."""
 
 MAX_K = 2**31 - 1
-"""llama.cpp counts in 32 bits."""
+"""Largest `k`: llama.cpp counts in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Penalties:
     """Make the last `last_n` tokens less likely.
 
-    Their positive logits are divided by `repeat`; `frequency` is subtracted per use, `presence` once.
+    Attributes:
+        last_n: tokens penalised, prompt included.
+        repeat: divides their positive logits.
+        frequency: subtracted once per occurrence.
+        presence: subtracted once.
     """
 
     last_n: int
@@ -114,32 +123,32 @@ class Temperature:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Pick at random from what is left, reproducibly for one `seed` and position."""
+    """Sample from the remaining tokens; the result depends on `seed` and position only."""
 
     seed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Greedy:
-    """Pick the most likely token."""
+    """Select the most likely token."""
 
 
 Stage = Penalties | TopK | TopP | MinP | Temperature | Distribution | Greedy
 
 _KEEP_AT_LEAST = 1
-"""No stage may leave nothing to pick from."""
+"""Tokens every stage keeps at least."""
 
 
 _GAMMA, _MIX_1, _MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _64_BITS = 2**64 - 1
 """SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): the n-th number is a mix
-of n times gamma, so that any of them can be had alone. numpy's generators compute all numbers up to the one wanted."""
+of n times gamma, so any number can be computed alone. numpy's generators compute all numbers before it."""
 
 
 def gumbel(seed: int, position: int, tokens: ArrayLike) -> NDArray[np.float64]:
-    """Standard Gumbel noise for each of `tokens` at a position: the same whatever else is asked for.
+    """Standard Gumbel noise for each of `tokens` at a position, independent of the other tokens.
 
-    From -3.7 to 36.8, in steps that are finer than float32 logits.
+    From -3.7 to 36.8, with a finer resolution than float32 logits.
     """
     u64 = np.uint64
     key = u64(_mixed_key(_mixed_key(seed) + position))
@@ -159,10 +168,10 @@ def _mixed_key(number: int) -> int:
 
 
 def stages_of(sampling: Sampling) -> list[Stage]:
-    """The chain, without stages that would do nothing. A seed of None is drawn anew by every call.
+    """The chain of `sampling`, without stages that have no effect. For a seed of None each call draws a new one.
 
-    Order as in llama.cpp's own programs: penalties, top-k, top-p, min-p, temperature, then the draw. Filters therefore
-    see the probabilities before the temperature flattens them. At temperature 0 only the penalties matter.
+    Order as in llama.cpp's own programs: penalties, top-k, top-p, min-p, temperature, then selection. So filters see
+    the probabilities before the temperature is applied. At temperature 0 only the penalties matter.
     """
     penalties = Penalties(sampling.remembered, repeat=sampling.repeat_penalty) if sampling.remembered else None
     if sampling.temperature == 0:
@@ -180,15 +189,15 @@ def stages_of(sampling: Sampling) -> list[Stage]:
 
 
 class SamplerChain:
-    """The chain of stages; not thread-safe, used on the engine thread only.
+    """A native sampler chain. Not thread-safe; used on the engine thread only.
 
     Attributes:
-        draws: whether tokens are drawn, and not simply the likeliest ones taken.
-        position: of the token that is picked next, for the noise.
+        draws: whether tokens are sampled rather than the likeliest selected.
+        position: position of the next token, for the noise.
     """
 
     def __init__(self, stages: Sequence[Stage], n_vocab: int, position: int = 0) -> None:
-        """Build the chain for a vocabulary of `n_vocab` tokens; RequestError for values that cannot be meant."""
+        """Build the chain for a vocabulary of `n_vocab` tokens; RequestError for values out of range."""
         _check_order(stages)
         for stage in stages:
             _check_values(stage)
@@ -203,32 +212,32 @@ class SamplerChain:
 
     @property
     def handle(self) -> SamplerHandle:
-        """The native chain, for `Context.sample` where nothing is drawn."""
+        """llama.cpp's handle, for `Context.sample` of chains without `Distribution`."""
         return self._handle
 
     def reset(self) -> None:
-        """Forget the tokens seen (penalties) and go back to the first position."""
+        """Clear the history of the penalties and return to the first position."""
         lib.llama_sampler_reset(self._handle)
         self.position = self._start
 
     def accept(self, token: int) -> None:
-        """Tell the chain about a token it did not sample itself."""
+        """Add a token that the chain did not select to the history of the penalties."""
         lib.llama_sampler_accept(self._handle, token)
 
     def choose(self, candidates: NDArray[np.void], *, likeliest_first: bool = True) -> int:
-        """Pick one of `candidates` (`CANDIDATE` [n]) for `position`, and remember it; their order may change."""
-        token = self._pick(candidates, self.position, likeliest_first=likeliest_first)
+        """Select one of `candidates` (`CANDIDATE` [n], reordered in place) for `position`, and accept it."""
+        token = self._select(candidates, self.position, likeliest_first=likeliest_first)
         self.position += 1
         lib.llama_sampler_accept(self._handle, token)
         return token
 
     def propose(self, ids: NDArray[np.int32], logits: NDArray[np.float32], position: int) -> int:
-        """What would be picked at `position` if these were the logits, likeliest first; nothing is remembered."""
+        """The token the chain would select at `position` for these logits, likeliest first, without accepting it."""
         candidates = np.zeros(len(ids), CANDIDATE)
         candidates["id"], candidates["logit"] = ids, logits
-        return self._pick(candidates, position, likeliest_first=True)
+        return self._select(candidates, position, likeliest_first=True)
 
-    def _pick(self, candidates: NDArray[np.void], position: int, *, likeliest_first: bool) -> int:
+    def _select(self, candidates: NDArray[np.void], position: int, *, likeliest_first: bool) -> int:
         data = ctypes.cast(candidates.ctypes.data, ctypes.POINTER(TokenData))
         array = TokenDataArray(data, len(candidates), -1, likeliest_first)
         lib.llama_sampler_apply(self._handle, array)
@@ -239,7 +248,7 @@ class SamplerChain:
         return int(kept["id"][(kept["logit"] + gumbel(self._seed, position, kept["id"])).argmax()])
 
     def close(self) -> None:
-        """Free the chain and its stages; harmless when repeated."""
+        """Free the chain and its stages. Idempotent."""
         if self._handle:
             lib.llama_sampler_free(self._handle)
             self._handle.value = None

@@ -1,8 +1,8 @@
-"""Hidden states, the best tokens and the likeliest candidates, taken inside the target's own graph.
+"""Taps inside the target's graph: hidden states, best tokens and candidates.
 
-They stay on the device: the hidden states go where a drafter's graph reads them, and of the logits only what is asked
-for comes to the host, where a row sampler picks from it a row at a time, in order. Layers are counted from 0, and a tap
-is what a layer puts out (`l_out-<layer>` in llama.cpp's graphs). The way into the graph is `graph_hook`.
+Hidden states stay on the device, where a drafter's graph reads them. Of the logits only the requested part is copied to
+the host, where a row sampler selects tokens row by row, in order. Layers are counted from 0; a tap is the output of a
+layer (`l_out-<layer>` in llama.cpp's graphs). `graph_hook` inserts the nodes.
 """
 
 from dataclasses import dataclass
@@ -31,17 +31,27 @@ from laguna_engine.native.structs import (
 
 @dataclass(frozen=True, slots=True)
 class TargetShape:
-    """Of the target: n_embd, the width of its hidden states, and n_layer, its layers."""
+    """Dimensions of the target.
+
+    Attributes:
+        n_embd: width of the hidden states.
+        n_layer: number of layers.
+    """
 
     n_embd: int
     n_layer: int
 
 
 class HiddenStates:
-    """F32 [n_embd * taps, rows]: position p lies in row p % rows, its taps one after the other."""
+    """A ring buffer of tapped hidden states, F32 [n_embd * taps, rows]: position p is row p % rows.
+
+    Attributes:
+        backend: the device of the buffer.
+        rows: positions that it holds.
+    """
 
     def __init__(self, backend: Backend, taps: int, n_embd: int, rows: int) -> None:
-        """GraphError when memory is short."""
+        """Allocate the buffer; GraphOutOfMemory if memory is short."""
         self.backend = backend
         self.rows = rows
         self._store = DeviceTensors(backend, {"features": (Type.F32, (n_embd * taps, rows))})
@@ -49,15 +59,15 @@ class HiddenStates:
 
     @property
     def tensor(self) -> Tensor:
-        """For a drafter's graphs."""
+        """The buffer's tensor, for a drafter's graphs."""
         return self._store["features"]
 
     def rows_of(self, start: int, count: int) -> NDArray[np.int64]:
-        """The rows of the positions from `start` on."""
+        """The rows of `count` positions from `start` on."""
         return np.arange(start, start + count, dtype=np.int64) % self.rows
 
     def upload(self, start: int, values: NDArray[np.float32]) -> None:
-        """Write values [positions, n_embd * taps] of the positions from `start` on, from the host."""
+        """Write `values` [positions, n_embd * taps] for the positions from `start` on."""
         first = start % self.rows
         split = min(len(values), self.rows - first)
         self._store.write("features", values[:split], first * self._row_bytes)
@@ -65,35 +75,47 @@ class HiddenStates:
             self._store.write("features", values[split:])
 
     def read(self) -> NDArray[np.float32]:
-        """A copy of everything, [rows, n_embd * taps]: for checks."""
+        """A copy of the buffer, [rows, n_embd * taps], for checks."""
         values: NDArray[np.float32] = self._store.read("features").reshape(self.rows, -1)
         return values
 
     def close(self) -> None:
-        """Free the memory; harmless when repeated."""
+        """Free the memory. Idempotent."""
         self._store.close()
 
 
 _STRUCTS = 512
-"""Most tensors that are added to one graph: a handful a tap, and a few for the readout."""
+"""Most tensors added to one graph: a handful per tap, and a few for the readout."""
 
 _OUTPUT = b"result_output"
 """llama.cpp's name of the logits in every architecture's graph."""
 
 
 class _Weights:
-    """The target's weights live until its model is closed, which the taps do not outlive."""
+    """Owner of the target's weights, which outlive the taps."""
 
     alive = True
 
 
 class Taps:
-    """The graph hook's side: `readout` may be changed between decodes."""
+    """Taps by the graph hook. The readout may be changed between decodes.
+
+    Attributes:
+        layers: the tapped layers.
+        outputs: most rows of logits of one decode.
+        head: the target's output matrix, None until a graph was built.
+        hook: the graph hook to attach to a context.
+    """
 
     def __init__(self, layers: tuple[int, ...], shape: TargetShape, rows: int, outputs: int, threads: int = 1) -> None:
-        """rows: positions whose features are held. outputs: most rows of logits that one decode may have.
+        """Set up the hook; memory is allocated when a context is created with it.
 
-        threads: for drafts on the CPU.
+        Args:
+            layers: layers to tap.
+            shape: dimensions of the target.
+            rows: positions of the feature buffer.
+            outputs: most rows of logits of one decode.
+            threads: threads of a drafter on the CPU.
         """
         self.layers = layers
         self.outputs = outputs
@@ -113,29 +135,29 @@ class Taps:
 
     @property
     def backend(self) -> Backend:
-        """The device that the logits and the features lie on; GraphError before there was a context."""
+        """The device of the logits and the features; GraphError before a context was created."""
         if self._backend is None:
             raise GraphError("no context was made with these taps yet; make one first")
         return self._backend
 
     @property
     def features(self) -> HiddenStates | None:
-        """Where the hidden states are; None without taps."""
+        """The feature buffer; None without taps."""
         return self._features
 
     @property
     def readout(self) -> Readout:
-        """What is taken of the logits."""
+        """The part of the logits that is copied to the host."""
         return self._readout
 
     def read_out(self, readout: Readout, context: ContextHandle) -> None:
-        """Take something else of the logits from the next decode on; `context` builds its graphs again."""
+        """Change the readout from the next decode on; `context` rebuilds its graphs."""
         if readout != self._readout:
             self._readout = readout
             self.hook.renew(context)
 
     def before(self, start: int, count: int, outputs: range) -> None:
-        """Say where the features of the next decode go."""
+        """Set the rows for the features of the next decode."""
         if self._features is None:
             return
         rows = self._features.rows_of(start, count)
@@ -144,7 +166,7 @@ class Taps:
             self._ids["output_ids"].push_first(rows[outputs.start : outputs.stop])
 
     def after(self) -> None:
-        """Raise what went wrong while a graph was built."""
+        """Raise an exception stored while the graph was built."""
         if self.hook.error is not None:
             self.hook.check()
 
@@ -157,7 +179,7 @@ class Taps:
         return port.values
 
     def candidates(self, rows: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Ids and logits of the k likeliest tokens of the first `rows` output rows, in no order, both [rows, k]."""
+        """Ids and logits of the k likeliest tokens of the first `rows` output rows, unordered, both [rows, k]."""
         ids = np.empty((rows, self._readout.k), np.int32)
         logits = np.empty((rows, self._readout.k), np.float32)
         self._tensors.read_into("candidates", ids)
@@ -165,7 +187,7 @@ class Taps:
         return ids, logits
 
     def close(self) -> None:
-        """Free everything; only after the context, and after whatever computes with `features` and `head`."""
+        """Free everything; close the context, and all graphs that use `features` and `head`, first."""
         self.hook.close()
         for part in (self._features, self._store, self._backend):
             if part is not None:
@@ -178,7 +200,7 @@ class Taps:
         return self._store
 
     def _place(self, buffer_type: BufferTypeHandle | None) -> None:
-        """Take memory beside the logits; called again whenever the hook is renewed."""
+        """Allocate memory on the device of the logits; called again whenever the hook is renewed."""
         if self._backend is not None:
             return
         device = _device_of(buffer_type)
@@ -200,7 +222,7 @@ class Taps:
             self._features = HiddenStates(self._backend, len(self.layers), width, rows)
 
     def _insert(self, context: GgmlContextHandle, graph: GraphHandle) -> bool:
-        """Add our nodes to a graph that is being built; whether the logits are still wanted on the host."""
+        """Add the nodes to a graph being built; returns whether the logits are still needed on the host."""
         arena = BorrowedContext(context, _STRUCTS)
         operations = Operations(arena)
         for place, layer in enumerate(self.layers):
@@ -211,7 +233,7 @@ class Taps:
 
     def _tap(self, ops: Operations, graph: GraphHandle, place: int, layer: int, arena: BorrowedContext) -> None:
         found: TensorHandle = lib.ggml_graph_get_tensor(graph, b"l_out-%d" % layer)
-        # Graphs that are only measured have no layers; without outputs the last layer has no rows.
+        # Graphs built only to measure memory have no layers; without outputs the last layer has no rows.
         if not found or not tensor_layout.shape_of(found.value or 0)[1]:
             return
         hidden = Tensor(found, arena)
@@ -254,7 +276,7 @@ class Taps:
         ]
 
     def _note_head(self, logits: TensorHandle) -> None:
-        """The matrix that made the logits, so that a drafter can share it."""
+        """Record the output matrix, so that a drafter can share it."""
         if self.head is not None or lib.ggml_op_desc(logits) != b"MUL_MAT":
             return
         matrix = Tensor(tensor_layout.sources_of(logits.value or 0)[0], self._owner)
@@ -268,33 +290,33 @@ def _device_of(buffer_type: BufferTypeHandle | None) -> Device:
 
 
 class BestRowSampler:
-    """The best token of each row: all that greedy sampling wants to know."""
+    """The best token of each row, which is all that greedy sampling needs."""
 
     def __init__(self, best: NDArray[np.int32]) -> None:
         self._best: list[int] = best.tolist()
 
     def pick(self, _chain: SamplerChain, row: int) -> int:
-        """The best token; a greedy chain has nothing to remember."""
+        """The best token of `row`; a greedy chain without penalties has no state to update."""
         return self._best[row]
 
 
 class CandidateRowSampler:
-    """The likeliest tokens of each row, [rows, k] both, in no order: all that a chain with top-k looks at."""
+    """The k likeliest tokens of each row, which is all that a chain with top-k needs; ids and logits are [rows, k]."""
 
     def __init__(self, ids: NDArray[np.int32], logits: NDArray[np.float32]) -> None:
-        # As llama.cpp's own top-k leaves them, so that the same seed draws the same token; ties go to the lower id.
+        # Ordered as by llama.cpp's own top-k, so that the same seed samples the same token; ties go to the lower id.
         order = np.lexsort((ids, -logits), axis=-1)
         self._rows = np.zeros(ids.shape, CANDIDATE)
         self._rows["id"] = np.take_along_axis(ids, order, axis=1)
         self._rows["logit"] = np.take_along_axis(logits, order, axis=1)
 
     def pick(self, chain: SamplerChain, row: int) -> int:
-        """What `chain` picks, which remembers it and may leave its candidates in another order."""
+        """The token that `chain` selects from `row` and accepts."""
         return chain.choose(self._rows[row].copy())
 
 
 def row_sampler(taps: Taps, rows: int) -> BestRowSampler | CandidateRowSampler:
-    """Bring the readout of the last decode, which had `rows` output rows, to the host."""
+    """Copy the readout of the last decode, which had `rows` output rows, to the host."""
     if taps.readout.wanted is ReadoutKind.BEST:
         return BestRowSampler(taps.best(rows))
     return CandidateRowSampler(*taps.candidates(rows))

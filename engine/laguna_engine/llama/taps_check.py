@@ -1,7 +1,7 @@
-"""Do the weights give numbers, and do the taps inside the graph say what a callback on every node says?
+"""Checks on opening a model: its logits are finite, and the graph hook's taps agree with those of the eval callback.
 
-Asked once, when a model is opened: weights with NaN or infinity in them would only show as answers without a word. The
-hook is an experimental API of llama.cpp's, and a wrong feature would only show as drafts that never stand.
+Weights with NaN or infinity would otherwise only show as empty answers. The hook is an experimental API of llama.cpp,
+and wrong features would only show as drafts that are never accepted.
 """
 
 from contextlib import closing
@@ -19,17 +19,17 @@ from laguna_engine.llama.taps import Taps, TargetShape
 
 _TOKENS = 8
 _SMALL = 256
-"""Tokens that the second context holds: the smallest there is."""
+"""Tokens of the second context, the smallest possible."""
 
 _TOLERANCE = 1e-3
-"""Normalised mean square error: on the same kernels it is 0; with a wrong layer or row it is near 1."""
+"""Normalised mean square error: 0 on the same kernels, near 1 for a wrong layer or row."""
 
 
 def gives_numbers(context: Context, vocabulary: int) -> bool:
-    """Whether every logit behind a few tokens is finite. `context` must be empty, and is left so."""
+    """Whether all logits after a few tokens are finite. `context` must be empty and is left empty."""
     context.read_out(LOGITS)
     count = min(_TOKENS, context.n_ubatch, context.n_batch)
-    # At least two: in strict mode no token is computed alone.
+    # At least two: in strict mode no token is decoded alone.
     if context.decode(_spread(vocabulary)[:count], 0) is not DecodeStatus.OK:
         raise ContextError("the model could not be tried; the computation was stopped")
     context.synchronize()
@@ -40,7 +40,7 @@ def gives_numbers(context: Context, vocabulary: int) -> bool:
 
 
 def hook_is_right(model: Model, options: ContextOptions, context: Context, taps: Taps) -> bool:
-    """Whether `taps`, those of `context`, agree with a callback's. `context` must be empty, and is left so."""
+    """Whether `taps`, those of `context`, agree with the eval callback's. `context` must be empty and is left empty."""
     try:
         with closing(SamplerChain([Greedy()], model.vocab.size)) as chain:
             found, best = _tapped(context, taps, chain, model.vocab.size)
@@ -52,7 +52,7 @@ def hook_is_right(model: Model, options: ContextOptions, context: Context, taps:
                 expected, wanted = _tapped(twin, twin_taps, chain, model.vocab.size)
     except EngineError:
         return False
-    # Two best tokens may be equally good up to rounding.
+    # The two best tokens may be equal up to rounding.
     return bool(_error(found, expected) < _TOLERANCE and (best == wanted).mean() >= 0.75)
 
 

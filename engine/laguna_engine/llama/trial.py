@@ -1,8 +1,8 @@
-"""A model file that is not of Laguna's architecture is opened by a child process first: if that dies, only it does.
+"""Opens model files of other architectures than Laguna's in a child process first, so that only the child can crash.
 
-What the check of the header (`gguf`) can know of other architectures is not everything that llama.cpp trusts in a file,
-and a SIGSEGV or an uncaught C++ exception would end this process. How the child (`trial_child`) ended is remembered for
-the file, the build and the processor (`native.verdicts`).
+The header check (`gguf`) does not cover everything llama.cpp trusts in files of other architectures, and a SIGSEGV or
+an uncaught C++ exception would end this process. The result of the child (`trial_child`) is stored for the file, the
+build and the processor (`native.verdicts`).
 """
 
 import os
@@ -15,18 +15,18 @@ from laguna_engine.native.library import trial_command
 from laguna_engine.native.verdicts import verdicts
 
 TRIAL = "laguna_engine.llama.trial_child"
-"""The program that tries."""
+"""The module to run for a trial."""
 
 _OPENS, _SLOW = "opens", "slow"
 
 LIMIT_S = 60
-"""A file of 20 GB is read from a plain disk in about this time. Slower is no reason not to open it."""
+"""Seconds of a trial; a file of 20 GB is read from an ordinary disk in about this time. A slower one is not refused."""
 
 REFUSED = 3
-"""Exit code of the child when llama.cpp, or the engine, refuses the file with a reason."""
+"""Exit code of the child if llama.cpp or the engine refuses the file with a reason."""
 
 _CRASHES = frozenset("SIGSEGV SIGABRT SIGBUS SIGFPE SIGILL SIGTRAP SIGSYS".split())
-"""Signals that the file is to blame for. Others (SIGKILL, when memory is short) come from outside."""
+"""Signals attributed to the file. Others (SIGKILL when memory is short) come from outside."""
 
 _NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "GGML_VK_VISIBLE_DEVICES": ""}
 """Starting a GPU's driver would take longer than everything else."""
@@ -35,13 +35,17 @@ _REASON_CHARS = 120
 
 
 def check(path: Path, going_on: Callable[[], bool]) -> str | None:
-    """Have a child open the file, unless one has. Returns a sentence for the user if that could not be finished.
+    """Open the file in a child process unless its verdict is stored.
 
     Args:
-        going_on: asked while the child works; it is given up when this says no.
+        path: the GGUF file.
+        going_on: polled while the child runs; False cancels the trial.
+
+    Returns:
+        A warning for the user if the trial could not be completed.
 
     Raises:
-        ModelFileError: the file kills llama.cpp, or is refused; or the trial was given up.
+        ModelFileError: the file crashes llama.cpp or is refused, or the trial was cancelled.
     """
     subject = _subject(path)
     known = verdicts.get(subject)
@@ -68,7 +72,7 @@ def check(path: Path, going_on: Callable[[], bool]) -> str | None:
 
 
 def _subject(path: Path) -> str:
-    """The file as it is now: writing to it, or another file in its place, changes this."""
+    """Key of the file's current state: changes if it is written to or replaced."""
     try:
         state = path.stat()
     except OSError as error:
@@ -85,7 +89,7 @@ def _giving_up(path: Path, going_on: Callable[[], bool]) -> Callable[[], None]:
 
 
 def _verdict(ended: child.Output) -> str | None:
-    """What to remember of a trial; None if it says nothing about the file."""
+    """The verdict to store; None if the result says nothing about the file."""
     if ended.good:
         return _OPENS
     if ended.timed_out:

@@ -1,7 +1,7 @@
 """The child process of a trial: opens a model file and uses it as the app would.
 
-Run as a program, with the path of a file. It opens the file on the CPU, mapped, makes and reads all of its tokens and
-computes a few of them; it has little memory and time.
+Run as a program with the path of a file. It maps the file on the CPU, converts all tokens and decodes a few of them,
+with limited memory and time.
 """
 
 import sys
@@ -17,12 +17,12 @@ from laguna_engine.llama.vocab import Vocab
 from laguna_engine.native.child import confine
 
 _MEMORY = 2 << 30
-"""Bytes that the child may allocate: its cache holds 256 tokens, and weights stay mapped."""
+"""Bytes the child may allocate: its KV cache holds 256 tokens, and weights are mapped."""
 
 _TOKENS, _CONTEXT, _THREADS = 8, 256, 8
 
 _EVERY_BYTE = (*range(1, 0x800), *range(0x1000, 0xD800, 0x800), *range(0xE000, 0x110000, 0x4000))
-"""Characters whose UTF-8 together has each byte that occurs in UTF-8."""
+"""Characters whose UTF-8 encodings contain every byte that occurs in UTF-8."""
 
 _TEXT = "def add(a, b):\n    return a + b\n\n# 12 345,6 \u00e9\u4e2d\U0001f600 <s>\t</s>" + "".join(
     map(chr, _EVERY_BYTE)
@@ -30,7 +30,7 @@ _TEXT = "def add(a, b):\n    return a + b\n\n# 12 345,6 \u00e9\u4e2d\U0001f600 <
 
 
 def main(path: Path) -> int:
-    """Open the file and use it as the app would; the exit code says how it went, the output why it was refused."""
+    """Open the file and use it as the app would. Returns the exit code; prints the reason if the file is refused."""
     confine(_MEMORY, LIMIT_S + 5)
     try:
         _use(path)
@@ -48,13 +48,13 @@ def _use(path: Path) -> None:
             size = model.vocab.size
             spread = [size * (2 * place + 1) // (2 * _TOKENS) for place in range(_TOKENS)]
             context.decode(spread, 0, Outputs.ALL)
-            # One token alone takes other kernels.
+            # A single token uses other kernels.
             context.decode(spread[:1], _TOKENS)
             context.synchronize()
 
 
 def _read_vocabulary(vocab: Vocab) -> frozenset[int]:
-    """All tokens to bytes, texts with every byte that UTF-8 has to tokens, and the tokens that end an answer."""
+    """Detokenize all tokens, tokenize texts with every byte of UTF-8, and look up the end-of-generation tokens."""
     vocab.detokenize(range(vocab.size))
     vocab.id_of("")
     for token in range(vocab.size):

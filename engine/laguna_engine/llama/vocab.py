@@ -1,7 +1,7 @@
-"""Text to tokens and back.
+"""The vocabulary: text to tokens and back.
 
-Deals in token ids, `str` going in and `bytes` coming out (a token may end in the middle of a character). Never adds a
-BOS token: Laguna's template writes it, and some files ask for a second one.
+Text is `str`; a token's piece is `bytes`, because it may end in the middle of a character. BOS is never added:
+Laguna's template contains it, and some files request a second one.
 """
 
 import ctypes
@@ -18,19 +18,21 @@ from laguna_engine.native.library import lib
 from laguna_engine.native.structs import VocabHandle
 
 _ATTR_CONTROL, _ATTR_USER_DEFINED = 1 << 3, 1 << 4
-"""`llama_token_attr`: a marker that is parsed on request, and one that is parsed in any text."""
+"""`llama_token_attr`: tokens parsed only on request, and tokens parsed in any text."""
 
 _PIECE_BYTES = 256
-"""First guess at a piece's length; llama.cpp tells the right one if it does not fit."""
+"""Initial buffer for a piece; llama.cpp returns the required size if it is too small."""
 
 _INT32_MAX = 2**31 - 1
 
 
 class Vocab:
-    """The vocabulary of one open model; usable until the model is closed. Both from any thread, at the same time too.
+    """The vocabulary of an open model; usable until the model is closed. Thread-safe.
 
-    size: number of tokens. bos: the beginning-of-text token, if there is one. add_bos: whether the file asks for it to
-    be added (nobody does; the transcript starts with it).
+    Attributes:
+        size: number of tokens.
+        bos: the BOS token, None if there is none.
+        add_bos: whether the file requests BOS to be added; ignored, because the transcript starts with it.
     """
 
     def __init__(self, handle: VocabHandle) -> None:
@@ -40,14 +42,14 @@ class Vocab:
         self.bos = bos if bos >= 0 else None
         self.add_bos: bool = lib.llama_vocab_get_add_bos(handle)
         self._pieces: dict[int, bytes] = {}
-        # Held for moments only, and reentrant, because the garbage collector may close an engine at any point.
+        # Held briefly, and reentrant, because the garbage collector may close an engine at any point.
         self._changed = threading.Condition(threading.RLock())
         self._open = True
         self._users: Counter[int] = Counter()
 
     @cached_property
     def eog(self) -> frozenset[int]:
-        """Every token that ends an answer: the file's own, and Laguna's, of which some conversions name only one."""
+        """Tokens that end an answer: the file's own, and Laguna's, of which some conversions name only one."""
         is_end = lib.llama_vocab_is_eog
         with self._in_use() as handle:
             own = {token for token in range(self.size) if is_end(handle, token)}
@@ -55,26 +57,26 @@ class Vocab:
 
     @cached_property
     def _attributes(self) -> dict[int, int]:
-        """Attributes of the tokens that stand for a marker, not for text."""
+        """Attributes of the special tokens."""
         attribute, special = lib.llama_vocab_get_attr, _ATTR_CONTROL | _ATTR_USER_DEFINED
         with self._in_use() as handle:
             return {token: attr for token in range(self.size) if (attr := attribute(handle, token)) & special}
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        # Backwards, so that of two tokens with one text the first wins, as in llama.cpp.
+        # Reversed, so that of two tokens with the same text the first wins, as in llama.cpp.
         return {self.piece(token).decode("utf-8", "replace"): token for token in reversed(self._attributes)}
 
     @cached_property
     def _parsed_anywhere(self) -> re.Pattern[str] | None:
-        """Matches the markers that llama.cpp's tokenizer makes of plain text, even when told not to."""
+        """Matches the texts that llama.cpp parses as special tokens even with `parse_special` off."""
         texts = [text for text, token in self._ids.items() if self._attributes[token] & _ATTR_USER_DEFINED]
-        # A single character cannot be cut apart, and runs of blanks are text by another name.
+        # A single character cannot be split, and runs of blanks are ordinary text.
         markers = [re.escape(text) for text in texts if len(text) > 1 and not text.isspace()]
         return re.compile("|".join(markers)) if markers else None
 
     def piece(self, token: int) -> bytes:
-        """The bytes a token stands for; a special token gives its text. RequestError outside the vocabulary."""
+        """The bytes of a token; for a special token, its text. RequestError outside the vocabulary."""
         known = self._pieces.get(token)
         if known is None:
             known = self._pieces[token] = self._render(token)
@@ -93,25 +95,27 @@ class Vocab:
             size = -length
 
     def is_control(self, token: int) -> bool:
-        """Whether `token` is a marker (control or user-defined): not text to show."""
+        """Whether `token` is special (control or user-defined) rather than text."""
         return token in self._attributes
 
     def id_of(self, text: str) -> int | None:
-        """The marker whose text is exactly `text`, or None."""
+        """The special token whose text is exactly `text`, or None."""
         return self._ids.get(text)
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
-        """The tokens of `text`, without BOS.
+        """The tokens of `text`, without BOS. Lone surrogates become "?".
 
-        special: whether markers in the text become their tokens. Without it none can come out: texts of user-defined
-        tokens, which llama.cpp would parse all the same, are cut apart first. Lone surrogates become "?".
+        Args:
+            text: the text.
+            special: whether texts of special tokens become those tokens. If not, no special token can result: texts of
+                user-defined tokens, which llama.cpp would parse anyway, are split first.
         """
         if special:
             return self._encode(text, True)
         return [token for fragment in self._fragments(text) for token in self._encode(fragment, False)]
 
     def _fragments(self, text: str) -> Iterator[str]:
-        """`text` in pieces that join to it, none of which holds a whole marker."""
+        """`text` split so that no piece contains the whole text of a user-defined token."""
         start = 0
         while self._parsed_anywhere and (found := self._parsed_anywhere.search(text, start)):
             yield text[start : found.start() + 1]
@@ -119,7 +123,7 @@ class Vocab:
         yield text[start:]
 
     def _encode(self, text: str, special: bool) -> list[int]:
-        # llama.cpp throws through the C interface on bytes that are not UTF-8, which would end the process.
+        # On invalid UTF-8 llama.cpp throws through the C interface, which would end the process.
         data = text.encode("utf-8", "replace")
         if len(data) > _INT32_MAX:
             raise RequestError(f"a text of {len(data)} bytes is too long to tokenize; send it in pieces")
@@ -134,11 +138,11 @@ class Vocab:
         return tokens[:count]
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
-        """The bytes of `tokens` in a row, markers as their text."""
+        """The joined bytes of `tokens`, special ones as their text."""
         return b"".join(map(self.piece, tokens))
 
     def close(self) -> None:
-        """Forget the native vocabulary, once no other thread is in it; its model calls this before it frees it."""
+        """Wait until no other thread uses the native vocabulary, then drop it; called before the model is freed."""
         mine = threading.get_ident()
         with self._changed:
             self._open = False
@@ -147,9 +151,9 @@ class Vocab:
 
     @contextmanager
     def _in_use(self) -> Iterator[VocabHandle]:
-        """The native vocabulary, which is not freed meanwhile.
+        """The native vocabulary, protected from `close` meanwhile.
 
-        Several threads may be in it: llama.cpp only reads it (`llama_vocab`'s methods are const).
+        Several threads may use it at once: llama.cpp only reads it (`llama_vocab`'s methods are const).
         """
         mine = threading.get_ident()
         with self._changed:

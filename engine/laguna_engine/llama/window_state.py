@@ -1,9 +1,9 @@
-"""What a cut cannot bring back, as bytes in host memory: the newest cells of the sliding-window layers.
+"""Saves and restores the KV cells of the sliding-window layers, which truncation alone cannot bring back.
 
 llama.cpp writes and reads them as the "partial" state of a sequence (`llama_state_seq_get_data_ext`, whose flag was
-named SWA_ONLY before; `llama_kv_cache_iswa::state_write`): the cells that the newest token sees and one more, so that
-a state of `length` positions also serves `length - 1`. The layers that attend to everything are not in it; their cells
-must still be there when it is put back. llama-server's context checkpoints are made of the same.
+formerly SWA_ONLY; `llama_kv_cache_iswa::state_write`): the cells that the newest token sees and one more, so a state of
+`length` positions also serves `length - 1`. Full-attention layers are not included; their cells must still be in the
+cache on restore. llama-server's context checkpoints consist of the same state.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,12 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowState:
-    """words: the bytes as llama.cpp wrote them, filled up with zeros to whole words of 8. nbytes: how many they are.
+    """A saved state in host memory.
 
-    total: the sum of the words when they were written. llama.cpp trusts what it reads, so nothing else may reach it.
+    Attributes:
+        words: the bytes written by llama.cpp, padded with zeros to words of 8 bytes.
+        nbytes: number of bytes written.
+        total: checksum, the sum of the words: llama.cpp does not validate the state it reads.
     """
 
     words: NDArray[np.uint64]
@@ -33,21 +36,24 @@ class WindowState:
 
     @property
     def whole(self) -> bool:
-        """Whether the bytes are still those that were written."""
+        """Whether the checksum matches."""
         return self.words.nbytes >= self.nbytes and _total(self.words) == self.total
 
 
 def size(context: ContextHandle, sequence: int) -> int:
-    """Bytes of the state of `sequence` now; 0 if there is none."""
+    """Bytes of the current state of `sequence`; 0 if there is none."""
     nbytes: int = lib.llama_state_seq_get_size_ext(context, sequence, _PARTIAL_ONLY)
     return nbytes
 
 
 def save(context: ContextHandle, sequence: int, into: WindowState | None = None) -> WindowState | None:
-    """The state of `sequence` now; None if there is none or llama.cpp refuses. Waits for the device.
+    """Save the current state of `sequence`; None if there is none or llama.cpp refuses. Waits for the device.
 
-    into: one that is not needed any more. Its memory is used if it is as large: a process fills what it has touched
-    before several times as fast as what is new to it.
+    Args:
+        context: the context.
+        sequence: id of the sequence.
+        into: a state no longer needed, whose memory is reused if it has the right size: writing to memory a process
+            has touched before is several times as fast.
     """
     nbytes = size(context, sequence)
     if not nbytes:
@@ -61,9 +67,9 @@ def save(context: ContextHandle, sequence: int, into: WindowState | None = None)
 
 
 def load(context: ContextHandle, sequence: int, state: WindowState) -> bool:
-    """Put `state` in the place of the sequence's sliding-window cells; whether that worked.
+    """Replace the sequence's sliding-window cells by `state`. Returns whether that succeeded.
 
-    A damaged state is not touched and changes nothing; after a refusal by llama.cpp those cells are gone.
+    A damaged state is refused without a change; if llama.cpp refuses it, those cells are lost.
     """
     if not state.whole:
         return False

@@ -1,1 +1,1 @@
-"""The one room that knows llama.cpp's symbols: where the library is, how each function is called, how it fails."""
+"""The binding to llama.cpp: loading the library, prototypes, struct layouts, abort handling, child processes."""

@@ -1,12 +1,12 @@
 """Abort handling: a failed assertion in llama.cpp loses one thread, not the process; a flag stops a computation.
 
-`GGML_ASSERT` ends in `abort()`, which no Python code can catch, but ggml calls a hook first. Ours never returns: it
-notes the message, wakes everyone who watches, and parks the calling thread for ever. What that thread held (a model,
-a context) is leaked and must never be touched again; a fresh engine on a fresh thread works. SIGSEGV and out-of-memory
-kills are not contained: that is what the supervising parent process is for.
+`GGML_ASSERT` ends in `abort()`, which Python cannot catch, but ggml calls a hook first. Ours never returns: it records
+the message, wakes all watchers, and blocks the calling thread permanently. The objects of that thread (a model, a
+context) are leaked and must never be used again; a new engine on a new thread works. SIGSEGV and out-of-memory kills
+are not contained: the supervising parent process handles them.
 
-llama.cpp asks its abort callback before every graph node, thousands of times a second, from its own threads: a Python
-function there would take the GIL each time. The C library's `strlen` has the right shape instead: it returns 0 for an
+llama.cpp calls its abort callback before every graph node, thousands of times a second, from its own threads; a Python
+function would take the GIL each time. The C library's `strlen` has the right signature instead: it returns 0 for an
 empty string and 1 for a one-byte string, so writing one byte stops the computation and clearing it allows the next.
 """
 
@@ -26,9 +26,10 @@ T = TypeVar("T")
 
 
 class AbortWatch:
-    """Looks after the threads of one engine: whoever waits for them learns of an abort instead of waiting for ever.
+    """Watches the threads of one engine, so that waiting for them ends on an abort.
 
-    `message` is ggml's own text (file, line and assertion) once an abort has happened, else None.
+    Attributes:
+        message: ggml's message (file, line and assertion) after an abort, else None.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class AbortWatch:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Register the calling thread; everything native this engine does runs inside."""
+        """Register the calling thread; all native calls of the engine run inside."""
         ident = threading.get_ident()
         with _lock:
             before = _guarded.get(ident)
@@ -52,9 +53,9 @@ class AbortWatch:
                     _guarded[ident] = before
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have `listener` called once, from the dying thread, when an abort happens (at once if it has already).
+        """Call `listener` once on an abort, from the aborting thread (at once if it has already happened).
 
-        It must only wake somebody up: nothing native, nothing that blocks.
+        It may only wake another thread: no native calls, nothing that blocks.
         """
         with _lock:
             aborted = self.message is not None
@@ -64,7 +65,7 @@ class AbortWatch:
             listener()
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Stop calling `listener`; unknown ones are ignored."""
+        """Remove `listener`; unknown ones are ignored."""
         with _lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
@@ -78,7 +79,7 @@ class AbortWatch:
             )
 
     def wait(self, done: threading.Event, timeout: float | None = None) -> bool:
-        """Wait until `done` is set: True, or False after `timeout` seconds; NativeAbort as soon as one happens."""
+        """Wait for `done`: True, or False after `timeout` seconds; raises NativeAbort as soon as one happens."""
         self.listen(done.set)
         try:
             finished = done.wait(timeout)
@@ -87,7 +88,7 @@ class AbortWatch:
         self.check()
         return finished
 
-    def _tell(self, message: str) -> None:
+    def _notify(self, message: str) -> None:
         with _lock:
             self.message = self.message or message
             listeners, self._listeners = self._listeners, []
@@ -107,31 +108,31 @@ def _on_abort(message: bytes | None) -> None:
     text = text.rpartition("/vendor/llama.cpp/")[2]
     try:
         for watch in _watches_of_this_thread():
-            watch._tell(text)
+            watch._notify(text)
     finally:
-        # A lock is waited for without the GIL and without waking up, so the interpreter can still exit normally.
+        # Waiting for a lock neither holds the GIL nor wakes up, so the interpreter can still exit normally.
         while True:
             _for_ever.acquire()
 
 
 def _watches_of_this_thread() -> list[AbortWatch]:
-    """The watch of the calling thread; for one of ggml's own worker threads every watch, as any may be its owner."""
+    """The watch of the calling thread; all watches for one of ggml's worker threads, whose owner is unknown."""
     with _lock:
         own = _guarded.get(threading.get_ident())
         return [own] if own is not None else list(dict.fromkeys(_guarded.values()))
 
 
-# Kept in the module because ggml holds only the bare function pointer.
+# Keeps the hook alive: ggml holds only the function pointer.
 _hook = AbortHook(_on_abort)
 
 
 def install() -> None:
-    """Put the hook in place; harmless when repeated."""
+    """Install the hook. Idempotent."""
     lib.ggml_set_abort_callback(_hook)
 
 
 def run_guarded(function: Callable[[], T], watch: AbortWatch | None = None) -> T:
-    """Run `function` on a fresh daemon thread and return its result or raise its error; NativeAbort if it aborts."""
+    """Run `function` on a new daemon thread; returns its result or raises its error, or NativeAbort on an abort."""
     install()
     watch = watch or AbortWatch()
     done = threading.Event()
@@ -162,10 +163,11 @@ def _strlen_address() -> int:
 
 
 class AbortFlag:
-    """One flag; setting and clearing are single byte writes, safe from any thread.
+    """A stop flag for native computations; setting and clearing are single byte writes, safe from any thread.
 
-    `callback` and `data` are the two addresses for `llama_context_params.abort_callback` and its data; they stay valid
-    while the flag lives.
+    Attributes:
+        callback: address for `llama_context_params.abort_callback`.
+        data: address for `abort_callback_data`; valid while the flag exists.
     """
 
     def __init__(self) -> None:
@@ -174,13 +176,13 @@ class AbortFlag:
         self.data = ctypes.addressof(self._text)
 
     def set(self) -> None:
-        """Ask the running computation, and any later one, to stop."""
+        """Stop the running computation and any later one."""
         self._text[0] = b"\x01"
 
     def clear(self) -> None:
-        """Allow computation again."""
+        """Allow computations again."""
         self._text[0] = b"\x00"
 
     def is_set(self) -> bool:
-        """Whether a stop has been asked for."""
+        """Whether the flag is set."""
         return self._text[0] != b"\x00"

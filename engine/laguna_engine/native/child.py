@@ -1,12 +1,12 @@
-"""Child processes: programs that are asked something, and Python workers of our own, isolated from the user's folder.
+"""Child processes: external programs and our own Python workers, isolated from the user's folder.
 
-The folder that the user opened may hold anything, a `struct.py` too. So every child starts in a folder of ours, and
-every Python child with `-I`: neither its working folder nor a `PYTHON…` variable says where modules come from. What
-`-I` leaves out and a child still needs is put on its path here: the folders of our own packages and the user's site
-(where `pip install --user` puts our dependencies), behind the standard library.
+The user's folder may contain anything, even a `struct.py`. So every child starts in a folder of ours, and every Python
+child with `-I`: neither its working directory nor a `PYTHON…` variable affects where modules are imported from. What a
+child still needs and `-I` removes is added to its path here, after the standard library: the folders of our own
+packages and the user's site (where `pip install --user` puts our dependencies).
 
-A worker exchanges frames (a length of eight bytes, then as many bytes) over its standard input and output. It ends when
-its input ends, so it never outlives its parent. A child that does what may crash it confines itself first.
+A worker exchanges frames (an eight-byte length, then the payload) over its standard input and output. It ends when its
+input ends, so it never outlives its parent. A child that may crash confines itself first.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ from pathlib import Path
 from typing import IO
 
 LIMIT_S = 10.0
-"""For a program that only looks: nvidia-smi takes 2 s on a cold driver, and for ever on a hung one."""
+"""Default time limit of a query program: nvidia-smi takes 2 s on a cold driver, and never returns on a hung one."""
 
 FOLDER = str(Path(__file__).resolve().parent)
-"""Where children run: the folder of this package, which holds no file of the user's."""
+"""Working directory of children: the folder of this package, which contains no file of the user's."""
 
 _KILL_WAIT_S = 1.0
-"""After the kill. A process stuck in a driver does not even die; it is left behind then."""
+"""Time to wait after SIGKILL. A process stuck in a driver does not die; it is left behind."""
 
 _OUTPUT_BYTES = 1 << 20
-"""Read of what a program printed; none that is asked here has more to say."""
+"""Most bytes read of a program's output, more than any program used here prints."""
 
 _LENGTH_BYTES = 8
 _READ_BYTES = 1 << 20
@@ -50,7 +50,7 @@ sys.path[at:at] = [*first, *folders]
 import runpy
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-"""The folders stand before the site packages, so that parent and child run the same version of our own code."""
+"""The folders precede the site packages, so that parent and child run the same version of our own code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class Output:
     """How a program ended.
 
     Attributes:
-        code: its exit code, negative for a signal; None when it never started or did not end in time.
-        text: what it printed to standard output, at most a mebibyte.
-        errors: the same of standard error.
-        timed_out: whether it was killed because it took too long.
+        code: exit code, negative for a signal; None if it did not start or timed out.
+        text: standard output, at most 1 MiB.
+        errors: standard error, at most 1 MiB.
+        timed_out: whether it was killed at the time limit.
     """
 
     code: int | None
@@ -71,12 +71,12 @@ class Output:
 
     @property
     def good(self) -> bool:
-        """It ran and ended with 0."""
+        """Whether it exited with 0."""
         return self.code == 0
 
     @property
     def signal(self) -> str:
-        """The name of the signal that killed it (SIGSEGV); empty if none did."""
+        """Name of the signal that killed it, such as SIGSEGV; empty if none did."""
         if self.code is None or self.code >= 0:
             return ""
         number = -self.code
@@ -84,7 +84,7 @@ class Output:
 
 
 MISSING = Output(None)
-"""There is no such program."""
+"""The result for a program that does not exist or cannot be started."""
 
 
 def python_command(
@@ -93,28 +93,30 @@ def python_command(
     """The command that runs a module of ours (`python -m module arguments…`) in isolation.
 
     Args:
-        python: the interpreter, this process's by default; another one finds our packages all the same.
-        first: folders whose packages are taken before the environment's own (a build that is only tried).
+        module: name of the module.
+        arguments: its command line.
+        python: the interpreter, by default this process's; any other one finds our packages too.
+        first: folders whose packages take precedence over the environment's (a build to be tried).
     """
     folders = json.dumps([[str(folder) for folder in first], _own_folders()])
     return (str(python or sys.executable), "-I", "-c", _START, folders, module, *arguments)
 
 
 def outside_python(python: str | Path) -> tuple[str, ...]:
-    """How another package's module (pip) is run: `-I`, but with the user's site, where it may have to install."""
+    """The command prefix to run another package's module (pip): like `-I`, but with the user's site to install to."""
     return (str(python), "-E", "-P")
 
 
 def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """`base` (default: this process's environment) without what says where Python's modules come from."""
+    """`base` (default: this process's environment) without `PYTHON…` variables."""
     given = os.environ if base is None else base
     return {name: value for name, value in given.items() if not name.startswith("PYTHON")}
 
 
 def find_program(name: str, *folders: str, path: str | None = None) -> str | None:
-    """Where a program is: on the PATH (this process's by default), then in `folders`.
+    """Path of a program: searched on `path` (default: PATH), then in `folders`; None if not found.
 
-    Parts of the PATH that are not absolute are passed over: they mean the user's folder.
+    Relative entries of the PATH are skipped, because they refer to the user's folder.
     """
     parts = (os.environ.get("PATH", "") if path is None else path).split(os.pathsep)
     return shutil.which(name, path=os.pathsep.join([*(part for part in parts if Path(part).is_absolute()), *folders]))
@@ -126,13 +128,15 @@ def run(
     variables: Mapping[str, str] | None = None,
     waiting: Callable[[], None] | None = None,
 ) -> Output:
-    """Run a program to its end, without input.
+    """Run a program without input and wait until it ends.
 
     Output goes to files: a pipe would stay open, and be waited for, as long as any grandchild lives.
 
     Args:
-        variables: the environment, this process's by default; Python's own variables are left out of either.
-        waiting: called every now and then until the program ends; what it raises kills the program.
+        command: program and arguments.
+        limit_s: seconds after which it is killed.
+        variables: the environment, by default this process's; `PYTHON…` variables are removed.
+        waiting: called every 0.2 s until the program ends; an exception from it kills the program.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
@@ -165,7 +169,7 @@ class Worker:
     """
 
     def __init__(self, module: str, *arguments: str) -> None:
-        """Start it. The module calls `serve`.
+        """Start the child; `module` must call `serve`.
 
         Raises:
             OSError: no process can be started.
@@ -174,30 +178,30 @@ class Worker:
             python_command(module, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # What it complains about would land on the user's screen.
+            # Errors would appear on the user's screen.
             stderr=subprocess.DEVNULL,
             bufsize=0,
             env=environment(),
             cwd=FOLDER,
-            # Ctrl-C is for the parent, which then ends its workers.
+            # Ctrl-C must reach the parent only, which then ends its workers.
             start_new_session=True,
         )
 
     def fileno(self) -> int:
-        """The descriptor that becomes readable when an answer comes, or when the worker has died."""
+        """The descriptor that becomes readable when an answer arrives or the worker dies."""
         return _descriptor(self.process.stdout)
 
     def send(self, request: bytes) -> None:
-        """Hand over a request of at least one byte. A worker that has died is noticed when its answer is read."""
+        """Send a request of at least one byte. The death of a worker is noticed by `receive`."""
         with contextlib.suppress(BrokenPipeError):
             _write_frame(_descriptor(self.process.stdin), request)
 
     def receive(self) -> bytes | None:
-        """Wait for the next answer; None when the worker has died."""
+        """Wait for the next answer; None if the worker has died."""
         return _read_frame(self.fileno())
 
     def close(self) -> None:
-        """End it now, whatever it does."""
+        """Kill the worker."""
         _kill(self.process)
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
@@ -205,9 +209,9 @@ class Worker:
 
 
 def serve(answer: Callable[[bytes], bytes]) -> None:
-    """In a worker: answer every request until the input ends, then end the process, even in the middle of one.
+    """In a worker: answer requests until the input ends, then exit at once, even in the middle of a request.
 
-    Nothing that is imported or called can write between the frames: what is printed goes where errors go.
+    Standard output is redirected to standard error, so that nothing else can write between the frames.
     """
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -216,7 +220,7 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
 
 
 def _requests() -> Iterator[bytes]:
-    """Frames from standard input, read by a thread that ends the process when there are no more."""
+    """Frames from standard input, read by a thread that exits the process at the end of input."""
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:
@@ -241,14 +245,14 @@ def _write_frame(descriptor: int, payload: bytes) -> None:
 
 
 def _read_frame(descriptor: int) -> bytes | None:
-    """The next frame, or None when the other side is gone."""
+    """The next frame, or None at the end of input."""
     length = int.from_bytes(_read_exactly(descriptor, _LENGTH_BYTES), "big")
     payload = _read_exactly(descriptor, length)
     return payload if length and len(payload) == length else None
 
 
 def _read_exactly(descriptor: int, count: int) -> bytes:
-    """So many bytes; fewer when the other side is gone. Not buffered: what is left must wake a selector."""
+    """`count` bytes; fewer at the end of input. Unbuffered, because remaining bytes must wake a selector."""
     parts = []
     while count and (part := os.read(descriptor, min(count, _READ_BYTES))):
         parts.append(part)
@@ -257,7 +261,7 @@ def _read_exactly(descriptor: int, count: int) -> bytes:
 
 
 def _own_folders() -> list[str]:
-    """Where our packages and their dependencies are found, apart from the interpreter's own folders."""
+    """Folders of our packages and their dependencies outside the interpreter's own."""
     packages = [sys.modules[name] for name in ("laguna_engine", "laguna_tui") if name in sys.modules]
     found = [str(Path(file).resolve().parent.parent) for module in packages if (file := module.__file__)]
     if site.ENABLE_USER_SITE and (user_site := site.getusersitepackages()) in sys.path:
@@ -278,7 +282,7 @@ def _ended(process: subprocess.Popen[bytes], limit_s: float, waiting: Callable[[
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """With everything that it started: it leads a group of its own."""
+    """Kill the process group, which includes everything the child started."""
     with contextlib.suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -294,12 +298,13 @@ _PR_SET_DUMPABLE = 4
 """`<linux/prctl.h>`."""
 
 _DATA_FIELD = 5
-"""Of `/proc/self/statm`: pages of data and stack."""
+"""Field of `/proc/self/statm`: pages of data and stack."""
 
 
 def confine(memory: int, seconds: int) -> None:
-    """Leave no core file, allocate at most `memory` bytes more, and end after `seconds` in any case, so also when the
-    parent is gone. Files that are mapped to be read do not count as memory, which only Linux limits.
+    """Limit this process: no core file, at most `memory` more bytes, SIGALRM after `seconds` even if the parent dies.
+
+    Memory is limited on Linux only and does not include files mapped for reading.
     """
     if sys.platform == "win32":
         return
@@ -320,9 +325,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def signal_on_parent_death(number: int) -> bool:
-    """Have signal `number` sent to this process when its parent dies; whether the system can do that.
+    """Have signal `number` sent to this process when its parent dies. Returns whether the system supports it.
 
-    The parent is the thread that forked this process. One that is dead already sends nothing.
+    The parent is the thread that forked this process. If it is already dead, no signal is sent.
     """
     if sys.platform != "linux":
         return False

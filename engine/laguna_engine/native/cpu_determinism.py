@@ -1,8 +1,8 @@
-"""ggml's choice of CPU kernels, as far as a process can fix it: once, before the first computation.
+"""Selects CPU kernels whose rounding does not depend on the batch width. Takes effect once per process.
 
-The tiled matrix kernels round by the width of the batch. `GGML_CPU_TILED_MM=0` turns them off; ggml reads it at the
-first product and never again (`ggml-cpu/tiled/tiled.cpp`). The tiled flash attention and BLAS round differently too,
-and cannot be turned off: they are chosen by the number of rows, so few enough rows avoid them.
+The rounding of the tiled matrix kernels depends on the batch width. `GGML_CPU_TILED_MM=0` disables them; ggml reads it
+at the first matrix product only (`ggml-cpu/tiled/tiled.cpp`). Tiled flash attention and BLAS round differently too and
+cannot be disabled, but they are chosen by the number of rows, so small batches avoid them.
 """
 
 import os
@@ -20,7 +20,7 @@ _ROWS_WITHOUT_BLAS = 31
 
 
 def use_fixed_kernels() -> bool:
-    """Have products round the same at every width from now on; False if it is too late for that in this process."""
+    """Make matrix products round the same at every batch width; False if it is too late for this process."""
     if _chosen is None:
         os.environ[_SWITCH] = _OFF
     note_use()
@@ -28,12 +28,12 @@ def use_fixed_kernels() -> bool:
 
 
 def can_fix_kernels() -> bool:
-    """Whether `use_fixed_kernels` would still succeed, or has. Loads nothing."""
+    """Whether `use_fixed_kernels` would succeed, or has. Loads nothing."""
     return _chosen in (None, _OFF)
 
 
 def fixed_rows(device_kinds: Iterable[str]) -> int:
-    """Most rows that one computation on the CPU may have if each is to round as it does alone with one other.
+    """Largest batch on the CPU in which every row rounds as in a batch of two.
 
     Args:
         device_kinds: `Device.kind` of every device that llama.cpp uses; "accel" is BLAS.
@@ -42,7 +42,7 @@ def fixed_rows(device_kinds: Iterable[str]) -> int:
 
 
 def note_use() -> None:
-    """Something is about to be computed: what the environment says now is what holds."""
+    """Call before the first computation: fixes the setting at the environment's current value."""
     global _chosen
     if _chosen is None:
         _chosen = os.environ.get(_SWITCH, "1")

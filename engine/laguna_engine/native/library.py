@@ -1,14 +1,14 @@
-"""The one llama.cpp in this process: found, opened, bound, tested and made quiet, once, at import.
+"""Loads llama.cpp once, at import: opens the library, binds its functions, runs the self-test and redirects its log.
 
-The shared libraries come from the installed `llama_cpp` package, but that package itself is never imported: it would
-bring numpy, jinja2 and its own bindings (170 ms) for nothing. Everything native goes through `lib`, because a wheel
-holds several copies of each ggml file and opening a second one maps a second ggml with its own, empty registry.
+The shared libraries come from the installed `llama_cpp` package, but that package is never imported: it would import
+numpy, jinja2 and its own bindings (170 ms) for nothing. All native calls go through `lib`, because a wheel holds
+several copies of each ggml file, and opening a second one maps a second ggml with its own, empty registry.
 
-Prebuilt CUDA wheels of llama-cpp-python leave libcudart and libcublas out. The `nvidia-*` packages hold them, but in
-folders that no loader searches; a library that is already open is found all the same, so they are opened first.
+Prebuilt CUDA wheels of llama-cpp-python do not contain libcudart and libcublas. The `nvidia-*` packages do, but in
+folders that no loader searches. The loader accepts a library that is already open, so they are opened first.
 
-What llama.cpp and ggml say is kept in a bounded ring instead of on stderr, where it would tear the screen. The ring is
-read when something failed: the last lines before a NULL are the reason.
+The log of llama.cpp and ggml goes to a bounded ring instead of stderr, where it would corrupt the screen. It is read
+after a failure: the last lines before a NULL result give the reason.
 """
 
 import contextlib
@@ -29,26 +29,26 @@ from laguna_engine.native.prototypes import PROTOTYPES, QUICK
 from laguna_engine.native.structs import LogCallback
 
 RING_LINES = 512
-"""A model load writes about 200 lines; two loads and their errors fit."""
+"""Lines kept: a model load logs about 200; two loads and their errors fit."""
 
 LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_CONTINUE = 2, 3, 4, 5
 """`ggml_log_level`."""
 
 
 class LogRing:
-    """The last lines of the native log; written from any native thread, read from any Python thread."""
+    """The last lines of the native log; written by any native thread, read by any Python thread."""
 
     def __init__(self) -> None:
         self._lines: deque[tuple[int, str]] = deque(maxlen=RING_LINES)
-        # Kept here because ggml holds only the bare function pointer.
+        # Keeps the callback alive: ggml holds only the function pointer.
         self.callback = LogCallback(self._write)
 
     def _write(self, level: int, text: bytes | None, _data: object) -> None:
-        # One append and nothing else: two native threads may log at once.
+        # A single append: two native threads may log at once.
         self._lines.append((level, (text or b"").decode("utf-8", "replace")))
 
     def recent(self, count: int = RING_LINES, *, at_least: int = 0) -> list[str]:
-        """The last `count` lines of level `at_least` or worse, oldest first, without blank ones."""
+        """The last `count` non-blank lines of level `at_least` or higher, oldest first."""
         joined: list[tuple[int, str]] = []
         for level, text in list(self._lines):
             if level == LEVEL_CONTINUE and joined:
@@ -59,18 +59,18 @@ class LogRing:
         return [line for line in lines if line][-count:]
 
     def clear(self) -> None:
-        """Forget everything, so that the next failure quotes only itself."""
+        """Clear the ring, so that the next error quotes only its own lines."""
         self._lines.clear()
 
 
-# In the order in which they need each other.
+# In order of dependency.
 _NAMES = ("libcudart", "libcublasLt", "libcublas")
 
 
 def preload(libraries: Path) -> None:
-    """Open what the CUDA build in the folder `libraries` may need; nothing for other builds.
+    """Open the libraries that a CUDA build in the folder `libraries` may need; does nothing for other builds.
 
-    What cannot be opened is left to llama.cpp's own loader, whose complaint names the library.
+    A library that cannot be opened is left to llama.cpp's own loader, whose error names it.
     """
     if not any(libraries.glob("libggml-cuda.*")):
         return
@@ -81,7 +81,7 @@ def preload(libraries: Path) -> None:
 
 
 def packaged(name: str) -> list[Path]:
-    """The files of a library (`libcudart`) inside installed `nvidia-*` packages."""
+    """The files of a library such as `libcudart` in installed `nvidia-*` packages."""
     found = importlib.util.find_spec("nvidia")
     folders = [] if found is None else [Path(folder) for folder in found.submodule_search_locations or ()]
     return sorted(path for folder in folders for path in folder.glob(f"*/lib/{name}.so.*"))
@@ -89,14 +89,14 @@ def packaged(name: str) -> list[Path]:
 
 _INSTALL = f"install it: pip install llama-cpp-python=={selftest.BINDING_VERSION}"
 _OUT_OF_MEMORY = re.compile(r"alloc|out of memory|insufficient memory|enough (free )?memory", re.IGNORECASE)
-"""What llama.cpp, ggml and CUDA say when they do not get the memory they ask for."""
+"""Matches the log messages of llama.cpp, ggml and CUDA about failed allocations."""
 
 _FAILURE_LINES = 4
-"""How many log lines an error quotes: llama.cpp's reason is in the last two or three."""
+"""Log lines quoted in an error: llama.cpp's reason is in the last two or three."""
 
 
 class Library:
-    """The bound functions, as attributes, under their C names."""
+    """The bound functions as attributes, by their C names."""
 
     def __init__(self, handles: Sequence[ctypes.CDLL]) -> None:
         """Bind every prototype to the first handle that exports it."""
@@ -123,7 +123,7 @@ def _package_folder() -> Path:
     if found is None or found.origin is None:
         raise LibraryError(f"llama-cpp-python is not installed; {_INSTALL}")
     version = importlib.metadata.version("llama-cpp-python")
-    # Local builds carry a suffix (0.3.36+cu130); the release before it is what fixes the layout.
+    # Local builds have a suffix (0.3.36+cu130); the release before it determines the layout.
     if version.split("+")[0] != selftest.BINDING_VERSION:
         wanted = selftest.BINDING_VERSION
         raise LibraryError(f"llama-cpp-python is {version}, this engine needs {wanted}; {selftest.REINSTALL}")
@@ -131,7 +131,7 @@ def _package_folder() -> Path:
 
 
 def _open_handles(folder: Path) -> list[ctypes.CDLL]:
-    """One handle where the loader searches a library's dependencies; one per DLL on Windows, where it does not."""
+    """One handle, or one per DLL on Windows, where the loader does not search a library's dependencies."""
     if sys.platform == "win32":
         os.add_dll_directory(str(folder))
         return [ctypes.CDLL(str(folder / f"{name}.dll")) for name in ("llama", "ggml", "ggml-base")]
@@ -143,18 +143,18 @@ def _open_handles(folder: Path) -> list[ctypes.CDLL]:
 
 
 def library_folders() -> tuple[Path, ...]:
-    """Where the library's files lie: its own folder, and those of plug-ins."""
+    """The folders of the library and of its plug-ins."""
     package = _package_folder()
     return package / "lib", package.parent / "bin", package.parent / "lib"
 
 
 def trial_command(module: str, argument: str) -> tuple[str, ...]:
-    """The command of a child that tries something with the very library that this process uses."""
+    """The command of a trial in a child process that uses the same library as this process."""
     return child.python_command(module, argument, first=(_package_folder().parent,))
 
 
 def _load_backends(library: Library) -> None:
-    """Register devices: linked in by stock wheels; plug-ins beside the package in GGML_BACKEND_DL builds."""
+    """Register devices: linked into stock wheels; plug-ins beside the package in GGML_BACKEND_DL builds."""
     for folder in library_folders():
         if library.ggml_backend_dev_count():
             return
@@ -165,7 +165,7 @@ def _load_backends(library: Library) -> None:
 
 
 def _open() -> Library:
-    # Without it a failed assertion forks a debugger to print a backtrace, before the abort hook is asked.
+    # Otherwise a failed assertion forks a debugger for a backtrace before it calls the abort hook.
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     package = _package_folder()
     preload(package / "lib")
@@ -186,35 +186,35 @@ lib = _open()
 
 
 def recent_log(count: int = _FAILURE_LINES) -> str:
-    """llama.cpp's last errors in one line; its last warnings if there was no error, or "no reason given"."""
+    """llama.cpp's last errors in one line; its last warnings if there are no errors, else "no reason given"."""
     lines = log.recent(count, at_least=LEVEL_ERROR) or log.recent(count, at_least=LEVEL_WARN)
     return "; ".join(lines) or "no reason given"
 
 
 def log_says_out_of_memory() -> bool:
-    """Whether llama.cpp's last errors are about memory that it did not get: it has no error code for that."""
+    """Whether llama.cpp's last errors are failed allocations, for which it has no error code."""
     return _OUT_OF_MEMORY.search(recent_log()) is not None
 
 
 def device_descriptions() -> tuple[str, ...]:
-    """The devices ggml can compute on, as their drivers describe them, best first."""
+    """The drivers' names of the devices ggml can compute on, best first."""
     handles = [lib.ggml_backend_dev_get(index) for index in range(lib.ggml_backend_dev_count())]
     return tuple(lib.ggml_backend_dev_description(handle).decode("utf-8", "replace") for handle in handles)
 
 
 def backend_names() -> tuple[str, ...]:
-    """What ggml computes with here: "CPU", "CUDA" and so on."""
+    """Names of the registered backends, such as "CPU" and "CUDA"."""
     registries = [lib.ggml_backend_reg_get(index) for index in range(lib.ggml_backend_reg_count())]
     return tuple(lib.ggml_backend_reg_name(registry).decode("utf-8", "replace") for registry in registries)
 
 
 def system_info() -> str:
-    """What llama.cpp was built with, in its own words: "CPU : SSE3 = 1 | AVX2 = 1 | …"."""
+    """`llama_print_system_info`, such as "CPU : SSE3 = 1 | AVX2 = 1 | …"."""
     text: str = lib.llama_print_system_info().decode("utf-8", "replace")
     return text
 
 
 def ggml_version() -> str:
-    """The release of ggml that is loaded."""
+    """The version of the loaded ggml."""
     text: str = lib.ggml_version().decode()
     return text

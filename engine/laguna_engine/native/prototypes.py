@@ -1,7 +1,7 @@
-"""Every native function the engine calls, with its result and its arguments.
+"""Prototypes of the native functions the engine calls.
 
-A symbol that is not in this table is not reachable; `library` binds each entry once, and one that is missing from
-the installed build is an error at import, not in the middle of an answer.
+`library` binds each entry once; functions not in this table cannot be called. A function missing from the installed
+build is an error at import, not in the middle of an answer.
 """
 
 from ctypes import (
@@ -265,5 +265,5 @@ QUICK = frozenset(
         "llama_token_to_piece",
     }
 )
-"""Functions that take about a microsecond and are called every round: not worth letting another thread take the
-interpreter, which the caller may then have to wait for a hundred times as long."""
+"""Functions that take about a microsecond and are called every round: they keep the GIL, because waiting to get it back
+may take the caller a hundred times as long."""

@@ -1,8 +1,8 @@
-"""Is the installed llama.cpp the one whose memory layout this engine was written for?
+"""Checks that the installed llama.cpp has the struct layouts this engine was written for.
 
-ctypes believes whatever it is told about a struct, so a build with one more field would be driven with shifted
-arguments: wrong answers at best. Three things are compared before the first real call: ggml's version, every default
-of the two big parameter structs (a shifted field shows up as a wrong default), and the offsets inside `ggml_tensor`.
+ctypes does not verify struct layouts, so a build with one more field would be called with shifted arguments: wrong
+answers at best. Three things are compared before the first real call: ggml's version, every default of the two big
+parameter structs (a shifted field shows as a wrong default), and the offsets inside `ggml_tensor`.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ BINDING_VERSION = "0.3.36"
 """The llama-cpp-python release whose `llama.h` the structs mirror."""
 
 GGML_VERSION = b"0.25.3"
-"""The ggml inside that release."""
+"""The version of ggml in that release."""
 
 REINSTALL = f"install the pinned build again: pip install --force-reinstall llama-cpp-python=={BINDING_VERSION}"
 
@@ -82,7 +82,7 @@ _CONTEXT_DEFAULTS: dict[str, object] = {
 
 
 def check(library: Any) -> None:
-    """Compare `library` with what the engine expects; LibraryError names the first thing that differs."""
+    """Check `library`; LibraryError for the first difference."""
     version = library.ggml_version()
     if version != GGML_VERSION:
         raise LibraryError(

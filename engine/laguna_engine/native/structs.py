@@ -1,8 +1,8 @@
-"""llama.cpp's C structs and handles, as ctypes sees them.
+"""llama.cpp's C structs and handles in ctypes.
 
 Field order and types follow `include/llama.h` of the pinned build; `selftest` compares them with the library's own
-defaults before anything else is called. A handle is a pointer class of its own, because a bare `c_void_p` parameter
-accepts a `str`, a `bytes` or any integer in silence.
+defaults before anything else is called. Each kind of handle is a class of its own, because a plain `c_void_p` parameter
+silently accepts a `str`, a `bytes` or any integer.
 """
 
 import ctypes
@@ -101,7 +101,7 @@ class TensorHandle(Handle):
 
 
 class OptionalTensor(TensorHandle):
-    """An argument that may be a tensor or nothing."""
+    """A tensor argument that may be NULL."""
 
     @classmethod
     def from_param(cls, value: object) -> Any:
@@ -122,7 +122,7 @@ class GgufInitParams(ctypes.Structure):
 
 
 class TypeTraits(ctypes.Structure):
-    """`ggml_type_traits`, up to the function that makes floats of a row."""
+    """`ggml_type_traits`, up to the function that converts a row to float32."""
 
     _fields_ = (
         ("type_name", c_char_p),
@@ -135,7 +135,7 @@ class TypeTraits(ctypes.Structure):
 
 
 class KvOverrideValue(ctypes.Union):
-    """The value of a metadata override; which member counts is told by the tag."""
+    """The value of a metadata override; the tag says which member is valid."""
 
     _fields_ = (("val_i64", c_int64), ("val_f64", c_double), ("val_bool", c_bool), ("val_str", c_char * 128))
 
@@ -267,7 +267,7 @@ EvalCallback = ctypes.CFUNCTYPE(c_bool, c_void_p, c_bool, c_void_p)
 
 
 class SamplerInterface(ctypes.Structure):
-    """`llama_sampler_i`; only what the engine fills in has a type."""
+    """`llama_sampler_i`; only the members that the engine sets have a type."""
 
     _fields_ = (
         ("name", SamplerName),

@@ -1,6 +1,6 @@
-"""Where `ggml_tensor` keeps what no accessor tells: byte offsets, and readers of them.
+"""Byte offsets of the fields of `ggml_tensor` that have no accessor, and functions to read them.
 
-Only for tensors of the pinned build, whose layout `selftest` has compared; a dead handle crashes here as anywhere.
+Valid for the pinned build only, which `selftest` checks. A dangling address crashes the process.
 """
 
 import ctypes
@@ -31,13 +31,13 @@ def shape_of(address: int) -> tuple[int, int, int, int]:
 
 
 def strides_of(address: int) -> tuple[int, int, int, int]:
-    """Bytes from one element, row, … to the next."""
+    """Bytes between elements, rows, planes and cubes."""
     one, two, three, four = _Strides.from_address(address + STRIDES)
     return one, two, three, four
 
 
 def buffer_of(address: int) -> BufferHandle | None:
-    """The memory the tensor, or what it is a view of, lies in; None before it was allocated."""
+    """The buffer of the tensor, or of the tensor it is a view of; None before allocation."""
     own = _pointer(address + BUFFER)
     viewed = _pointer(address + VIEWED)
     pointer = own or (_pointer(viewed + BUFFER) if viewed else None)
@@ -45,13 +45,13 @@ def buffer_of(address: int) -> BufferHandle | None:
 
 
 def sources_of(address: int) -> list[TensorHandle]:
-    """What the tensor is computed from."""
+    """The operands of the tensor's operation."""
     pointers = (_pointer(address + SOURCES + 8 * index) for index in range(SOURCE_COUNT))
     return [TensorHandle(pointer) for pointer in pointers if pointer]
 
 
 def name_of(address: int) -> str:
-    """Its name."""
+    """The tensor's name."""
     return ctypes.string_at(address + NAME).decode("utf-8", "replace")
 
 

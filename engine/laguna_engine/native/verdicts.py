@@ -1,8 +1,8 @@
-"""What child processes found out about this llama.cpp on this processor, remembered so that each is asked once.
+"""Cached results of trials in child processes, by llama.cpp build and processor.
 
-A SIGSEGV or an uncaught C++ exception cannot be contained in the process, so what may end in one is tried in a child
-first (`ggml.extra_buffers`, `llama.trial`). A verdict holds for one build of the library and one processor; it is kept
-in memory, and in a file where the app names one.
+A SIGSEGV or an uncaught C++ exception cannot be contained in the process, so risky operations are tried in a child
+first (`ggml.extra_buffers`, `llama.trial`). A verdict holds for one build of the library and one processor. Verdicts
+are kept in memory, and in a file if the app sets one.
 """
 
 import contextlib
@@ -19,24 +19,24 @@ from laguna_engine.native.library import library_folders
 
 _FORMAT = 1
 _MAX_BYTES = 1 << 18
-"""A verdict takes about 100 bytes; a larger file is not ours."""
+"""Largest file read; a verdict takes about 100 bytes."""
 
 _MAX_VERDICTS = 512
-"""The oldest go first."""
+"""Most verdicts kept; the oldest are dropped first."""
 
 _MAX_LENGTH = 200
-"""Of a key or a verdict, in characters."""
+"""Most characters of a key or a verdict."""
 
 _CPU_INFO = Path("/proc/cpuinfo")
 _CPU_INFO_CHARS = 1 << 14
-"""The first processor's entry has about 2,000; all are alike."""
+"""Characters read: the first processor's entry has about 2,000, and all are alike."""
 
 _CPU_KEYS = ("model name", "flags", "Features", "CPU part")
 _LIBRARIES = ("*llama.*", "*ggml*.*")
 
 
 class Verdicts:
-    """Short texts by short keys. Any thread."""
+    """Short texts by short keys. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,19 +44,19 @@ class Verdicts:
         self._path: Path | None = None
 
     def keep_in(self, path: Path) -> None:
-        """Remember in this file too, and take in what it holds. A file that cannot be read or written is ignored."""
+        """Load verdicts from this file and save them to it. A file that cannot be read or written is ignored."""
         with self._lock:
             if path != self._path:
                 self._path = path
                 self._known = {**_read(path), **self._known}
 
     def get(self, subject: str) -> str | None:
-        """The verdict on a subject, with this build on this processor; None if there is none yet."""
+        """The verdict on a subject for this build and processor, or None."""
         with self._lock:
             return self._known.get(_key(subject))
 
     def put(self, subject: str, verdict: str) -> None:
-        """Remember a verdict."""
+        """Store a verdict."""
         key = _key(subject)
         with self._lock:
             self._known.pop(key, None)
@@ -65,18 +65,18 @@ class Verdicts:
                 # Another process may have added to the file meanwhile.
                 self._known = {**_read(self._path), **self._known}
                 self._known = dict(list(self._known.items())[-_MAX_VERDICTS:])
-                # Where that fails, the next start tries again.
+                # If this fails, the next start repeats the trial.
                 with contextlib.suppress(OSError):
                     write_atomically(self._path, json.dumps({"format": _FORMAT, "verdicts": self._known}))
 
 
 verdicts = Verdicts()
-"""This process's: there is one library in it, and one processor under it."""
+"""The verdicts of this process, which has one library and one processor."""
 
 
 @cache
 def build_identity() -> str:
-    """A hash of the library's files (path, size, time of change) and of the processor's name and instruction sets."""
+    """A hash of the library's files (path, size, modification time) and of the processor's name and features."""
     files = {path.resolve() for folder in library_folders() for name in _LIBRARIES for path in folder.glob(name)}
     facts = [f"{path} {state.st_size} {state.st_mtime_ns}" for path in sorted(files) if (state := _state(path))]
     return blake2b("\n".join([*facts, _processor()]).encode(), digest_size=16).hexdigest()
@@ -102,7 +102,7 @@ def _processor() -> str:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """What the file holds; nothing if it is not one of ours, whole and of this format."""
+    """The verdicts in the file; empty if it is missing, damaged or of another format."""
     try:
         held = json.loads(read_small_file(path, _MAX_BYTES))
     except (OSError, ValueError, RecursionError):

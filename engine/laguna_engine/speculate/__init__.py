@@ -1,1 +1,1 @@
-"""Drafts are verified, accepted and paid for: the rounds, the exactness, and whether they are worth it."""
+"""Speculative decoding: draft-verify rounds, the choice of drafter and length, measured costs and acceptance."""

@@ -1,7 +1,7 @@
-"""llama.cpp's own account of its memory, for models that are described but not loaded.
+"""llama.cpp's own memory breakdown, for models whose weights are not loaded.
 
-`llama_get_memory_breakdown` returns a C++ map by value, so this reads libstdc++'s tree and works on Linux only: a
-measure for tests, nothing the engine could rely on. With `no_alloc` nothing is allocated, whatever the sizes.
+`llama_get_memory_breakdown` returns a C++ map by value, so this reads libstdc++'s tree and works on Linux only: good
+enough for tests, not for the engine. With `no_alloc` nothing is allocated, whatever the sizes.
 """
 
 import ctypes
@@ -23,12 +23,12 @@ from laguna_engine.native.structs import ContextHandle, ModelHandle
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads a C++ map as libstdc++ lays it out")
 
 Breakdown = tuple[int, int, int]
-"""Bytes of weights, of the cache and of compute buffers."""
+"""Bytes of weights, of the KV cache and of compute buffers."""
 
 
 @contextmanager
 def described(path: Path) -> Iterator[ModelHandle]:
-    """The model of a file, without its weights."""
+    """The model of a file, opened without weights."""
     params = lib.llama_model_default_params()
     params.no_alloc, params.load_mode, params.n_gpu_layers = True, 0, 0
     params.use_extra_bufts = may_repack(header.check(path))
@@ -43,7 +43,7 @@ def described(path: Path) -> Iterator[ModelHandle]:
 def breakdown(
     model: ModelHandle, n_ctx: int, kv: KvType, ubatch: int, outputs: int, *, full: bool = False
 ) -> Breakdown:
-    """What a context would take, on all devices together."""
+    """Memory of a context, summed over all devices."""
     params = lib.llama_context_default_params()
     params.n_ctx, params.n_ubatch, params.n_batch = n_ctx, ubatch, max(512, ubatch)
     params.type_k = params.type_v = kv.ggml
@@ -71,7 +71,7 @@ def _read(context: ContextHandle) -> Breakdown:
 
 
 def _values(node: int) -> Iterator[tuple[int, ...]]:
-    """The three sizes of every entry below a node: colour, parent, left, right, key, values."""
+    """The three sizes of every entry below a node, laid out as colour, parent, left, right, key, values."""
     if not node:
         return
     words = (ctypes.c_uint64 * 8).from_address(node)

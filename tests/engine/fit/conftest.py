@@ -1,4 +1,4 @@
-"""Models that are described but not there, made once a run."""
+"""Model files without weights, made once per run."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.engine.fit import outlines
 
 @pytest.fixture(scope="session")
 def xs_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Laguna XS without its weights."""
+    """A Laguna XS file without weights."""
     return outlines.write(tmp_path_factory.mktemp("outlines") / "xs.gguf", tiny.XS, outlines.q4_k_m)
 
 

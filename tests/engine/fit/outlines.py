@@ -1,4 +1,4 @@
-"""Files with a whole header and no weights: as large as the real ones to look at, a few megabytes on the disk."""
+"""Sparse model files with a complete header and no weights: full apparent size, a few megabytes on disk."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_K: (256, 144), Q6_K: (256, 210)}
 
 @dataclass(frozen=True)
 class _Outline:
-    """A tensor without its numbers, in the place of an array."""
+    """A tensor without data, used in place of an array."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -29,7 +29,7 @@ class _Outline:
 
 
 def write(path: Path, shape: tiny.Shape, kind: Callable[[str], int]) -> Path:
-    """Write a Laguna of this shape; `kind` says each matrix's format by its name."""
+    """Write a Laguna of this shape; `kind` maps a matrix's name to its format."""
     file = tiny.GgufFile()
     tiny.describe(file, shape)
     tiny.add_tokenizer(file, shape.n_vocab)
@@ -51,6 +51,6 @@ def write(path: Path, shape: tiny.Shape, kind: Callable[[str], int]) -> Path:
 
 
 def q4_k_m(name: str) -> int:
-    """Laguna XS as it is published, but for which layers get more bits."""
+    """The formats of the published Laguna XS, except that `use_more_bits` applies to every layer."""
     fine = any(part in f"/{name}" for part in (".attn_v.", ".ffn_down", "/output."))
     return Q6_K if fine else Q4_K

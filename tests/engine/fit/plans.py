@@ -1,4 +1,4 @@
-"""Plans as text, to be read by people: `python -m plans` in this folder writes the reviewed table anew."""
+"""Plans as readable text: `python -m tests.engine.fit.plans` rewrites the reviewed table, plans.txt."""
 
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,7 @@ MACHINES = {
 
 @cache
 def laguna_xs() -> ModelShape:
-    """XS-2.1 as it is published."""
+    """The published XS-2.1."""
     facts = {"block_count": 40, "embedding_length": 2048, "expert_count": 256}
     shape = known_model("Laguna XS 2.1", facts, 262_144, 20_274_300_032)
     assert shape is not None
@@ -41,12 +41,12 @@ def laguna_xs() -> ModelShape:
 
 @cache
 def plan_for(machine: str) -> Plan:
-    """Laguna XS 2.1 with its drafter on a machine; DoesNotFit."""
+    """Plan of Laguna XS 2.1 with its drafter on a machine; raises DoesNotFit."""
     return choose_plan(laguna_xs(), XS_DRAFTER, simulated_machine(machine))
 
 
 def told(plan: Plan) -> str:
-    """Everything a plan says."""
+    """A plan as text."""
     room = budgets(plan.machine)
     lines = [f"  {reason.subject:<12} {reason.choice}: {reason.text}" for reason in plan.reasons]
     lines += [
@@ -59,7 +59,7 @@ def told(plan: Plan) -> str:
 
 
 def table() -> str:
-    """The plans of Laguna XS 2.1 for all machines."""
+    """Plans of Laguna XS 2.1 for all machines, as text."""
     found = []
     for name, specification in MACHINES.items():
         try:

@@ -1,4 +1,4 @@
-"""A process that may take only so much more memory than it has: which plan opens the model it is given, as JSON."""
+"""A process with limited memory: prints as JSON which plan opened the given model."""
 
 import json
 import resource
@@ -9,7 +9,7 @@ import psutil
 
 from laguna_engine.config import EngineOptions
 from laguna_engine.engine import Engine
-from laguna_engine.fit.constraints import Constraints, First
+from laguna_engine.fit.constraints import Constraints, Priority
 from laguna_engine.fit.devices import simulated_machine
 from laguna_engine.fit.fallback import FailedPlans, open_with_fallback
 from laguna_engine.fit.plan import Plan, choose_plan
@@ -24,12 +24,12 @@ def opened(plan: Plan, path: Path) -> int:
 
 
 def main(path: Path, notes: Path, more: int) -> None:
-    plan = choose_plan(header.check(path), None, simulated_machine("cpu-64GB"), Constraints(first=First.QUALITY))
+    plan = choose_plan(header.check(path), None, simulated_machine("cpu-64GB"), Constraints(priority=Priority.QUALITY))
     limit = psutil.Process().memory_info().vms + more
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     told: list[str] = []
     found, n_ctx = open_with_fallback(
-        plan, FailedPlans(notes, "tiny", plan.machine, "test"), lambda rung: opened(rung, path), told.append
+        plan, FailedPlans(notes, "tiny", plan.machine, "test"), lambda step: opened(step, path), told.append
     )
     print(json.dumps({"first": plan.key, "found": found.key, "asked": found.load.n_ctx, "got": n_ctx, "told": told}))
 

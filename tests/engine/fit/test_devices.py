@@ -1,4 +1,4 @@
-"""What machines have: this one, and those that are only described."""
+"""Devices of this machine and of simulated ones."""
 
 import pytest
 

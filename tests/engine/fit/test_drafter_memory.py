@@ -1,4 +1,4 @@
-"""A drafter's size on paper against the real thing, opened and at work."""
+"""A drafter's estimated memory equals that of an opened and running one."""
 
 from dataclasses import replace
 from itertools import product
@@ -40,7 +40,7 @@ WIDE = {
 
 @pytest.mark.parametrize("variant", WIDE.values(), ids=WIDE)
 def test_graphs_never_take_more_than_was_said_whatever_is_drafted(variant: drafters.Variant, tmp_path: Path):
-    """Every width, near and far back, drawn and not, with an adapter and without."""
+    """Every width, with short and long contexts, sampled and greedy, with and without an adapter."""
     path = tmp_path / "drafter.gguf"
     adapter = drafters.adapter(variant, "blk.0.ffn_down.weight").write(tmp_path / "mine.gguf")
     with drafter(variant, path, 1100, context=CONTEXT, rows=ROWS, kv=Type.F16, adapters=[("mine", adapter)]) as fed:
@@ -78,7 +78,7 @@ def test_a_long_answer_builds_every_graph_once(
 
 
 def counting(kind: type, built: list[object]) -> type:
-    """The same graph, which notes for what it was built."""
+    """The same graph class, which records its arguments."""
 
     class Counted(kind):
         def __init__(self, what: object, *arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""What is tried when memory runs out all the same: less, once each, and not again the next time."""
+"""Fallback when memory runs out: smaller plans, each tried once, and not again on the next start."""
 
 import os
 from dataclasses import replace
@@ -11,7 +11,7 @@ from laguna_engine.fit.constraints import Constraints
 from laguna_engine.fit.devices import Machine, simulated_machine
 from laguna_engine.fit.fallback import FailedPlans, difference, fallbacks
 from laguna_engine.fit.known_models import XS_DRAFTER
-from laguna_engine.fit.plan import Plan, answer, choose_plan
+from laguna_engine.fit.plan import Plan, choose_plan, solve
 from tests.engine.fit import plans
 
 XS = plans.laguna_xs()
@@ -24,7 +24,7 @@ def plan() -> Plan:
 
 
 @pytest.fixture(scope="module")
-def rungs(plan: Plan) -> list[Plan]:
+def steps(plan: Plan) -> list[Plan]:
     return list(fallbacks(plan))
 
 
@@ -32,51 +32,53 @@ def on_gpus(plan: Plan) -> int:
     return sum(device.total for device in plan.memory.gpus)
 
 
-def test_every_rung_takes_less_and_the_last_one_no_gpu(plan: Plan, rungs: list[Plan]):
-    sizes = [on_gpus(rung) for rung in (plan, *rungs)]
-    assert len(rungs) >= 3 and sizes == sorted(sizes, reverse=True) and sizes[-1] == 0
+def test_every_step_takes_less_and_the_last_one_no_gpu(plan: Plan, steps: list[Plan]):
+    sizes = [on_gpus(step) for step in (plan, *steps)]
+    assert len(steps) >= 3 and sizes == sorted(sizes, reverse=True) and sizes[-1] == 0
 
 
-def test_no_rung_comes_twice(plan: Plan, rungs: list[Plan]):
-    keys = [rung.key for rung in (plan, *rungs)]
+def test_no_step_comes_twice(plan: Plan, steps: list[Plan]):
+    keys = [step.key for step in (plan, *steps)]
     assert len(set(keys)) == len(keys)
 
 
-def test_rungs_are_for_the_machine_that_is_there(plan: Plan, rungs: list[Plan]):
-    assert {rung.machine for rung in rungs} == {plan.machine}
+def test_steps_are_for_the_machine_that_is_there(plan: Plan, steps: list[Plan]):
+    assert {step.machine for step in steps} == {plan.machine}
 
 
-def test_wishes_hold_on_every_rung():
-    wished = choose_plan(XS, XS_DRAFTER, simulated_machine("24GB desktop"), Constraints(context=65_536, drafter=True))
-    lower = list(fallbacks(wished))
-    assert lower and all(rung.load.n_ctx == 65_536 and rung.drafter for rung in lower)
+def test_constraints_hold_on_every_step():
+    constrained = choose_plan(
+        XS, XS_DRAFTER, simulated_machine("24GB desktop"), Constraints(context=65_536, drafter=True)
+    )
+    lower = list(fallbacks(constrained))
+    assert lower and all(step.load.n_ctx == 65_536 and step.drafter for step in lower)
 
 
-def test_a_drafter_that_taps_the_last_layer_does_so_on_every_rung(plan: Plan):
-    tapped = answer(replace(plan.question, last_tapped=True))
-    drafted = [rung for rung in (tapped, *fallbacks(tapped)) if rung.drafter]
+def test_a_drafter_that_taps_the_last_layer_does_so_on_every_step(plan: Plan):
+    tapped = solve(replace(plan.space, last_tapped=True))
+    drafted = [step for step in (tapped, *fallbacks(tapped)) if step.drafter]
     assert len(drafted) > 1
-    assert {rung.load.outputs for rung in drafted} == {LAST_LAYER_OUTPUTS}
+    assert {step.load.outputs for step in drafted} == {LAST_LAYER_OUTPUTS}
 
 
-def test_without_a_gpu_the_rungs_save_ram():
+def test_without_a_gpu_the_steps_save_ram():
     alone = choose_plan(XS, None, simulated_machine("cpu-32GB"))
-    totals = [rung.memory.host.total for rung in (alone, *fallbacks(alone)) if not rung.paged]
+    totals = [step.memory.host.total for step in (alone, *fallbacks(alone)) if not step.paged]
     assert len(totals) > 1 and totals == sorted(totals, reverse=True)
 
 
-def test_the_difference_is_told_in_words(plan: Plan, rungs: list[Plan]):
-    assert difference(plan, rungs[0])
-    told = difference(plan, rungs[-1])
+def test_the_difference_is_told_in_words(plan: Plan, steps: list[Plan]):
+    assert difference(plan, steps[0])
+    told = difference(plan, steps[-1])
     assert "32 K tokens of context instead of 64 K" in told
     assert "no drafter" in told and "everything on the CPU" in told
 
 
-def test_what_failed_is_not_tried_again_the_next_time(plan: Plan, rungs: list[Plan], tmp_path: Path):
+def test_what_failed_is_not_tried_again_the_next_time(plan: Plan, steps: list[Plan], tmp_path: Path):
     path = tmp_path / "state" / "fit.json"
     FailedPlans(path, "xs", plan.machine, BUILD).failed(plan)
-    again = list(FailedPlans(path, "xs", plan.machine, BUILD).rungs(plan))
-    assert [rung.key for rung in again] == [rung.key for rung in rungs]
+    again = list(FailedPlans(path, "xs", plan.machine, BUILD).attempts(plan))
+    assert [step.key for step in again] == [step.key for step in steps]
 
 
 @pytest.mark.parametrize(("model", "build"), [("another", BUILD), ("xs", "llama.cpp b2, CUDA")])
@@ -104,7 +106,7 @@ def test_what_failed_is_tried_again_when_there_is_more_free_memory(plan: Plan, t
 def with_more_free(plan: Plan) -> Plan:
     cards = tuple(replace(card, free=round(card.free * 1.05)) for card in plan.machine.devices)
     machine: Machine = replace(plan.machine, devices=cards)
-    return replace(plan, question=replace(plan.question, machine=machine))
+    return replace(plan, space=replace(plan.space, machine=machine))
 
 
 def test_notes_of_several_models_live_side_by_side(plan: Plan, tmp_path: Path):

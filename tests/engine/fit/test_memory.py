@@ -1,4 +1,4 @@
-"""Sizes on paper against llama.cpp's own, and where they lie."""
+"""Estimated sizes equal llama.cpp's own, and are on the right devices."""
 
 from dataclasses import replace
 from itertools import product
@@ -22,7 +22,7 @@ GIB = 1 << 30
 WEIGHTS_AND_CACHE = 1e-6
 COMPUTE = 1e-3
 AMX = 2e-3
-"""Where AMX works, its order of weights takes so much more than the file."""
+"""Relative overhead of AMX's weight layout, where AMX is available."""
 
 
 def parts(shape: ModelShape, load: Load) -> tuple[int, int, int]:
@@ -31,7 +31,7 @@ def parts(shape: ModelShape, load: Load) -> tuple[int, int, int]:
 
 
 def works(name: str) -> bool:
-    """Whether the processor has this order of weights, and no order of its own crashes."""
+    """Whether the processor has AMX and none of its extra buffer types crashes."""
     backend = Backend.cpu()
     names = [extra_buffers.name_of(kind) for kind in backend.extra_buffer_types()]
     backend.close()
@@ -101,7 +101,7 @@ def test_with_every_layer_on_a_gpu_only_the_embeddings_stay_in_ram(xs: ModelShap
 
 def test_experts_at_home_move_from_the_gpu_to_ram(xs: ModelShape):
     whole = memory_of(xs, Load(32_768, KvType.Q8_0), [card(0, 24 * GIB)])
-    some = memory_of(xs, Load(32_768, KvType.Q8_0, home_experts=(1, 2)), [card(0, 24 * GIB)])
+    some = memory_of(xs, Load(32_768, KvType.Q8_0, experts_in_ram=(1, 2)), [card(0, 24 * GIB)])
     moved = xs.layers[1].experts_size + xs.layers[2].experts_size
     assert whole.gpus[0].weights - some.gpus[0].weights == moved
     assert some.host.weights - whole.host.weights == moved

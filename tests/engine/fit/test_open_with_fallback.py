@@ -1,4 +1,4 @@
-"""The ladder with a real engine, in a process that does not get the memory it was promised."""
+"""Fallback with a real engine, in a process that cannot allocate the planned memory."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Plans: the best for a machine, with its reasons; wishes honoured or refused."""
+"""Plans: the best for a machine, with its reasons; constraints are met or refused."""
 
 import re
 from dataclasses import replace
@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laguna_engine.config import KvType
-from laguna_engine.fit.constraints import GOOD, KV_TYPES, Constraints, First
+from laguna_engine.fit.constraints import GOOD, KV_TYPES, Constraints, Priority
 from laguna_engine.fit.devices import GIB, Machine, simulated_machine
 from laguna_engine.fit.known_models import XS_DRAFTER
 from laguna_engine.fit.memory import ALL
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan, fit_table
-from laguna_engine.fit.search import lacking
+from laguna_engine.fit.search import shortfall
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
 from tests.engine import tiny
@@ -25,10 +25,10 @@ ASSETS = Path(__file__).parents[3] / "assets/nano"
 XS = plans.laguna_xs()
 
 
-def plan(machine: str, **wishes: object) -> Plan:
-    if not wishes:
+def plan(machine: str, **constraints: object) -> Plan:
+    if not constraints:
         return plans.plan_for(machine)
-    return choose_plan(XS, XS_DRAFTER, simulated_machine(machine), Constraints(**wishes))  # type: ignore[arg-type]
+    return choose_plan(XS, XS_DRAFTER, simulated_machine(machine), Constraints(**constraints))  # type: ignore[arg-type]
 
 
 def test_the_plans_for_a_table_of_machines_are_as_reviewed():
@@ -44,7 +44,7 @@ def test_a_card_of_24_gb_that_draws_a_desktop_gets_q8_0_and_64_k_with_the_drafte
 @pytest.mark.parametrize("machine", ["16GB", "12GB", "8GB", "8GB ram-16GB", "6GB", "cpu-32GB"])
 def test_smaller_machines_get_something_that_fits(machine: str):
     found = plan(machine)
-    assert not lacking(found.memory, found.machine)
+    assert not shortfall(found.memory, found.machine)
     assert not found.paged
 
 
@@ -89,7 +89,7 @@ def test_the_next_step_up_is_enough_when_it_is_taken():
 
 def test_a_wished_context_is_given_up_nothing_of_even_if_experts_must_leave_the_gpu():
     found = plan("24GB desktop", context=131_072)
-    assert found.load.n_ctx == 131_072 and found.load.home_experts
+    assert found.load.n_ctx == 131_072 and found.load.experts_in_ram
 
 
 def test_a_wished_cache_is_used():
@@ -117,9 +117,9 @@ def test_a_drafter_that_is_not_there_is_no_wish_to_be_had():
 
 
 def test_quality_first_keeps_the_exact_cache_and_speed_first_the_gpu():
-    exact, quick = plan("16GB", first=First.QUALITY), plan("16GB", first=First.SPEED)
+    exact, quick = plan("16GB", priority=Priority.QUALITY), plan("16GB", priority=Priority.SPEED)
     assert exact.load.kv is KvType.F16 and exact.load.n_ctx >= GOOD
-    assert len(quick.load.home_experts) < len(exact.load.home_experts)
+    assert len(quick.load.experts_in_ram) < len(exact.load.experts_in_ram)
 
 
 def test_experts_at_home_are_named_for_llama_cpp_and_nothing_else_is(tmp_path: Path):
@@ -128,8 +128,8 @@ def test_experts_at_home_are_named_for_llama_cpp_and_nothing_else_is(tmp_path: P
     path = outlines.write(tmp_path / "names.gguf", shape, lambda name: outlines.F16)
     names = [info.name for info in header.check(path).tensors]
     kept = [name for name in names if re.search(found.kept_experts, name)]
-    assert len(kept) == 3 * len(found.load.home_experts)
-    assert {int(name.split(".")[1]) for name in kept} == set(found.load.home_experts)
+    assert len(kept) == 3 * len(found.load.experts_in_ram)
+    assert {int(name.split(".")[1]) for name in kept} == set(found.load.experts_in_ram)
     assert plan("24GB").kept_experts == ""
 
 
@@ -145,38 +145,38 @@ def test_a_dense_model_leaves_whole_layers_to_the_cpu():
         ),
     )
     found = choose_plan(dense, None, simulated_machine("16GB"))
-    assert 0 < found.load.gpu_layers < len(dense.layers) and not found.load.home_experts
+    assert 0 < found.load.gpu_layers < len(dense.layers) and not found.load.experts_in_ram
 
 
 @settings(max_examples=10, deadline=None)
 @given(
-    card=st.floats(2, 96), ram=st.integers(4, 128), cores=st.integers(1, 64), first=st.sampled_from(First),
+    card=st.floats(2, 96), ram=st.integers(4, 128), cores=st.integers(1, 64), priority=st.sampled_from(Priority),
     cards=st.integers(0, 3), desktop=st.booleans(),
 )  # fmt: skip
-def test_no_plan_takes_more_than_there_is(card, ram, cores, first, cards, desktop):
+def test_no_plan_takes_more_than_there_is(card, ram, cores, priority, cards, desktop):
     words = [f"{cards}x{card:.1f}GB"] * (cards > 0) + [f"ram-{ram}GB", f"{cores}cores"] + ["desktop"] * desktop
     machine = simulated_machine(" ".join(words))
     try:
-        found = choose_plan(XS, XS_DRAFTER, machine, Constraints(first=first))
+        found = choose_plan(XS, XS_DRAFTER, machine, Constraints(priority=priority))
     except DoesNotFit:
         return
-    assert set(lacking(found.memory, machine)) <= ({"CPU"} if found.paged else set())
+    assert set(shortfall(found.memory, machine)) <= ({"CPU"} if found.paged else set())
     assert 1 <= found.threads <= cores
 
 
 def test_the_survey_says_for_every_context_and_cache_how_it_would_run():
-    question = plan("24GB desktop").question
-    rows = fit_table(question)
+    space = plan("24GB desktop").space
+    rows = fit_table(space)
     assert [row[0].context for row in rows] == [8192, 16_384, 32_768, 65_536, 131_072, 262_144]
     assert all([cell.kv for cell in row] == list(KV_TYPES) for row in rows)
-    whole = [[cell.found is not None and cell.found.merits.home == 0 for cell in row] for row in rows]
+    whole = [[cell.found is not None and cell.found.merits.layers_in_ram == 0 for cell in row] for row in rows]
     assert whole[3] == [True, True, True] and whole[4] == [False, False, True]
 
 
 def test_what_lacks_memory_is_told_in_the_survey():
     machine = Machine(simulated_machine("cpu").devices, 8 * GIB, 3 * GIB, 4)
-    question = replace(plan("24GB").question, machine=machine)
-    assert all(cell.found is None and cell.left < 0 for row in fit_table(question) for cell in row)
+    space = replace(plan("24GB").space, machine=machine)
+    assert all(cell.found is None and cell.left < 0 for row in fit_table(space) for cell in row)
 
 
 def test_a_published_model_that_is_not_here_has_the_size_of_its_file():

@@ -1,4 +1,4 @@
-"""Ports: the quick way between an array and a tensor, checked when it is made."""
+"""Ports: fast copies between an array and a tensor, checked when created."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from laguna_engine.ggml.tensor import Type
 
 @pytest.fixture
 def doubled() -> Iterator[Graph]:
-    """A graph that doubles eight numbers."""
+    """A graph that doubles its eight inputs."""
     backend = Backend.cpu(1)
     graph = Graph(backend, 8)
     graph.output("y", graph.scale(graph.input("x", Type.F32, 4, 2), 2.0))

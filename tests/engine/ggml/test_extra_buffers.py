@@ -1,4 +1,4 @@
-"""Memory in which the processor keeps weights in its own order is tried in a child first, and left out if that dies."""
+"""Extra buffer types of the CPU are tried in a child process first, and not used if that dies."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ MATRIX = "blk.0.attn_q.weight"
 
 @pytest.fixture
 def verdicts(monkeypatch: pytest.MonkeyPatch) -> Verdicts:
-    """A process in which nothing was tried yet."""
+    """A process without any verdicts."""
     fresh = Verdicts()
     monkeypatch.setattr(extra_buffers, "verdicts", fresh)
     monkeypatch.setattr(extra_buffers, "_untried", set())
@@ -41,7 +41,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Verdicts:
 
 @pytest.fixture
 def trials(monkeypatch: pytest.MonkeyPatch, verdicts: Verdicts) -> Callable[[str], list[str]]:
-    """Replaces the trial by a program, and lists which kinds of memory were tried with it."""
+    """Replaces the trial by another program, and lists the buffer types tried with it."""
     real = child.python_command
 
     def replaced(program: str) -> list[str]:
@@ -61,7 +61,7 @@ def trials(monkeypatch: pytest.MonkeyPatch, verdicts: Verdicts) -> Callable[[str
 
 @pytest.fixture
 def kinds() -> list[str]:
-    """The extra kinds of memory that this machine's library has."""
+    """The extra buffer types on this machine."""
     backend = Backend.cpu()
     names = [extra_buffers.name_of(kind) for kind in backend.extra_buffer_types()]
     backend.close()
@@ -72,7 +72,7 @@ def kinds() -> list[str]:
 
 @pytest.fixture
 def quantized_path(tmp_path: Path) -> Path:
-    """The tiny model with matrices in Q4_0, which every extra kind of memory takes."""
+    """The tiny model with matrices in Q4_0, which every extra buffer type supports."""
     return in_blocks(tiny.laguna(tiny.Shape(n_ff=128))).write(tmp_path / "quantized.gguf")
 
 
@@ -85,7 +85,7 @@ def in_blocks(file: tiny.GgufFile) -> tiny.GgufFile:
 
 
 def places(path: Path) -> set[str]:
-    """The kinds of memory that a matrix of the file is put into."""
+    """The buffer types that hold a matrix of the file."""
     backend = Backend.cpu()
     weights = Weights(header.check(path), [MATRIX], backend)
     buffer = weights[MATRIX].buffer

@@ -1,4 +1,4 @@
-"""A quantized drafter holds the same weights within its format's error, and says what was done to it."""
+"""A quantized drafter holds the same weights up to its format's error, and its metadata says how it was made."""
 
 import hashlib
 import shutil
@@ -163,7 +163,7 @@ def _as_bf16(array: np.ndarray) -> np.ndarray:
 
 
 def _with_bf16(file: tiny.GgufFile, exact: dict[str, np.ndarray]) -> bytes:
-    """The file with the float16 tensors replaced by bfloat16 ones, which take as many bytes."""
+    """The file with its float16 tensors replaced by bfloat16 ones of the same size."""
     data = file.to_bytes()
     for name, array in exact.items():
         data = data.replace(file.tensors[name].tobytes(), array.tobytes())

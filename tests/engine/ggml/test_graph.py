@@ -1,4 +1,4 @@
-"""Graphs from Python compute what numpy computes, and a wrong one is an error, never an abort."""
+"""Graphs compute the same as numpy, and an invalid one raises an error instead of aborting."""
 
 from collections.abc import Callable, Iterator
 

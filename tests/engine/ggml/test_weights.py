@@ -1,4 +1,4 @@
-"""Weights reach a device as they are in the file, and embedding rows are looked up on the host."""
+"""Weights are loaded to a device unchanged, and embedding rows are looked up on the host."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_a_matrix_is_multiplied_as_it_stands_in_the_file(tiny_model_path: Path, 
 
 
 def test_a_large_matrix_in_blocks_is_multiplied_as_it_stands_in_the_file(tmp_path: Path, backend: Backend) -> None:
-    """Weights go over in pieces of 4 MiB, but memory with an order of its own takes a matrix at once or aborts."""
+    """Weights are copied in pieces of 4 MiB, but ggml aborts unless an extra buffer type gets a matrix at once."""
     width, rows = 4096, 2048
     numbers = np.random.default_rng(0).standard_normal((rows, width), np.float32)
     data = quantized(numbers.ravel(), width, Type.Q4_0)

@@ -1,6 +1,6 @@
 """Every kind of bad model file gets one sentence that names the file, what is wrong and what to do.
 
-What llama.cpp would answer with an abort, a crash or silence must be found here; `test_fuzz` looks for the rest.
+Files on which llama.cpp aborts, crashes or stays silent are covered here; `test_fuzz` searches for more.
 """
 
 import os
@@ -26,7 +26,7 @@ DAMAGED = "the file is damaged: download it again"
 
 
 def refusal(path: Path) -> str:
-    """The sentence about `path`, which must begin with it."""
+    """The error message for `path`, which must begin with the path."""
     with pytest.raises(ModelFileError) as caught:
         header.check(path)
     sentence = str(caught.value)
@@ -79,7 +79,7 @@ def test_a_device(device: str) -> None:
 
 @pytest.fixture
 def secret(tmp_path: Path, good: bytes) -> Iterator[Path]:
-    """A model file that may not be read; root may read everything, so become somebody else for a while."""
+    """A model file without read permission; root may read everything, so the effective user changes meanwhile."""
     path = tmp_path / "secret.gguf"
     path.write_bytes(good)
     path.chmod(0)
@@ -266,7 +266,7 @@ def test_a_gate_for_each_element_is_allowed(tmp_path: Path) -> None:
 
 
 def patched(good: bytes, name: bytes, position: int, code: str, value: int) -> bytes:
-    """`good` with one number of the table entry of tensor `name` replaced; `position` counts from the name's end."""
+    """`good` with one number in the table entry of tensor `name` replaced; `position` counts from the name's end."""
     at = good.index(struct.pack("<Q", len(name)) + name) + 8 + len(name) + position
     return good[:at] + struct.pack("<" + code, value) + good[at + struct.calcsize("<" + code) :]
 
@@ -339,7 +339,7 @@ def test_a_wide_alignment_is_allowed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tokenizer", [generic.BPE, generic.SENTENCEPIECE])
 @pytest.mark.parametrize("architecture", sorted(LAYOUTS))
 def test_a_whole_file_of_another_architecture_opens(tmp_path: Path, architecture: str, tokenizer: str) -> None:
-    """llama.cpp refuses a file with a tensor too few or too many, so the table of required tensors is right."""
+    """llama.cpp refuses a file with a missing or an extra tensor, so opening one verifies the table of tensors."""
     path = generic.model(architecture, tokenizer).write(tmp_path / "generic.gguf")
     model = Model.open(path, tried=True)
     assert model.n_layer == generic.LAYERS
@@ -423,7 +423,7 @@ def test_a_wrong_file_of_another_architecture_is_named(tmp_path: Path, name: str
 
 
 def test_a_large_vocabulary_without_bytes_is_found_too(tmp_path: Path) -> None:
-    """Long lists are not kept, only looked into."""
+    """Long arrays are inspected but not kept."""
     file = generic.model("llama", generic.SENTENCEPIECE)
     tokens, types = file.metadata["tokenizer.ggml.tokens"][1], file.metadata["tokenizer.ggml.token_type"][1]
     more = [f"more{index}" for index in range(2000)]

@@ -1,4 +1,4 @@
-"""A file whose YaRN numbers disagree with its context length is used at the shorter one, and the user is told."""
+"""A file whose YaRN settings contradict its context length is used at the shorter one, with a warning."""
 
 from pathlib import Path
 

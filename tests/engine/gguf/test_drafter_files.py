@@ -1,4 +1,4 @@
-"""A drafter's file in each of its spellings, and one sentence for every way in which a file or a pair can be wrong."""
+"""Drafter files in each naming scheme, and one sentence for every defect of a file or a pair."""
 
 from collections.abc import Callable
 from dataclasses import replace

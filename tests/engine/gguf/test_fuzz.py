@@ -1,6 +1,6 @@
-"""Damage at random: the check answers with a header or a ModelFileError, quickly and in little memory.
+"""Random damage: the check returns a header or raises a ModelFileError, quickly and in little memory.
 
-What passes goes to llama.cpp in a process of its own, which must not die: a flipped bit may make nonsense of the
+Files that pass are opened by llama.cpp in a child process, which must not die: a flipped bit may make nonsense of the
 answers, never end the app.
 """
 
@@ -102,7 +102,7 @@ def test_a_long_list_is_counted_and_not_kept(scratch: Path) -> None:
 
 
 def peak_memory(path: Path) -> int:
-    """Most bytes that Python held while checking `path`."""
+    """Peak bytes allocated by Python while checking `path`."""
     tracemalloc.start()
     try:
         header.check(path)
@@ -140,7 +140,7 @@ SAMPLE = 36
 
 
 def test_what_passes_the_check_does_not_kill_llama_cpp(tmp_path: Path) -> None:
-    """A fixed sample of damage outside the vocabulary's texts, all opened by one process."""
+    """A fixed sample of damage outside the vocabulary's texts, all opened by one child process."""
     random = Random(20)
     places = [place for place in range(HEADER_BYTES) if place not in VOCABULARY]
     passing: list[str] = []

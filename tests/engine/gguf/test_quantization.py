@@ -1,4 +1,4 @@
-"""Which tensors of a drafter are quantized to what, and which files are refused."""
+"""The quantization plan of a drafter: the format of each tensor, and the files that are refused."""
 
 from pathlib import Path
 

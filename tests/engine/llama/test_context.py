@@ -1,4 +1,4 @@
-"""What a context promises, on a real llama.cpp and a tiny Laguna."""
+"""The contract of `Context`, on a real llama.cpp and a tiny Laguna."""
 
 import re
 import subprocess

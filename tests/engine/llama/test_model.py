@@ -1,4 +1,4 @@
-"""Opening a model: facts, progress, overrides."""
+"""Opening a model: attributes, progress, overrides."""
 
 from pathlib import Path
 

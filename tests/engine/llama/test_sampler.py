@@ -1,4 +1,4 @@
-"""Chains are values in, tokens out; what llama.cpp would abort on is refused first."""
+"""Sampler chains: stages in, tokens out; chains on which llama.cpp would abort are refused."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A file of another architecture is opened by a child first: what kills that is a sentence here."""
+"""A file of another architecture is opened by a child process first; a crash of it becomes an error message."""
 
 import sys
 import threading
@@ -24,7 +24,7 @@ REFUSED = "print('file.gguf: it is odd; choose another'); raise SystemExit(3)"
 
 @pytest.fixture
 def verdicts(monkeypatch: pytest.MonkeyPatch) -> Verdicts:
-    """A process that knows no file yet."""
+    """A process without any verdicts."""
     fresh = Verdicts()
     monkeypatch.setattr(trial, "verdicts", fresh)
     return fresh
@@ -32,7 +32,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Verdicts:
 
 @pytest.fixture
 def trials(monkeypatch: pytest.MonkeyPatch, verdicts: Verdicts) -> Callable[[str], list[str]]:
-    """Replaces the trial by a program, and lists the files that were tried with it."""
+    """Replaces the trial by another program, and lists the files tried with it."""
 
     def replaced(program: str) -> list[str]:
         asked: list[str] = []
@@ -75,7 +75,7 @@ def test_a_file_that_kills_the_child_is_refused_each_time_and_tried_once(
 
 
 def test_a_real_crash_is_found(tmp_path: Path, verdicts: Verdicts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """phi3 without its matrices, as if the check of the header did not know what phi3 needs."""
+    """phi3 without one of its matrices, as if the header check did not cover phi3."""
     file = generic.model("phi3").remove("blk.0.attn_qkv.weight")
     path = file.write(tmp_path / "file.gguf")
     program = (

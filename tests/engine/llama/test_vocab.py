@@ -1,4 +1,4 @@
-"""Text to tokens and back: nothing untrusted becomes a marker, nothing is lost, BOS is nobody's business here."""
+"""Text to tokens and back: untrusted text never becomes a marker, nothing is lost, BOS is never added."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from laguna_engine.native.structs import ModelHandle
 from tests.engine import tiny
 
 LEAKING = {tiny.THINK, tiny.END_THINK, tiny.ASSISTANT, tiny.END_ASSISTANT, tiny.TOOL_CALL, tiny.END_TOOL_CALL}
-"""Markers that older conversions type as user-defined, so that their text shows and plain text makes them."""
+"""Markers that older conversions type as user-defined: their text is shown, and plain text is parsed as them."""
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_a_closed_model_says_so(tiny_model_path: Path) -> None:
 
 
 class Held:
-    """A native function that has begun and does not return before it may."""
+    """A native function that does not return until it is released."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -131,7 +131,7 @@ class Held:
 
 @pytest.fixture
 def tokenizing(tiny_model_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Model, Held]]:
-    """A model in whose vocabulary another thread tokenizes, for as long as it is held there."""
+    """A model whose vocabulary another thread is tokenizing with until it is released."""
     model, held = Model.open(tiny_model_path), Held(lib.llama_tokenize)
     monkeypatch.setattr(lib, "llama_tokenize", held)
     thread = threading.Thread(target=lambda: model.vocab.tokenize("def", special=True))

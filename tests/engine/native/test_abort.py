@@ -1,6 +1,6 @@
-"""A failed assertion in llama.cpp: the thread is lost, the process and everybody who waits are not.
+"""A failed assertion in llama.cpp loses the thread; the process survives and all waiting threads wake.
 
-Each case runs in a process of its own, because what it proves is that the process survives.
+Each case runs in a child process, because the assertion is that the process survives.
 """
 
 import subprocess
@@ -99,7 +99,7 @@ def run_python(code: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def greedy_experts_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that uses more experts than it has."""
+    """A model file that uses more experts than it has."""
     file = tiny.laguna().set("laguna.expert_used_count", 9)
     return file.write(tmp_path_factory.mktemp("abort") / "experts.gguf")
 
@@ -140,7 +140,7 @@ def test_waiting_ends_with_the_event_or_the_timeout() -> None:
 
 def test_a_listener_that_comes_late_is_called_at_once() -> None:
     watch, heard = AbortWatch(), threading.Event()
-    watch._tell("somewhere.cpp:1: it failed")
+    watch._notify("somewhere.cpp:1: it failed")
     watch.listen(heard.set)
     assert heard.is_set()
     with pytest.raises(NativeAbort, match=r"somewhere\.cpp:1"):

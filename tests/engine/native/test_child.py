@@ -25,7 +25,7 @@ PARENT = """
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Writes a module that only a child can import, by way of our own packages' folders."""
+    """Writes a module that only a child can import, from our own packages' folders."""
 
     def write(name: str, text: str) -> str:
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
@@ -38,7 +38,7 @@ def module(tmp_path, monkeypatch):
 
 @pytest.fixture
 def poisoned(tmp_path, monkeypatch):
-    """A working folder whose modules end the process that imports them, and the variables that lead there."""
+    """A working directory whose modules end the process that imports them, and the variables that point to it."""
     folder = tmp_path / "poisoned"
     folder.mkdir()
     for name in ("struct", "json", "runpy", "sitecustomize", "usercustomize", "laguna_engine"):

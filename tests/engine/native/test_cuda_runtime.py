@@ -1,4 +1,4 @@
-"""CUDA's runtime out of Python packages is open before llama.cpp is. The library opened here is any small real one."""
+"""CUDA's runtime from Python packages is opened before llama.cpp. The tests use a small real library instead."""
 
 import _ctypes
 import shutil
@@ -22,7 +22,7 @@ print("libcudart.so.12" in Path("/proc/self/maps").read_text())
 
 @pytest.fixture
 def places(tmp_path):
-    """A folder of installed packages with a libcudart in it, and a folder of llama.cpp's libraries."""
+    """A site-packages folder with a libcudart, and a folder with llama.cpp's libraries."""
     held = tmp_path / "site" / "nvidia" / "cuda_runtime" / "lib"
     held.mkdir(parents=True)
     shutil.copy(_ctypes.__file__, held / "libcudart.so.12")

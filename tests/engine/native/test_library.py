@@ -1,4 +1,4 @@
-"""The library object: bound, tested, quiet, and strict about what it is given."""
+"""The library object: bound, self-tested, silent, and strict about its arguments."""
 
 import ctypes
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""What child processes found out is remembered for this build and processor, and a bad file of it is as none."""
+"""Verdicts of child processes are stored for this build and processor; a damaged file counts as empty."""
 
 import json
 import os
