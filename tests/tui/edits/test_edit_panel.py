@@ -348,7 +348,7 @@ class TestCommands:
         async with running(session(gate)) as (app, pilot):
             await ready(app, pilot)
             await pilot.press(*"go", "enter", *"/undo", "enter")
-            await until(pilot, lambda: "An edit can be taken back" in screen(app))
+            await until(pilot, lambda: "The session is busy" in screen(app))
             await pilot.press("escape")
 
     @pytest.mark.parametrize(
