@@ -63,7 +63,7 @@ def _convert(folder: Path, output: Path, target: Path | None, arguments: argpars
     if arguments.kind not in KINDS:
         raise UserError(f"--type {arguments.kind}: it must be one of {', '.join(KINDS)}")
     planned = plan(folder, arguments.kind)
-    provenance = _named(Provenance.of(folder), arguments)
+    provenance = _named(Provenance.from_folder(folder), arguments)
     with ProgressLine(f"reading {folder.name}") as reading, ProgressLine(f"converting {folder.name}") as converting:
         lines = {"verify": reading, "convert": converting}
         convert(planned, output, provenance, lambda phase, done, total: lines[phase].show_share(done, total), target)
@@ -77,15 +77,15 @@ def _named(found: "Provenance", arguments: argparse.Namespace) -> "Provenance":
 
 
 def _tell(planned: "Conversion", provenance: "Provenance", output: Path) -> None:
-    design, formats = planned.design, list(planned.formats)
+    design, formats = planned.config, list(planned.formats)
     count = ", ".join(f"{formats.count(name)} {name}" for name in dict.fromkeys(formats))
     lines = [
         f"{output.name}: {size(output.stat().st_size)}; tensors: {count}",
         f"a drafter of {design.n_layer} layers that drafts up to {design.block - 1} tokens from the target's layers "
         f"{', '.join(map(str, design.taps))}",
     ]
-    if planned.unfit:
-        lines.append(f"not quantized, because their rows are no whole blocks of 32: {', '.join(planned.unfit)}")
+    if planned.unaligned:
+        lines.append(f"not quantized, because their row length is not a multiple of 32: {', '.join(planned.unaligned)}")
     if provenance.licence:
         lines.append(f"licence: {provenance.licence}")
     say(lines)

@@ -49,12 +49,12 @@ def test_what_is_said_on_the_command_line_goes_into_the_file(folder: Path, tmp_p
     assert metadata["general.license"] == "mit"
 
 
-def test_rows_that_are_no_whole_blocks_are_named(tmp_path: Path, monkeypatch, capsys):
+def test_rows_that_are_not_whole_blocks_are_named(tmp_path: Path, monkeypatch, capsys):
     variant = published.Variant(n_layer=1, n_ff=72, reduced=299)
     folder = published.speculator(variant).write(tmp_path / "folder")
     assert main(folder, tmp_path / "out.gguf", "--type", "q8_0") == 0
     drafter_header.read(tmp_path / "out.gguf")
-    assert "not quantized, because their rows are no whole blocks of 32: blk.0.ffn_down.weight\n" in (
+    assert "not quantized, because their row length is not a multiple of 32: blk.0.ffn_down.weight\n" in (
         capsys.readouterr().out
     )
 
