@@ -32,11 +32,11 @@ def run(arguments: argparse.Namespace) -> int:
     from laguna_tui.doctor.findings import FindingStatus, as_json, page
     from laguna_tui.doctor.host import Host
 
-    machine = Host()
-    findings = examine(machine)
+    host = Host()
+    findings = examine(host)
     if arguments.json:
         sys.stdout.write(as_json(findings))
     else:
         colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        sys.stdout.write(page(findings, machine.terminal.columns, colours=colours))
+        sys.stdout.write(page(findings, host.terminal.columns, colours=colours))
     return int(any(finding.status is FindingStatus.FAIL for finding in findings))

@@ -56,21 +56,21 @@ def run(arguments: argparse.Namespace) -> int:
     from laguna_tui.doctor.gpus import detect_graphics
     from laguna_tui.doctor.host import Host
 
-    machine = Host()
+    host = Host()
     if arguments.source:
-        return _source(detect_graphics(machine), machine)
-    return _exchange(arguments, machine)
+        return _source(detect_graphics(host), host)
+    return _exchange(arguments, host)
 
 
-def _source(cards: "Graphics", machine: "Host") -> int:
+def _source(cards: "Graphics", host: "Host") -> int:
     from laguna_tui.setup_gpu.builds import build_command, build_needs
 
-    sys.stderr.write(sanitize(f"Needs {build_needs(cards, machine)}; takes ten minutes or more. Run:\n"))
-    sys.stdout.write(sanitize(build_command(cards, machine.python)) + "\n")
+    sys.stderr.write(sanitize(f"Needs {build_needs(cards, host)}; takes ten minutes or more. Run:\n"))
+    sys.stdout.write(sanitize(build_command(cards, host.python)) + "\n")
     return 0
 
 
-def _exchange(arguments: argparse.Namespace, machine: "Host") -> int:
+def _exchange(arguments: argparse.Namespace, host: "Host") -> int:
     from filelock import FileLock, Timeout
 
     from laguna_tui.base.network import Network
@@ -79,8 +79,8 @@ def _exchange(arguments: argparse.Namespace, machine: "Host") -> int:
     from laguna_tui.setup_gpu.installer import Installer
     from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
     from laguna_tui.setup_gpu.rollback import Rollback
-    from laguna_tui.setup_gpu.setup_errors import SetupFailed
     from laguna_tui.setup_gpu.trial import try_nano
+    from laguna_tui.setup_gpu.wheels import SetupFailed
 
     environment = PythonEnvironment.of()
     environment.check()
@@ -93,7 +93,7 @@ def _exchange(arguments: argparse.Namespace, machine: "Host") -> int:
             recovered = exchange.recover()
             if arguments.rollback:
                 return _roll_back(exchange, recovered=recovered, ask=not arguments.yes)
-            return _set_up(arguments, exchange, machine)
+            return _set_up(arguments, exchange, host)
     except Timeout as error:
         raise UserError("another laguna-tui setup is at work in this environment; wait for it to end") from error
     except OSError as error:
@@ -104,7 +104,7 @@ def _exchange(arguments: argparse.Namespace, machine: "Host") -> int:
         return FAILED
 
 
-def _set_up(arguments: argparse.Namespace, exchange: "Installer", machine: "Host") -> int:
+def _set_up(arguments: argparse.Namespace, exchange: "Installer", host: "Host") -> int:
     from laguna_tui.doctor.gpus import detect_graphics
     from laguna_tui.doctor.llama_build import probe_llama
     from laguna_tui.setup_gpu.builds import INDEX
@@ -112,12 +112,12 @@ def _set_up(arguments: argparse.Namespace, exchange: "Installer", machine: "Host
 
     # Said before the card is looked for and the question is asked, not after.
     exchange.pip.network.require(NEED)
-    if arguments.tag is None and (gpus := probe_llama(machine).gpus):
+    if arguments.tag is None and (gpus := probe_llama(host).gpus):
         names = ", ".join(gpu.name for gpu in gpus)
         _say(f"llama.cpp computes on {names} already; to take another build, name it with --tag.")
         return 0
-    cards = detect_graphics(machine)
-    offers = _offers(arguments.tag, cards, machine)
+    cards = detect_graphics(host)
+    offers = _offers(arguments.tag, cards, host)
     base = arguments.index_url or INDEX
     for line in _plan(exchange, base, offers, cards):
         _say(line)
@@ -131,17 +131,17 @@ def _set_up(arguments: argparse.Namespace, exchange: "Installer", machine: "Host
     return 0
 
 
-def _offers(name: str | None, cards: "Graphics", machine: "Host") -> "list[BuildOffer]":
+def _offers(name: str | None, cards: "Graphics", host: "Host") -> "list[BuildOffer]":
     from laguna_tui.setup_gpu.builds import TAGS, choose_builds, missing_packages
     from laguna_tui.setup_gpu.installer import BuildOffer
 
     if name is None:
-        tags: tuple[PrebuiltBuild, ...] = choose_builds(cards, machine)
+        tags: tuple[PrebuiltBuild, ...] = choose_builds(cards, host)
     elif name in TAGS:
         tags = (TAGS[name],)
     else:
         raise UserError(f"--tag {name}: it must be one of {', '.join(TAGS)}")
-    return [BuildOffer(tag, missing_packages(tag, machine)) for tag in tags]
+    return [BuildOffer(tag, missing_packages(tag, host)) for tag in tags]
 
 
 def _plan(exchange: "Installer", base: str, offers: "list[BuildOffer]", cards: "Graphics") -> list[str]:
@@ -168,7 +168,7 @@ def _plan(exchange: "Installer", base: str, offers: "list[BuildOffer]", cards: "
 
 
 def _roll_back(exchange: "Installer", *, recovered: bool, ask: bool) -> int:
-    record = exchange.rollback.way_back()
+    record = exchange.rollback.last()
     if recovered:
         _show("")
         _say("Done.")
@@ -176,7 +176,7 @@ def _roll_back(exchange: "Installer", *, recovered: bool, ask: bool) -> int:
     if record is None:
         raise UserError("there is nothing to go back to: no build was exchanged in this environment")
     _say(f"This takes the {record.tag} build out and brings back {record.wheel or 'nothing: none was there'}:")
-    _say(f"  {shlex.join(exchange.pip.put_back_command(exchange.rollback.before(record)))}")
+    _say(f"  {shlex.join(exchange.pip.restore_command(exchange.rollback.wheel(record)))}")
     if not _agreed(ask=ask):
         return FAILED
     exchange.roll_back(record)
