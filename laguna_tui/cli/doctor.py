@@ -1,15 +1,15 @@
-"""`laguna-tui doctor`: arguments, exit code, and where the report goes."""
+"""`laguna-tui doctor`: arguments, exit code and output."""
 
 import argparse
 import os
 import sys
 
 _DESCRIPTION = """\
-Look at this machine and say what laguna-tui can make of it: graphics cards and their driver, what the installed
-llama.cpp can use of them, processor, memory, disk, folders, tools, terminal. Opens no connection and changes nothing.
+Check this machine: graphics cards and their driver, the installed llama.cpp and what it can use of them, processor,
+memory, disk, folders, tools, terminal. Opens no connection and changes nothing.
 """
 _EPILOG = """\
-exit codes: 0 everything works, if not always as well as it could; 1 something does not work
+exit codes: 0 everything works, perhaps not as well as it could; 1 something does not work
 """
 
 
@@ -17,7 +17,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add `doctor` to the command line."""
     parser = commands.add_parser(
         "doctor",
-        help="look at this machine and say what to do",
+        help="check this machine and say what to do",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

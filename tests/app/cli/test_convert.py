@@ -63,7 +63,7 @@ def test_an_existing_file_is_replaced_only_when_forced(folder: Path, tmp_path: P
     target = tmp_path / "out.gguf"
     target.write_bytes(b"mine")
     assert main(folder, target) == 2
-    assert "exists already; give another name, or --force" in capsys.readouterr().err
+    assert "already exists; give another name, or --force" in capsys.readouterr().err
     assert target.read_bytes() == b"mine"
     assert main(folder, target, "--force") == 0
     drafter_header.read(target)
@@ -72,12 +72,12 @@ def test_an_existing_file_is_replaced_only_when_forced(folder: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("nowhere", "out.gguf"), "is no folder; give the one with the drafter's config.json"),
-        (("folder/model.safetensors", "out.gguf"), "is no folder; give the one with the drafter's config.json"),
-        (("target.gguf", "out.gguf"), "is no folder; give the one with the drafter's config.json"),
+        (("nowhere", "out.gguf"), "not a folder; give the one with the drafter's config.json"),
+        (("folder/model.safetensors", "out.gguf"), "not a folder; give the one with the drafter's config.json"),
+        (("target.gguf", "out.gguf"), "not a folder; give the one with the drafter's config.json"),
         (("empty", "out.gguf"), "has no config.json; download the whole folder"),
         (("folder", "empty"), "is a folder; give the name of the file to write"),
-        (("folder", "no/out.gguf"), "there is no folder no; make it first"),
+        (("folder", "no/out.gguf"), "there is no folder no; create it first"),
         (("folder", "out.gguf", "--type", "q5_0"), "--type q5_0: it must be one of bf16, q8_0, q4_0"),
         (("folder", "out.gguf", "--target", "wide.gguf"), "the drafter reads hidden states of 64, the model has 96"),
         (("folder", "out.gguf", "--target", "nowhere.gguf"), "nowhere.gguf: cannot be read"),
