@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # `make demo` asks about this very repository, a question for each of four skills (tests/app/test_demo.py checks the
 # answers); `make demo QUESTION="where is Workspace defined?"` asks another one, FOLDER=... about another folder.
 DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests cover safe_context?" \
-  "what is in laguna_tui/session/model_options.py?"
+  "what is in laguna_tui/context/frame.py?"
 QUESTION ?=
 FOLDER ?= .
 

@@ -54,14 +54,14 @@ def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
     """
     session = LocalSession.prepare(settings, folder, state_dir())
     session.holds_more = "" if named else too_wide_because(folder)
-    from laguna_tui.models.model_setup import HubModelSetup
+    from laguna_tui.models.model_setup import ModelSetup
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
-    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), HubModelSetup(settings))
+    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), ModelSetup(settings))
     try:
         return app.run_to_the_end()
     finally:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.model_setup import HubModelSetup
+from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session_messages import SessionState
@@ -72,7 +72,7 @@ PICTURES = (
 async def take(picture: Picture, folder: Path) -> None:
     """Ask the questions about a folder, press the keys and save the screen."""
     session = LocalSession.prepare(picture.settings, folder)
-    app = LagunaApp(session, TuiSettings(theme="laguna-dark"), HubModelSetup(picture.settings))
+    app = LagunaApp(session, TuiSettings(theme="laguna-dark"), ModelSetup(picture.settings))
     async with app.run_test(size=picture.size) as pilot:
         for question in picture.questions:
             await free(app)

@@ -24,6 +24,13 @@ def test_the_keys_are_those_of_the_app():
     assert text == script(TOP / "packaging/readme_keys.py").updated(text), "run: python packaging/readme_keys.py"
 
 
+def test_the_settings_are_those_that_are_declared():
+    text = README.read_text(encoding="utf-8")
+    assert text == script(TOP / "packaging/readme_settings.py").updated(text), (
+        "run: python packaging/readme_settings.py"
+    )
+
+
 def test_the_exit_codes_are_those_of_the_help():
     text = README.read_text(encoding="utf-8")
     for code in re.findall(r"^ +(\d+)", EXIT_CODES, re.MULTILINE):

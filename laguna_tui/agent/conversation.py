@@ -13,11 +13,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 from laguna_engine.chat.encoding import SafeEncoder, Tokenizer
-from laguna_engine.chat.messages import AssistantMessage, ToolSpec
+from laguna_engine.chat.messages import AssistantMessage
 from laguna_engine.chat.parser import StreamParser
-from laguna_engine.chat.template import Family, Renderer
+from laguna_engine.chat.template import Renderer
 from laguna_engine.chat.transcript import Block, Role, TokenView, Transcript
 from laguna_tui.agent.messages import MESSAGE, ChatMessage, GeneratedMessage, as_messages
+from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.context.blocks import Attachment, Place
 
 _ANSWER = "answer"
@@ -46,11 +47,9 @@ class ConversationBlock(NamedTuple):
 class Conversation:
     """A growing transcript in the model's own format; `files` is what was read on the way."""
 
-    def __init__(
-        self, vocabulary: Tokenizer, family: Family, *, thinking: bool, prompt: str, tools: Sequence[ToolSpec]
-    ) -> None:
-        self._family = family
-        self._tools = tools
+    def __init__(self, vocabulary: Tokenizer, profile: ModelProfile, *, thinking: bool) -> None:
+        self.profile = profile
+        self._tools = profile.specs
         self._thinking = thinking
         self._heard: list[ChatMessage | GeneratedMessage] = []
         self._forgotten: list[ChatMessage | GeneratedMessage] = []
@@ -58,13 +57,15 @@ class Conversation:
         self.files = FilesRead()
         self.stop_tokens = self._renderer.stop_tokens
         self.transcript = Transcript()
-        self.transcript.append(Role.SYSTEM, self._renderer.system(prompt, tools), "system prompt and tools")
+        self.transcript.append(
+            Role.SYSTEM, self._renderer.system(profile.system_prompt, self._tools), "system prompt and tools"
+        )
 
     def use_vocabulary(self, vocabulary: Tokenizer) -> None:
         """Go on with this vocabulary, which is that of the same model opened again."""
         self._vocabulary = vocabulary
         encoder = SafeEncoder(vocabulary)
-        self._renderer = Renderer(encoder, self._family, self._thinking)
+        self._renderer = Renderer(encoder, self.profile.family, self._thinking)
         self._markers = encoder.markers
 
     @property

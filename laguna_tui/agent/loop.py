@@ -10,13 +10,12 @@ from dataclasses import replace
 from itertools import count
 
 from laguna_engine.chat.encoding import Tokenizer
-from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
 from laguna_engine.config import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import TokenEngine
 from laguna_tui.agent.messages import ChatMessage
-from laguna_tui.agent.prompt import facts_now, system_prompt
+from laguna_tui.agent.prompt import facts_now
 from laguna_tui.agent.prompt_preview import LOOKS_UP, PromptPreview, forgets
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import AgentOptions, GenerationRecord, Turn, TurnParts
@@ -33,7 +32,6 @@ class Agent:
         self,
         engine: TokenEngine,
         vocabulary: Tokenizer,
-        family: Family,
         toolbox: Toolbox,
         options: AgentOptions | None = None,
         opening: Callable[[], str] | None = None,
@@ -44,15 +42,13 @@ class Agent:
         Args:
             engine: what continues the tokens.
             vocabulary: that of the engine's model.
-            family: which template the model was trained on.
-            toolbox: the tools, for the folder that is asked about.
+            toolbox: the tools of the model's profile, for the folder that is asked about.
             options: sampling and limits.
             opening: what stands before the first question; None states folder, date and git's state.
             attacher: brings along what a message mentions; None attaches nothing.
         """
         self._engine = engine
         self._use_vocabulary(vocabulary)
-        self._family = family
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._opening = opening or (lambda: facts_now(toolbox.workspace.root))
@@ -102,7 +98,6 @@ class Agent:
         self,
         engine: TokenEngine,
         vocabulary: Tokenizer,
-        family: Family,
         options: AgentOptions,
         said: Sequence[ChatMessage],
         toolbox: Toolbox,
@@ -113,12 +108,11 @@ class Agent:
         Raises:
             EngineError: the model cannot chat; everything is as it was.
         """
-        prompt, tools = system_prompt(toolbox.tools), toolbox.specs
-        conversation = Conversation(vocabulary, family, thinking=options.thinking, prompt=prompt, tools=tools)
+        conversation = Conversation(vocabulary, toolbox.profile, thinking=options.thinking)
         conversation.retell(said)
         for text in self.conversation.files.texts:
             conversation.files.add(text, vocabulary.tokenize(text, special=False))
-        self._engine, self._family, self._options = engine, family, options
+        self._engine, self._options = engine, options
         self._use_vocabulary(vocabulary)
         self._toolbox, self._attacher = toolbox, attacher
         self.conversation, self._last, self._read = conversation, None, 0
@@ -212,7 +206,7 @@ class Agent:
 
     def _forgets_for(self, said: ChatMessage) -> bool:
         """Whether the chat is one that may be forgotten for a message, and the message fits then."""
-        if self._options.turns is None or not self.conversation.started:
+        if self._toolbox.profile.turns is None or not self.conversation.started:
             return False
         return self._engine.preview(self._alone(said)).fits
 
@@ -222,12 +216,12 @@ class Agent:
 
     def _forget(self) -> None:
         """Leave out of the prompt what the model will not read beside the next message."""
-        if self._options.turns is not None:
-            self.conversation.forget(self._options.turns - 1)
+        if self._toolbox.profile.turns is not None:
+            self.conversation.forget(self._toolbox.profile.turns - 1)
 
     def _forgotten(self) -> tuple[str, ...]:
         """What there is to say about turns that are left out."""
-        turns = self._options.turns
+        turns = self._toolbox.profile.turns
         return (forgets(turns),) if turns is not None and self.conversation.forgets else ()
 
     def _untold(self, notes: Sequence[str]) -> tuple[str, ...]:
@@ -279,9 +273,7 @@ class Agent:
             self._last = generated
 
     def _new_conversation(self) -> Conversation:
-        prompt, tools = system_prompt(self._toolbox.tools), self._toolbox.specs
-        thinking = self._options.thinking
-        return Conversation(self._vocabulary, self._family, thinking=thinking, prompt=prompt, tools=tools)
+        return Conversation(self._vocabulary, self._toolbox.profile, thinking=self._options.thinking)
 
 
 def _titled(attachment: Attachment) -> str:

@@ -5,23 +5,19 @@ the date, git's state) stands in the first user message instead.
 """
 
 from datetime import date
-from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo import git
 
 # Longer names would only push the question away.
 _NAME_LIMIT = 80
 
 
-@cache
-def system_prompt(tools: ToolSet = ToolSet.BASIC) -> str:
-    """The system prompt for a model with these tools, without a newline at its end."""
-    name = {ToolSet.BASIC: "basic.md", ToolSet.FULL: "full.md"}[tools]
-    return (resources.files(__package__) / "prompts" / name).read_text(encoding="utf-8").rstrip()
+def system_prompt(name: str) -> str:
+    """The system prompt of `prompts/NAME.md`, without a newline at its end."""
+    return (resources.files(__package__) / "prompts" / f"{name}.md").read_text(encoding="utf-8").rstrip()
 
 
 def facts(folder: str, today: date, state: git.GitState | None) -> str:

@@ -31,9 +31,9 @@ LOOKS_UP = "this model is too small to read files beside a question, so it looks
 class PromptPreview:
     """A conversation, and what answers it.
 
-    count: the tokens of a text, remembered. attacher: None for a model that cannot read what is attached, and looks up
-    itself what a message names. opening: what stands before the first words of all. read: tokens of the conversation
-    that were in the KV cache once; what of them is not there any more has to be computed again.
+    count: the tokens of a text, remembered. attacher: None attaches nothing. opening: what stands before the first
+    words of all. read: tokens of the conversation that were in the KV cache once; what of them is not there any more
+    has to be computed again.
     """
 
     engine: TokenEngine
@@ -47,14 +47,14 @@ class PromptPreview:
     def gathered(self, message: str, should_stop: Callable[[], bool]) -> Gathered:
         """What the message brings along when it is sent; may take seconds."""
         if self.attacher is None:
-            return _unattached(message)
+            return self._unattached(message)
         first, present = not self.conversation.started, self.conversation.present
         return self.attacher.gather(message, self._room(message), present, should_stop, first=first)
 
     def said(self, message: str, attachments: tuple[Attachment, ...]) -> ChatMessage:
         """The message as it is added to the conversation."""
         opening = "" if self.conversation.started else self.opening()
-        words = unmarked(message) if self.attacher is None else message
+        words = message if self.conversation.profile.attaches else unmarked(message)
         return ChatMessage(Role.USER, MESSAGE, words, opening=opening, attachments=attachments)
 
     def cost(self, message: str) -> Cost:
@@ -93,9 +93,13 @@ class PromptPreview:
 
     def _previewed(self, message: str) -> Gathered:
         if self.attacher is None:
-            return _unattached(message)
+            return self._unattached(message)
         first, present = not self.conversation.started, self.conversation.present
         return self.attacher.preview(message, self._room(message), present, first=first)
+
+    def _unattached(self, message: str) -> Gathered:
+        looks_up = not self.conversation.profile.attaches and bool(mentions(message))
+        return Gathered(notes=(LOOKS_UP,) if looks_up else ())
 
     def _room(self, message: str) -> int:
         """Tokens that attachments may take."""
@@ -109,10 +113,6 @@ class PromptPreview:
 def forgets(turns: int) -> str:
     """The note shown once a chat has more turns than the model reads."""
     return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
-
-
-def _unattached(message: str) -> Gathered:
-    return Gathered(notes=(LOOKS_UP,) if mentions(message) else ())
 
 
 def unmarked(message: str) -> str:

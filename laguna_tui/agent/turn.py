@@ -52,14 +52,12 @@ _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in th
 class AgentOptions:
     """How answers are generated. `max_tokens` is per generation; None means until the context is full.
 
-    `drafting` is how they are sped up; the files to copy from are added to it. `turns`: how many of the newest turns of
-    a chat are in the prompt, the one that is asked included; None means all.
+    `drafting` is how they are sped up; the files to copy from are added to it.
     """
 
     sampling: Sampling = GREEDY
     thinking: bool = False
     max_tokens: int | None = None
-    turns: int | None = None
     drafting: Drafting = DRAFTING
 
 

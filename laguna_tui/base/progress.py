@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from shutil import get_terminal_size
 from typing import Self
@@ -46,6 +47,17 @@ class ProgressLine:
         """Show how much of the whole is done."""
         if total > 0:
             self.show(f"{self._doing}: {done / total:.0%}")
+
+    def counter(self, total: float) -> Callable[[int], None]:
+        """A function to call with the size of each part done; it shows the sum as a share of `total`."""
+        done = 0
+
+        def step(count: int) -> None:
+            nonlocal done
+            done += count
+            self.show_share(done, total)
+
+        return step
 
     def clear(self) -> None:
         """Leave the line empty."""

@@ -4,14 +4,14 @@ Deals in values only: reading, checking, merging. Nothing is ever read from the 
 """
 
 import os
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import config_path
+from laguna_tui.base.schema import declarations, declared, did_you_mean, unknown_names
 
 KV_TYPES = ("f16", "q8_0", "q4_0")
 SPECULATION = ("fast", "strict", "off")
@@ -22,44 +22,149 @@ NO_DRAFTER = "none"
 THEMES = ("auto", "laguna-dark", "laguna-light")
 # A draft is verified in one computation of at most one more (`laguna_engine.draft.base.MAX_DRAFT`).
 MAX_DRAFT = 16
+# The largest usable seed (`laguna_engine.config.MAX_SEED`).
+MAX_SEED = 0xFFFFFFFE
 # Below this not even the system prompt and one tool result fit.
 MIN_CONTEXT = 1024
 # A file with every setting has a kilobyte; what is larger is none of ours.
 _LIMIT_BYTES = 1 << 20
 
 
+def processors() -> int:
+    """Logical processors that this process may use: more threads than that only wait for each other."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _textual_themes() -> Iterable[str]:
+    # Only for a name that is none of the app's own is Textual needed before a screen is.
+    from textual.theme import BUILTIN_THEMES
+
+    return BUILTIN_THEMES
+
+
+_RECOMMENDED = "the model's own"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a session is run with. None means: what the model's catalogue entry says, or what its plan finds best.
+    """The settings of a session, each with its range and its help. The keys of `config.toml`, and flags.
 
-    edits: whether the user is asked about each edit of a file, or all or none are made.
-    offline: nothing is asked of the network, and nothing that would need it is offered.
-    origin: for each key that a file fixed, that file; everything else comes from flags.
+    Attributes:
+        origin: for each key that a file set, that file; every other value is a default or comes from a flag.
     """
 
-    model: str = "nano"
-    context: int | None = None
-    kv: str | None = None
-    gpu_layers: int | None = None
-    threads: int | None = None
-    thinking: bool | None = None
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    repeat_penalty: float | None = None
-    seed: int | None = None
-    max_tokens: int | None = None
-    speculation: str = "fast"
-    drafter: str | None = None
-    draft_length: int | None = None
-    sample_drafts: bool = False
-    adapter: str | None = None
-    scorer: str | None = None
-    pack: int | None = None
-    edits: str = "ask"
-    offline: bool = False
-    theme: str = "auto"
+    model: str = declared("nano", "a model of the catalogue, or a GGUF file", placeholder="NAME|FILE")
+    context: int | None = declared(
+        None, "context size", minimum=MIN_CONTEXT, unit="tokens", without="what fits", placeholder="N"
+    )
+    kv: str | None = declared(None, "type of the KV cache", choices=KV_TYPES, without="what fits", placeholder="TYPE")
+    gpu_layers: int | None = declared(
+        None, "layers on the GPU", minimum=-1, lowest="all", without="what fits", placeholder="N"
+    )
+    threads: int | None = declared(
+        None,
+        "CPU threads",
+        minimum=0,
+        lowest="one per core",
+        maximum=processors,
+        highest="the processors of this machine",
+        without="what the plan says",
+        placeholder="N",
+    )
+    thinking: bool | None = declared(None, "let the model think before it answers", without="as the model is made for")
+    temperature: float | None = declared(
+        None,
+        "how freely tokens are drawn, 0 is greedy",
+        minimum=0,
+        maximum=5,
+        without=_RECOMMENDED,
+        placeholder="T",
+    )
+    top_k: int | None = declared(
+        None, "keep the K likeliest tokens", minimum=0, lowest="off", without=_RECOMMENDED, placeholder="K"
+    )
+    top_p: float | None = declared(
+        None,
+        "keep the likeliest tokens up to this probability",
+        minimum=0,
+        above=True,
+        maximum=1,
+        without=_RECOMMENDED,
+        placeholder="P",
+    )
+    min_p: float | None = declared(
+        None,
+        "drop tokens below this share of the likeliest",
+        minimum=0,
+        maximum=1,
+        without=_RECOMMENDED,
+        placeholder="P",
+    )
+    repeat_penalty: float | None = declared(
+        None, "makes repetition less likely", minimum=1, lowest="off", without=_RECOMMENDED, placeholder="R"
+    )
+    seed: int | None = declared(
+        None,
+        "the same seed gives the same sampled answer",
+        minimum=0,
+        maximum=MAX_SEED,
+        without="another one every time",
+        placeholder="N",
+    )
+    max_tokens: int | None = declared(
+        None, "end every generation after so many tokens", minimum=1, without="the room in the context", placeholder="N"
+    )
+    speculation: str = declared(
+        "fast",
+        "speculative decoding; strict: on the CPU, byte for byte the plain answer",
+        choices=SPECULATION,
+        placeholder="MODE",
+    )
+    drafter: str | None = declared(
+        None,
+        "a drafter of the catalogue, a GGUF that drafts, or none",
+        without="the recommended drafter that is here",
+        placeholder="NAME|FILE",
+    )
+    draft_length: int | None = declared(
+        None,
+        "how much is drafted every round",
+        minimum=0,
+        maximum=MAX_DRAFT,
+        unit="tokens",
+        without="as many as pay at the moment",
+        placeholder="N",
+    )
+    sample_drafts: bool = declared(False, "draw drafts like answers, which pays at high temperatures")
+    adapter: str | None = declared(
+        None, "a LoRA for the drafter, such as one trained on this repository", without="none", placeholder="FILE"
+    )
+    scorer: str | None = declared(
+        None,
+        "what scores a text that is too long: a qwen3 GGUF, or none",
+        without="what is here",
+        placeholder="NAME|FILE",
+    )
+    pack: int | None = declared(
+        None,
+        "begin with so many tokens of map and fitting code",
+        minimum=0,
+        lowest="none",
+        unit="tokens",
+        without="what the context allows",
+        placeholder="N",
+    )
+    edits: str = declared(
+        "ask", "ask about each edit of a file, allow all, or never edit", choices=EDITS, placeholder="MODE"
+    )
+    offline: bool = declared(False, "open no socket, and offer no download")
+    theme: str = declared(
+        "auto",
+        "the colours: these or any Textual theme",
+        choices=THEMES,
+        more_choices=_textual_themes,
+        placeholder="NAME",
+    )
     origin: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def merged(self, changes: Mapping[str, object]) -> "Settings":
@@ -87,7 +192,7 @@ class Settings:
         return found
 
 
-KEYS = tuple(each.name for each in fields(Settings) if each.name != "origin")
+KEYS = tuple(declarations(Settings))
 """What `config.toml` may say."""
 
 
@@ -115,13 +220,17 @@ def parse_settings(text: str, source: Path) -> Settings:
     Raises:
         UserError: it is not TOML, or a key in it is unknown, of the wrong kind or out of its range.
     """
+    # Most runs have no file to read.
+    import tomllib
+
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{source}: {error}; correct the file or move it away") from error
-    unknown = sorted(set(table) - set(KEYS))
+    unknown = unknown_names(Settings, table)
     if unknown:
-        raise UserError(f"{source}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(KEYS))}")
+        named = ", ".join(f"{key}{did_you_mean(key, KEYS)}" for key in unknown)
+        raise UserError(f"{source}: unknown setting {named}; known are {', '.join(sorted(KEYS))}")
     return checked(replace(Settings(), **table, origin=dict.fromkeys(table, str(source))))
 
 
@@ -131,69 +240,8 @@ def checked(settings: Settings) -> Settings:
     Raises:
         UserError: names the flag or the file, the key, the value and what it may be.
     """
-    kinds: dict[str, tuple[type, ...]] = {
-        "model": (str,),
-        "theme": (str,),
-        "speculation": (str,),
-        "edits": (str,),
-        **dict.fromkeys(("kv", "drafter", "adapter", "scorer"), (str, type(None))),
-        **dict.fromkeys(("sample_drafts", "offline"), (bool,)),
-        "thinking": (bool, type(None)),
-        **dict.fromkeys(
-            ("context", "gpu_layers", "threads", "top_k", "seed", "max_tokens", "draft_length", "pack"),
-            (int, type(None)),
-        ),
-        **dict.fromkeys(("temperature", "top_p", "min_p", "repeat_penalty"), (int, float, type(None))),
-    }
-    for key, allowed in kinds.items():
-        value = getattr(settings, key)
-        wrong_bool = isinstance(value, bool) and bool not in allowed
-        if wrong_bool or not isinstance(value, allowed):
-            raise UserError(f"{settings.given(key)} is not {_KINDS[allowed[0]]}")
-    _in_range(settings)
+    for key, declaration in declarations(Settings).items():
+        wrong = declaration.wrong(getattr(settings, key))
+        if wrong:
+            raise UserError(f"{settings.given(key)}{wrong}")
     return settings
-
-
-_KINDS: dict[type, str] = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-
-
-def _in_range(settings: Settings) -> None:
-    rules: tuple[tuple[str, bool, str], ...] = (
-        ("kv", settings.kv is None or settings.kv in KV_TYPES, f"one of {', '.join(KV_TYPES)}"),
-        ("context", settings.context is None or settings.context >= MIN_CONTEXT, f"at least {MIN_CONTEXT}"),
-        ("gpu_layers", (settings.gpu_layers or 0) >= -1, "-1 (all) or a number of layers"),
-        (
-            "threads",
-            0 <= (settings.threads or 0) <= processors(),
-            f"between 0 (one per core) and {processors()}, the processors of this machine",
-        ),
-        ("temperature", 0.0 <= (settings.temperature or 0.0) <= 5.0, "between 0 and 5"),
-        ("top_k", (settings.top_k or 0) >= 0, "0 (off) or more"),
-        ("top_p", 0.0 < (1.0 if settings.top_p is None else settings.top_p) <= 1.0, "above 0, at most 1"),
-        ("min_p", 0.0 <= (settings.min_p or 0.0) <= 1.0, "between 0 and 1"),
-        ("repeat_penalty", settings.repeat_penalty is None or settings.repeat_penalty >= 1.0, "1 (off) or more"),
-        ("speculation", settings.speculation in SPECULATION, f"one of {', '.join(SPECULATION)}"),
-        ("edits", settings.edits in EDITS, f"one of {', '.join(EDITS)}"),
-        ("draft_length", 0 <= (settings.draft_length or 0) <= MAX_DRAFT, f"between 0 and {MAX_DRAFT} tokens"),
-        ("pack", (settings.pack or 0) >= 0, "0 (none) or a number of tokens"),
-        ("max_tokens", settings.max_tokens is None or settings.max_tokens > 0, "1 or more"),
-    )
-    for key, ok, rule in rules:
-        if not ok:
-            raise UserError(f"{settings.given(key)}; it must be {rule}")
-    if settings.theme not in THEMES:
-        _textual_theme(settings)
-
-
-def processors() -> int:
-    """Logical processors that this process may use: more threads than that only wait for each other."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _textual_theme(settings: Settings) -> None:
-    """Raise UserError unless `theme` is one of Textual's."""
-    # Only for these names is Textual needed before a screen is.
-    from textual.theme import BUILTIN_THEMES
-
-    if settings.theme not in BUILTIN_THEMES:
-        raise UserError(f"{settings.given('theme')}; it must be one of {', '.join((*THEMES, *BUILTIN_THEMES))}")

@@ -97,10 +97,7 @@ def _prompts(engine: "Engine", entry: "ModelEntry", *, thinking: bool) -> tuple[
     """The questions as the app sends them to this model, with its template and tools, and the stop tokens."""
     from laguna_tui.agent.conversation import Conversation
     from laguna_tui.agent.messages import ChatMessage
-    from laguna_tui.agent.prompt import system_prompt
-    from laguna_tui.agent.tools.registry import tool_specs
-    from laguna_tui.session.model_options import family_of
+    from laguna_tui.agent.profile import profile_of
 
-    family, tools = family_of(entry, engine.info), tool_specs(entry.tools)
-    chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system_prompt(entry.tools), tools=tools)
+    chat = Conversation(engine.vocab, profile_of(entry, engine.info), thinking=thinking)
     return [chat.with_message(ChatMessage.asked(question)) for question in QUESTIONS], chat.stop_tokens

@@ -3,7 +3,6 @@
 `MEASUREMENTS` are the benchmarks of `laguna-tui bench`, by their names on the command line.
 """
 
-import hashlib
 import json
 import math
 import os
@@ -25,9 +24,7 @@ from laguna_tui.bench.draft_lengths import LengthSweep, RoundProfile, SpeedupPre
 from laguna_tui.bench.measurement import Measurement
 from laguna_tui.bench.runner import Sample
 from laguna_tui.bench.workload import BenchOptions
-
-_CHUNK = 1 << 24
-"""Bytes hashed between two progress reports."""
+from laguna_tui.models.records import SHA256, fingerprint_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +93,6 @@ def load_average() -> float | None:
         return None
 
 
-def sha256(path: Path, progress: Callable[[str], None]) -> str:
-    """Return the file's hash in hex."""
-    digest, size, done = hashlib.sha256(), path.stat().st_size, 0
-    with path.open("rb") as file:
-        while piece := file.read(_CHUNK):
-            digest.update(piece)
-            done += len(piece)
-            progress(f"hashing {path.name}: {done / size:.0%}")
-    return digest.hexdigest()
-
-
 def _cpu_name() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -140,7 +126,9 @@ class ModelFile:
     @classmethod
     def of(cls, path: Path, progress: ProgressLine) -> "ModelFile":
         """Hash the whole file."""
-        return cls(path.name, path.stat().st_size, sha256(path, progress.show))
+        size = path.stat().st_size
+        with ProgressLine(f"hashing {path.name}", quiet=not progress.visible) as line:
+            return cls(path.name, size, fingerprint_of(path, SHA256, line.counter(size)).value)
 
     def line(self) -> str:
         """Return one line of a report."""

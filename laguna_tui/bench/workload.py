@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from laguna_engine.chat.template import Family, family_for
 from laguna_engine.config import PLAIN, EngineOptions, Sampling, Speculation
 from laguna_engine.engine import Engine, Request
 from laguna_engine.events import Event
@@ -21,8 +20,8 @@ from laguna_engine.sequence import Preview
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.messages import ChatMessage
-from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.registry import Toolbox, tool_specs
+from laguna_tui.agent.profile import profile_of
+from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import AgentOptions
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import NO_DRAFTER, Settings, load_settings
@@ -188,10 +187,7 @@ def _messages(path: Path) -> list[str]:
 
 
 def _asked(engine: Engine, options: BenchOptions, messages: list[str]) -> list[BenchPrompt]:
-    tools = options.entry.tools
-    system, specs = system_prompt(tools), tool_specs(tools)
-    family, thinking = _family(engine, options), _thinking(options)
-    chat = Conversation(engine.vocab, family, thinking=thinking, prompt=system, tools=specs)
+    chat = Conversation(engine.vocab, profile_of(options.entry, engine.info), thinking=_thinking(options))
     prompts = [
         BenchPrompt(str(number), tuple(chat.with_message(ChatMessage.asked(message))), chat.stop_tokens)
         for number, message in enumerate(messages, 1)
@@ -208,12 +204,11 @@ def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, qu
     """The requests the agent makes until it has answered."""
     recorder = _Recorder(engine)
     codebase = Codebase(folder, folder.parent / "index")
-    toolbox = Toolbox(Workspace(folder), codebase=codebase, tools=options.entry.tools)
+    toolbox = Toolbox(profile_of(options.entry, engine.info), Workspace(folder), codebase=codebase)
     try:
         agent = Agent(
             recorder,
             engine.vocab,
-            _family(engine, options),
             toolbox,
             AgentOptions(thinking=_thinking(options), max_tokens=options.tokens, drafting=PLAIN),
             # The folder's date and git status would change the prompts from day to day.
@@ -251,11 +246,6 @@ class _Recorder:
 
     def preview(self, tokens: Sequence[int]) -> Preview:
         return self._engine.preview(tokens)
-
-
-def _family(engine: Engine, options: BenchOptions) -> Family:
-    known = options.entry.template
-    return Family[known] if known else family_for(engine.info.name, engine.info.chat_template)
 
 
 def _thinking(options: BenchOptions) -> bool:

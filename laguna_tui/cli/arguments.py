@@ -2,12 +2,12 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import too_wide_because
+from laguna_tui.base.schema import did_you_mean
 from laguna_tui.base.text import sanitize_line
 
 _Commands = argparse._SubParsersAction
@@ -62,7 +62,7 @@ class SuggestingParser(argparse.ArgumentParser):
         found, unknown = self.parse_known_args(words)
         if unknown:
             *_, last = self._named(words)
-            last.error(f"unknown argument {_quoted(unknown[0])}{_nearest(unknown[0], last._option_string_actions)}")
+            last.error(f"unknown argument {_quoted(unknown[0])}{_nearest_option(unknown[0], last)}")
         return found
 
     def error(self, message: str) -> NoReturn:
@@ -71,7 +71,7 @@ class SuggestingParser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, _Commands) and value not in action.choices:
-            near = _nearest(value, action.choices)
+            near = did_you_mean(value, list(action.choices))
             self.error(f"there is no command {_quoted(value)}{near or '; there are ' + ', '.join(action.choices)}")
         super()._check_value(action, value)
 
@@ -85,9 +85,8 @@ class SuggestingParser(argparse.ArgumentParser):
                 yield parser
 
 
-def _nearest(word: str, known: Any) -> str:
-    near = get_close_matches(word.partition("=")[0], list(known), 1)
-    return f" (did you mean {near[0]}?)" if near else ""
+def _nearest_option(word: str, parser: argparse.ArgumentParser) -> str:
+    return did_you_mean(word.partition("=")[0], list(parser._option_string_actions))
 
 
 def _quoted(word: str) -> str:

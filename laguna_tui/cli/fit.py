@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.schema import declarations
+from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize
 from laguna_tui.cli.console import say
 
@@ -46,9 +48,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument(
         "--context", type=int, metavar="N", help="required tokens of context", default=argparse.SUPPRESS
     )
-    parser.add_argument(
-        "--kv", metavar="TYPE", help="required type of the KV cache: f16, q8_0 or q4_0", default=argparse.SUPPRESS
-    )
+    kv = f"required type of the KV cache, {declarations(Settings)['kv'].allowed}"
+    parser.add_argument("--kv", metavar="TYPE", help=kv, default=argparse.SUPPRESS)
     parser.add_argument("--first", choices=FIRSTS, default=FIRSTS[0], help="what matters most (default: balanced)")
     parser.add_argument("--machine", metavar="SPEC", help="a machine to simulate, see below (default: this one)")
     parser.add_argument("--json", dest="as_json", action="store_true", help="one JSON object")
@@ -73,12 +74,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _constraints(arguments: argparse.Namespace) -> "Constraints":
     from laguna_engine.config import KvType
     from laguna_engine.fit.constraints import Constraints, First
-    from laguna_tui.base.settings import KV_TYPES, MIN_CONTEXT
 
-    if arguments.kv is not None and arguments.kv not in KV_TYPES:
-        raise UserError(f"--kv {arguments.kv}: choose one of {', '.join(KV_TYPES)}")
-    if arguments.context is not None and arguments.context < MIN_CONTEXT:
-        raise UserError(f"--context {arguments.context}: it must be at least {MIN_CONTEXT}")
+    for key, advice in (("kv", "choose"), ("context", "it must be")):
+        setting, value = declarations(Settings)[key], getattr(arguments, key)
+        if setting.wrong(value):
+            raise UserError(f"{setting.flag} {value}: {advice} {setting.allowed}")
     return Constraints(arguments.context, KvType(arguments.kv) if arguments.kv else None, First(arguments.first))
 
 

@@ -140,14 +140,8 @@ def _failed(error: UserError, arguments: argparse.Namespace, besides: Sequence[M
 
 
 def _verified(entry: ModelEntry, store: Store) -> dict[str, object]:
-    total, done = store.status(entry).bytes_have, 0
     with ProgressLine(f"checking {entry.name}") as line:
-
-        def step(count: int) -> None:
-            nonlocal done
-            done += count
-            line.show_share(done, total)
-
+        step = line.counter(store.status(entry).bytes_have)
         files = [{"path": str(one.path), "problem": one.problem} for one in store.verify(entry, step)]
     path = store.path(entry)
     if path is not None:

@@ -4,7 +4,6 @@ Arguments, checks and output; the engine does the work and is imported when need
 """
 
 import argparse
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,6 @@ from laguna_tui.cli.console import check_target, say
 
 if TYPE_CHECKING:
     from laguna_engine.gguf.quantization import QuantizationPlan
-
-
-_CHUNK = 4 << 20
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -93,16 +89,14 @@ def _quantize(source: Path, target: Path, kind: str) -> None:
 
 def _provenance(source: Path) -> dict[str, str]:
     """Metadata about the origin of a quantized file."""
-    digest, total, done = hashlib.sha256(), source.stat().st_size, 0
-    with source.open("rb") as file, ProgressLine(f"reading {source.name}") as line:
-        while data := file.read(_CHUNK):
-            digest.update(data)
-            done += len(data)
-            line.show_share(done, total)
+    from laguna_tui.models.records import SHA256, fingerprint_of
+
+    with ProgressLine(f"reading {source.name}") as line:
+        fingerprint = fingerprint_of(source, SHA256, line.counter(source.stat().st_size))
     return {
         "laguna_tui.quantized.by": f"laguna-tui {__version__}",
         "laguna_tui.quantized.from": source.name,
-        "laguna_tui.quantized.from_sha256": digest.hexdigest(),
+        "laguna_tui.quantized.from_sha256": fingerprint.value,
     }
 
 

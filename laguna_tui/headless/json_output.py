@@ -22,7 +22,7 @@ def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None
         "corrected": outcome.corrected,
         "end": outcome.end.value if error is None else _FAILED,
         "detail": outcome.detail,
-        "error": None if error is None else str(error) or type(error).__name__,
+        "error": None if error is None else _sentence(error),
         "attached": outcome.attached,
         "notes": outcome.notes,
         "tools": outcome.tools,
@@ -30,6 +30,15 @@ def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None
         "stats": {**outcome.rates(), "speculation": outcome.speculation()},
         "rounds": [_short(round_) for round_ in outcome.rounds],
     }
+
+
+def turn_failed(error: Exception) -> dict[str, object]:
+    """The last line of a stream whose turn an error ended: as `turn_finished`, with `error`."""
+    return {"type": _snake(TurnFinished.__name__), "end": _FAILED, "detail": "", "error": _sentence(error)}
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def json_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
@@ -49,7 +58,7 @@ def stream_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
 def _fields(event: AgentEvent) -> dict[str, object]:
     match event:
         case TurnFinished(end):
-            return {"end": end.value, "detail": finish_detail(event)}
+            return {"end": end.value, "detail": finish_detail(event), "error": None}
         case EditProposed(proposal, asks):
             fields = {name: getattr(proposal, name) for name in ("path", "places", "diff", "warning")}
             return {**fields, "asks": asks}

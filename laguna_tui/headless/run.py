@@ -10,7 +10,7 @@ from contextlib import suppress
 from enum import Enum
 
 from laguna_tui.base.events import AgentEvent
-from laguna_tui.headless.json_output import json_writer, stream_writer, turn_object, write_line
+from laguna_tui.headless.json_output import json_writer, stream_writer, turn_failed, turn_object, write_line
 from laguna_tui.headless.outcome import ExitCode, TurnOutcome
 from laguna_tui.headless.text_output import end_lines, finish_text, text_writer
 
@@ -26,8 +26,8 @@ class Format(Enum):
 def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, opened: str = "") -> ExitCode:
     """Write the events of one turn; returns the exit code.
 
-    Exceptions of `events` are passed on. For an Exception the object of `Format.JSON` is written first: edits may have
-    been made.
+    Exceptions of `events` are passed on. For an Exception the object of `Format.JSON`, or the last line of
+    `Format.STREAM_JSON`, is written first: edits may have been made.
 
     Args:
         events: One turn of the agent.
@@ -47,8 +47,9 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
         with suppress(OSError):
             if form is Format.TEXT:
                 end_lines(outcome)
-            if form is Format.JSON and isinstance(error, Exception):
-                write_line(sys.stdout, turn_object(outcome, model, error))
+            if isinstance(error, Exception) and form is not Format.TEXT:
+                whole = form is Format.JSON
+                write_line(sys.stdout, turn_object(outcome, model, error) if whole else turn_failed(error))
         raise
     if form is Format.JSON:
         write_line(sys.stdout, turn_object(outcome, model))

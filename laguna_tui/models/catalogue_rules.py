@@ -3,13 +3,14 @@
 Works on plain TOML values and never raises: `problems` yields one sentence per mistake, each naming its key.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from laguna_tui.base.schema import declarations
+from laguna_tui.base.settings import Settings
 from laguna_tui.models.entry import ModelKind, ToolSet
 
 TEMPLATES = ("XS_2", "XS_2_1", "S_2_1")
@@ -51,10 +52,6 @@ def _texts(value: list[object]) -> bool:
     return all(isinstance(part, str) and part for part in value)
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 RULES: Mapping[str, KeyRule] = {
     "title": KeyRule(str, "a name to show", bool),
     "summary": KeyRule(str),
@@ -85,13 +82,8 @@ RULES: Mapping[str, KeyRule] = {
     "defects": KeyRule(list, "a list of sentences", _texts),
 }
 
-SAMPLING: Mapping[str, tuple[str, Callable[[float], bool]]] = {
-    "temperature": ("between 0 and 5", lambda value: 0 <= value <= 5),
-    "top_k": ("0 (off) or more", lambda value: value >= 0),
-    "top_p": ("above 0, at most 1", lambda value: 0 < value <= 1),
-    "min_p": ("between 0 and 1", lambda value: 0 <= value <= 1),
-    "repeat_penalty": ("1 (off) or more", lambda value: value >= 1),
-}
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
+"""Keys of `sampling`: they are settings too, which say their ranges."""
 
 _REQUIRED_KEYS = ("title", "summary")
 _TARGET_KEYS = ("template", "thinking", "context", "sampling", "match")
@@ -144,9 +136,10 @@ def _sampling(table: Mapping[str, object]) -> Iterator[str]:
     unknown = sorted(set(table) - set(SAMPLING))
     if unknown:
         yield f"sampling has unknown keys: {', '.join(unknown)}; known are {', '.join(SAMPLING)}"
+    known = declarations(Settings)
     for key, value in table.items():
-        if key in SAMPLING and not (_number(value) and SAMPLING[key][1](value)):  # type: ignore[arg-type]
-            yield f"sampling: {key} = {value!r}: it must be {SAMPLING[key][0]}"
+        if key in SAMPLING and (value is None or known[key].wrong(value)):
+            yield f"sampling: {key} = {value!r}: it must be {known[key].allowed}"
 
 
 def _contradictions(table: Mapping[str, Any]) -> Iterator[str]:

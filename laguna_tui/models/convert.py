@@ -8,7 +8,6 @@ same bytes every time.
 `convert_files` is the last step of a drafter's download, a `laguna_tui.models.download_conversion.Converter`.
 """
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -33,6 +32,7 @@ from laguna_tui.models.convert_config import CONFIG, DrafterConfig
 from laguna_tui.models.convert_layout import FORMATS, TABLE, OutputTensor, output_tensors
 from laguna_tui.models.convert_metadata import Provenance, description, identity
 from laguna_tui.models.convert_safetensors import SourceTensor
+from laguna_tui.models.records import SHA256, fingerprint_of
 
 KINDS = ("bf16", *QUANTIZED)
 """Formats for the matrices; with bf16, matrices in half precision are kept as they are."""
@@ -41,7 +41,6 @@ ConversionProgress = Callable[[str, int, int], None]
 """Called with the phase ("verify" or "convert"), bytes done and bytes in total."""
 
 _STORED = {known.name: known for known in TENSOR_FORMATS.values()}
-_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +170,15 @@ def _check_header(part: Path, folder: Path, model: Path | None) -> None:
 def _digests(conversion: Conversion, provenance: Provenance, progress: ConversionProgress) -> dict[str, str]:
     """The SHA-256 of every source file, by name."""
     total = sum(path.stat().st_size for path in conversion.sources)
-    found: dict[str, str] = {}
     done = 0
-    for path in conversion.sources:
-        known = provenance.sha256.get(path.name)
-        digest = hashlib.sha256()
-        with path.open("rb") as file:
-            while known is None and (data := file.read(_CHUNK)):
-                digest.update(data)
-                done += len(data)
-                progress("verify", done, total)
-        found[path.name] = known or digest.hexdigest()
-    return found
+
+    def step(count: int) -> None:
+        nonlocal done
+        done += count
+        progress("verify", done, total)
+
+    known = provenance.sha256
+    return {path.name: known.get(path.name) or fingerprint_of(path, SHA256, step).value for path in conversion.sources}
 
 
 def _copy_tensors(file: BinaryIO, conversion: Conversion, progress: ConversionProgress) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
@@ -15,7 +15,10 @@ from laguna_tui.models.store import ModelState, Store
 
 if TYPE_CHECKING:
     from laguna_engine.fit.plan import Plan
-    from laguna_tui.models.download import Download, DownloadOutcome
+    from laguna_tui.models.download import Download
+
+RECOMMENDED = "xs-2.1"
+_WHOLE = (ModelState.COMPLETE, ModelState.BUNDLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,52 +46,8 @@ class SetupOffer:
     offline: bool = False
 
 
-class PreparedDownload(Protocol):
-    """A download that is not started yet; `laguna_tui.models.download.Download` is one."""
-
-    def run(self) -> "DownloadOutcome":
-        """Download everything. Raises UserError when it cannot continue; received bytes are kept."""
-        ...
-
-    def pause(self) -> None:
-        """Stop within a second and keep the received bytes. Callable from any thread."""
-        ...
-
-    def cancel(self) -> None:
-        """Stop within a second and remove the received bytes. Callable from any thread."""
-        ...
-
-
-class ModelSetup(Protocol):
-    """Model setup as the screens use it. Callable from any thread."""
-
-    def describe(self, name: str = "") -> SetupOffer:
-        """Describe a model, the recommended one without a name. Opens no socket."""
-        ...
-
-    def fits(self, name: str, width: int) -> list[str]:
-        """Return the fit of a model on this machine, for every context and KV cache, in lines of at most `width` cells.
-
-        Raises:
-            EngineError, UserError: It cannot be computed.
-        """
-        ...
-
-    def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> PreparedDownload:
-        """Prepare a download of a model and its drafter; `progress` is called on the thread of `run`."""
-        ...
-
-    def discard(self, name: str) -> None:
-        """Remove the received bytes of an incomplete model."""
-        ...
-
-
-RECOMMENDED = "xs-2.1"
-_WHOLE = (ModelState.COMPLETE, ModelState.BUNDLED)
-
-
-class HubModelSetup:
-    """Model setup on the catalogue, the store and the hub."""
+class ModelSetup:
+    """Model setup on the catalogue, the store and the hub. Callable from any thread."""
 
     def __init__(self, settings: Settings, store: Store | None = None, endpoint: str | None = None) -> None:
         """endpoint: URL of a hub in place of HF_ENDPOINT's."""
@@ -96,7 +55,7 @@ class HubModelSetup:
         self._hub = Hub(endpoint, network=Network(offline=settings.offline))
 
     def describe(self, name: str = "") -> SetupOffer:
-        """Describe a model, the recommended one without a name."""
+        """Describe a model, the recommended one without a name. Opens no socket."""
         from laguna_engine.errors import EngineError
         from laguna_engine.fit.devices import read_machine
         from laguna_engine.fit.plan import choose_plan
@@ -126,13 +85,21 @@ class HubModelSetup:
         return replace(offer, why=_reasons(plan))
 
     def fits(self, name: str, width: int) -> list[str]:
-        """Return the fit of a model, the recommended one without a name, in lines."""
+        """Return the fit of a model on this machine, for every context and KV cache, in lines of at most `width` cells.
+
+        Args:
+            name: Of the model; empty for the recommended one.
+            width: Cells per line.
+
+        Raises:
+            EngineError, UserError: It cannot be computed.
+        """
         from laguna_tui.models.fit_report import fit_lines
 
         return fit_lines(name or RECOMMENDED, self._settings, width)
 
     def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> "Download":
-        """Prepare a download of a model and its drafter."""
+        """Prepare a download of a model and its drafter; `progress` is called on the thread of its `run`."""
         from laguna_tui.models.download import Download
 
         entries = self._entries(name, load_catalogue())

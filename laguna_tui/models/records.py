@@ -67,7 +67,16 @@ class Digest:
 
 
 def fingerprint_of(path: Path, kind: str, step: Callable[[int], None]) -> Fingerprint:
-    """Hash a file. `step` is called with the bytes hashed, every few MiB, and may raise to stop."""
+    """Hash a whole file.
+
+    Args:
+        path: The file.
+        kind: `SHA256` or `GIT`.
+        step: Called with the bytes hashed, every few MiB; may raise to stop.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     digest = Digest(kind, path.stat().st_size)
     with path.open("rb", buffering=0) as file:
         while data := file.read(CHUNK):

@@ -6,6 +6,7 @@ person agrees, is in `protected`.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from laguna_tui.base.edit_proposal import EditProposal
@@ -38,6 +39,19 @@ _ASKED = "You are asked in any case, because {because}."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 
 
+@dataclass(frozen=True, slots=True)
+class EditDialect:
+    """What is made of a model's texts where they are not quite the file's.
+
+    Attributes:
+        additions: a text that is only added to may be broken into lines otherwise than in the file.
+        reindents: following lines get an indentation that was forgotten, where a Python file stays valid only so.
+    """
+
+    additions: bool = False
+    reindents: bool = True
+
+
 class EditError(WorkspaceError):
     """An edit cannot be made; the message is a sentence for the model that ends in what to do."""
 
@@ -49,15 +63,17 @@ def propose_edit(
     new: str,
     all: bool = False,  # noqa: A002 - the tool's own word
     should_stop: Callable[[], bool] = lambda: False,
+    *,
+    dialect: EditDialect = EditDialect(),
 ) -> EditProposal:
     """What replacing `old` by `new` would make of a file; nothing is written.
 
     Args:
         path: a file's path, or the end of exactly one file's path.
-        old: text that occurs exactly once, its line breaks written as line feeds. Where `new` only adds to it, it
-            may be broken into lines otherwise than in the file.
+        old: text that occurs exactly once, its line breaks written as line feeds.
         all: it may occur more often; an identifier is only found as a whole word.
         should_stop: asked while a path is looked for among all files.
+        dialect: what is made of texts that are not quite the file's.
 
     Raises:
         WorkspaceError: the file cannot be used, or the text is not there, or is there too often.
@@ -71,10 +87,10 @@ def propose_edit(
         raise EditError(f"{escaped(inside)} is a binary file; only text can be edited")
     file = decode(data)
     made = find_replacements(file.text, old, new, every=all, limit=MAX_PLACES + 1)
-    if not made and not all:
+    if not made and not all and dialect.additions:
         made = find_additions(file.text, old, new, limit=MAX_PLACES + 1)
     _check_places(inside, file.text, old, made, every=all)
-    made, warnings, notes = _sound(inside, file.text, made)
+    made, warnings, notes = _sound(inside, file.text, made, reindents=dialect.reindents)
     after = replace_text(file.text, made)
     hunks = diff(file.text, made)
     if any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines):
@@ -180,8 +196,10 @@ def _alike(text: str, old: str) -> str:
     return "" if found is None else f", but line {found} begins like it, perhaps with other blanks"
 
 
-def _sound(inside: str, text: str, made: list[Replacement]) -> tuple[list[Replacement], list[str], list[str]]:
-    """The changes as the file stays valid, if it is Python: following lines get an indentation that was forgotten.
+def _sound(
+    inside: str, text: str, made: list[Replacement], *, reindents: bool
+) -> tuple[list[Replacement], list[str], list[str]]:
+    """The changes as the file stays valid, if it is Python.
 
     Returns:
         The changes, and what there is to say about them: to the user before they are made, to the model afterwards.
@@ -191,7 +209,7 @@ def _sound(inside: str, text: str, made: list[Replacement]) -> tuple[list[Replac
     wrong = syntax_error(replace_text(text, made))
     if not wrong:
         return made, [], []
-    better = reindent(text, made)
+    better = reindent(text, made) if reindents else made
     if better != made and not syntax_error(replace_text(text, better)):
         return better, [_INDENTED], [_INDENTED]
     return made, [_FAULTY.format(fault=wrong)], [_MADE_FAULTY.format(fault=wrong)]

@@ -18,10 +18,7 @@ from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.entry import ModelEntry
 from laguna_tui.models.model_selection import ModelSelection, select_model, select_other
-from laguna_tui.session.model_options import (
-    agent_options,
-    family_of,
-)
+from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.replay_check import check_replay
 
 if TYPE_CHECKING:
@@ -86,6 +83,7 @@ class LocalSession:
             EngineError: the model cannot be opened; says why and what to do. Nothing of it stays open.
         """
         from laguna_tui.agent.loop import Agent
+        from laguna_tui.agent.profile import profile_of
         from laguna_tui.agent.tools.base.edit import SessionEdits
         from laguna_tui.agent.tools.registry import Toolbox
         from laguna_tui.repo.workspace import Workspace
@@ -103,12 +101,11 @@ class LocalSession:
             context.codebase.withheld = self._withheld
             edits = SessionEdits(self.edits, self._approver, state=self.state)
             undo.callback(edits.close)
-            codebase, tools = context.codebase, self.entry.tools
-            toolbox = Toolbox(workspace, codebase=codebase, tools=tools, edits=edits, state=self.state)
+            profile = profile_of(self.entry, engine.info)
+            toolbox = Toolbox(profile, workspace, codebase=context.codebase, edits=edits, state=self.state)
             undo.callback(toolbox.close)
-            attacher = context.attacher(engine, self.entry.tools)
-            family = family_of(self.entry, engine.info)
-            agent = Agent(engine, engine.vocab, family, toolbox, options, attacher=attacher)
+            attacher = context.attacher(engine, profile)
+            agent = Agent(engine, engine.vocab, toolbox, options, attacher=attacher)
             parts = SessionParts(engine, toolbox, agent, opened_as, context, edits)
             info = self._info(parts)
             undo.pop_all()
@@ -358,15 +355,16 @@ class LocalSession:
 
     def _hand_over(self, engine: "Engine", opened_as: "OpenedAs", said: "Sequence[ChatMessage]") -> None:
         """Let another model have the conversation; it is closed again if it cannot."""
+        from laguna_tui.agent.profile import profile_of
+
         parts = self._open_parts()
         try:
             options = agent_options(self.settings, self.entry)
             drafting = replace(options.drafting, enabled=self.mode is not Speculation.OFF)
-            family = family_of(self.entry, engine.info)
             options = replace(options, drafting=drafting)
-            toolbox = parts.toolbox.with_tools(self.entry.tools)
-            attacher = parts.context.attacher(engine, self.entry.tools)
-            parts.agent.use_model(engine, engine.vocab, family, options, said, toolbox, attacher)
+            toolbox = parts.toolbox.with_profile(profile_of(self.entry, engine.info))
+            attacher = parts.context.attacher(engine, toolbox.profile)
+            parts.agent.use_model(engine, engine.vocab, options, said, toolbox, attacher)
         except BaseException:
             engine.close()
             raise
@@ -375,7 +373,7 @@ class LocalSession:
     def _take(self, engine: "Engine", opened_as: "OpenedAs") -> None:
         parts = self._open_parts()
         parts.engine, parts.opened_as = engine, opened_as
-        parts.agent.use_engine(engine, engine.vocab, parts.context.attacher(engine, self.entry.tools))
+        parts.agent.use_engine(engine, engine.vocab, parts.context.attacher(engine, parts.toolbox.profile))
         self._lost = False
 
     def _info(self, parts: "SessionParts") -> "SessionInfo":

@@ -14,7 +14,6 @@ from laguna_tui.models.model_selection import adapter_of, drafter_of
 from laguna_tui.session.draft_statistics import draft_statistics_path
 
 if TYPE_CHECKING:
-    from laguna_engine.chat.template import Family
     from laguna_engine.config import Sampling, Speculation
     from laguna_engine.engine import EngineInfo, EngineOptions
     from laguna_tui.agent.turn import AgentOptions
@@ -64,7 +63,6 @@ def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
         sampling=_sampling(settings, entry),
         thinking=thinking,
         max_tokens=settings.max_tokens,
-        turns=entry.turns,
         drafting=Drafting(length=settings.draft_length, sampled=settings.sample_drafts, adapter=adapter and adapter[0]),
     )
 
@@ -84,13 +82,6 @@ def _sampling(settings: Settings, entry: ModelEntry) -> "Sampling":
         repeat_penalty=chosen("repeat_penalty", 1.0),
         seed=settings.seed,
     )
-
-
-def family_of(entry: ModelEntry, info: "EngineInfo") -> "Family":
-    """Which chat format the open model reads: the catalogue's word, else the file's own."""
-    from laguna_engine.chat.template import Family, family_for
-
-    return Family[entry.template] if entry.template else family_for(info.name, info.chat_template)
 
 
 def describe_model(info: "EngineInfo") -> str:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.trust import Trust
-from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo.workspace import Workspace
 
 if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
     from laguna_engine.engine import Engine
+    from laguna_tui.agent.tools.base.model_profile import ModelProfile
     from laguna_tui.context.attach import Attacher
 
 
@@ -48,11 +48,11 @@ class WorkspaceContext:
         """Begin to read the folder in the background; harmless when repeated."""
         self.codebase.start()
 
-    def attacher(self, engine: "Engine", tools: ToolSet) -> "Attacher | None":
-        """What gathers for the model that is open and was given these tools; None for one that only knows its tools."""
+    def attacher(self, engine: "Engine", profile: "ModelProfile") -> "Attacher | None":
+        """What gathers for the model that is open; None for one that reads nothing beside a question."""
         from laguna_tui.context.attach import Attacher, AttachOptions
 
-        if tools is ToolSet.BASIC:
+        if not profile.attaches:
             return None
         vocabulary, pack = engine.vocab, self._pack(engine.n_ctx)
         self._packs = pack > 0

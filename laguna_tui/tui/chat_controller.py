@@ -20,7 +20,7 @@ from laguna_tui.tui.edits.edit_controller import EditController
 from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_proof
 from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.modal import notify
-from laguna_tui.tui.process_setup import Heap
+from laguna_tui.tui.process_setup import GcTuner
 from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
@@ -75,7 +75,7 @@ class ChatController:
         self._speed, self._edits, self._typing = speed, edits, typing
         self._model, self._folder = sanitize_line(session.title), safe_path(session.folder)
         self._sanitizer = EventSanitizer()
-        self._heap = Heap()
+        self._gc = GcTuner()
         self._welcome = WelcomeEntry(self._model, self._folder)
         self._warned: set[str] = set()
         self._poller: Timer | None = None
@@ -217,13 +217,13 @@ class ChatController:
             case SessionOpened(info):
                 self._welcome.tell(sanitize_line(info.details))
                 self._opened(info)
-                self._heap.set_aside()
+                self._gc.collect_and_freeze()
             case ModeChanged(info):
                 self._opened(info)
                 notify(self._app, MODE_SENTENCES[info.mode] if info.mode else "The mode was changed.")
             case ModelChanged(info, title):
                 self._changed(info, title)
-                self._heap.set_aside()
+                self._gc.collect_and_freeze()
             case SessionFailed(sentence):
                 self._status_bar.status = replace(self._status_bar.status, proof=None, load=None)
                 self._writer.fail(sentence)
@@ -231,7 +231,7 @@ class ChatController:
                     self._give_back()
             case SessionIdle():
                 self._writer.settle()
-                self._heap.set_aside()
+                self._gc.collect_and_freeze()
                 if isinstance(self._app.screen, ContextScreen):
                     self._app.screen.look()
             case ContextChanged(used):

@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from textual.app import App
 from textual.worker import WorkerFailed
 
-from laguna_tui.base.errors import kept, log_failure
+from laguna_tui.base.crash_log import write_crash_log, write_to_state_dir
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.tui.driver import TerminalDriver
 from laguna_tui.tui.modal import notify
@@ -62,7 +62,7 @@ class CrashSafeApp(App[None]):
         """A thread or a task that no screen waits for failed: the app goes on."""
         if error is None:
             return
-        log = log_failure(error, self.state_dir)
+        log = write_crash_log(error, self.state_dir)
         where = f"; what to report is in {log}" if isinstance(log, Path) else ""
         with contextlib.suppress(Exception):
             self.call_later(
@@ -82,7 +82,7 @@ class CrashSafeApp(App[None]):
     def _handle_exception(self, error: Exception) -> None:
         if self._exit:
             # The user has left: what the rest of the screen makes of that is no reason to say that it failed.
-            log_failure(error, self.state_dir)
+            write_crash_log(error, self.state_dir)
             return
         self._fail(error)
         super()._handle_exception(error)
@@ -108,8 +108,8 @@ def keep(error: BaseException, document: Document, state: Path | None) -> str:
         error = error.error
     what = crop(sanitize_line(traceback.format_exception_only(error)[-1].strip()), _ERROR_CHARS)
     asked = any(isinstance(piece, QuestionEntry) for piece in document.pieces)
-    chat = kept(lambda folder: write_chat(document, folder, time.localtime()), state) if asked else None
-    log = log_failure(error, state)
+    chat = write_to_state_dir(lambda folder: write_chat(document, folder, time.localtime()), state) if asked else None
+    log = write_crash_log(error, state)
     conversation = f"the conversation {_where(chat)}" if chat is not None else "nothing was asked yet"
     return f"The screen failed ({what}): {conversation}, and what to report {_where(log)}."
 

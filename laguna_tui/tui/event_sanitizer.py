@@ -58,7 +58,7 @@ def safe_event(event: AgentEvent) -> AgentEvent:
         case ToolStarted():
             return replace(event, name=sanitize_line(event.name), arguments=_safe_arguments(event.arguments))
         case ToolFinished():
-            return replace(event, name=sanitize_line(event.name), output=sanitize(event.output))
+            return _safe_result(event)
         case EditProposed() | EditDone():
             return _safe_edit(event)
         case CallRejected() | DrafterFailed():
@@ -72,6 +72,11 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return DraftRound(safe, sanitize(stood), sanitize(instead))
         case _:
             return event
+
+
+def _safe_result(event: ToolFinished) -> ToolFinished:
+    full_output = None if event.full_output is None else sanitize_line(event.full_output)
+    return replace(event, name=sanitize_line(event.name), output=sanitize(event.output), full_output=full_output)
 
 
 def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | DrafterFailed:

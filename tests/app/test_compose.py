@@ -39,7 +39,7 @@ STEPS = [
     "laguna_tui.session.workspace_context.WorkspaceContext.attacher",
     "laguna_tui.agent.tools.base.edit.SessionEdits.__init__",
     "laguna_tui.agent.tools.registry.Toolbox.__init__",
-    "laguna_tui.session.local.family_of",
+    "laguna_tui.agent.profile.profile_of",
     "laguna_tui.agent.loop.Agent.__init__",
     "laguna_tui.session.local.LocalSession._info",
 ]

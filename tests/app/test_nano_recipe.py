@@ -12,6 +12,7 @@ import pytest
 
 from laguna_tui.agent.permissions import EditMode
 from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.repo.workspace import Workspace
 
@@ -196,7 +197,7 @@ def tools(tmp_path: Path) -> Toolbox:
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    return Toolbox(Workspace(tmp_path), edits=SessionEdits(EditMode.ALLOW))
+    return Toolbox(NANO, Workspace(tmp_path), edits=SessionEdits(EditMode.ALLOW))
 
 
 class Printed:

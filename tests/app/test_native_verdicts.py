@@ -7,7 +7,7 @@ from laguna_engine.llama import trial
 from laguna_engine.native import child
 from laguna_engine.native.verdicts import Verdicts
 from laguna_tui.base.settings import Settings
-from laguna_tui.session import model_options
+from laguna_tui.session import model_options, opening
 from laguna_tui.session.local import LocalSession
 from tests.engine import generic
 
@@ -32,7 +32,7 @@ def opened(tmp_path, state, monkeypatch):
     def open_it():
         fresh = Verdicts()
         monkeypatch.setattr(trial, "verdicts", fresh)
-        monkeypatch.setattr("laguna_engine.native.verdicts.verdicts", fresh)
+        monkeypatch.setattr(opening, "verdicts", fresh)
         started = []
         run = child.run
         with monkeypatch.context() as patch:

@@ -20,8 +20,7 @@ from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.config import Speculation
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Token
-from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.registry import TOOL_SPECS
+from laguna_tui.agent.tools.nano.profile import NANO as PROFILE
 from tests.evals.compression import HELD, sources
 from tests.evals.corpora import HERE
 from tests.evals.keepers import BASELINES, NANO, Keeper, Ranges, Task, line_span, measure, missing
@@ -63,7 +62,7 @@ class Nano:
         options = EngineOptions(NANO, n_ctx=_CONTEXT, threads=1, swa_full=True, speculation=Speculation.OFF)
         self._engine = Engine.open(options)
         self._renderer = Renderer(SafeEncoder(self._engine.vocab), Family.XS_2_1, thinking=False)
-        self._head = self._renderer.system(system_prompt(), TOOL_SPECS)
+        self._head = self._renderer.system(PROFILE.system_prompt, PROFILE.specs)
 
     def answer(self, question: Question, folder: Path, left: Ranges | None) -> str:
         """What it says in the end, having looked once; `left` of the folder's files, None for all."""

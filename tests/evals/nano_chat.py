@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import AnswerCorrected, TextDelta, ToolStarted
 from laguna_tui.base.settings import Settings
@@ -60,7 +61,7 @@ def questions(folder: Path, number: int, seed: int, *, mixed: bool) -> Iterator[
 
 def asked(folder: Path, chat: Sequence[Question], *, show: bool) -> tuple[list[bool], int]:
     """Which of the questions of one chat were answered rightly, and how many answers the app had to correct."""
-    toolbox = Toolbox(Workspace(folder))
+    toolbox = Toolbox(NANO, Workspace(folder))
     session = LocalSession.prepare(Settings(model="nano", threads=1), folder)
     session.open(lambda progress: None)
     right, corrected = [], 0

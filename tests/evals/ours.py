@@ -56,16 +56,16 @@ def kept_ranges(compression: Compression) -> Ranges:
     return {part.document.path: [kept.span[:2] for kept in part.kept] for part in compression.parts}
 
 
-def keeper(scorer: SpanScorer | None, *, words: bool = True, claims: bool = True) -> Keeper:
-    """The compressor; without `words` BM25 has no say, without `claims` no definition is pulled in for its name."""
+def keeper(scorer: SpanScorer | None, *, words: bool = True, boosts: bool = True) -> Keeper:
+    """The compressor; without `words` BM25 has no say, without `boosts` no definition is pulled in for its name."""
 
     def keep(task: Task, budget: int) -> Ranges:
         documents = [_document(path, text, path in task.protected) for path, text in task.files]
         with ExitStack() as changed:
             if not words:
                 changed.enter_context(mock.patch.object(ranking, "fuse", lambda own, s: fuse([0.0] * len(own), s)))
-            if not claims:
-                changed.enter_context(mock.patch.object(ranking, "claims", lambda *_: Boosts()))
+            if not boosts:
+                changed.enter_context(mock.patch.object(ranking, "find_boosts", lambda *_: Boosts()))
             return kept_ranges(compress(documents, task.query, budget, measure, scorer))
 
     return keep
@@ -79,18 +79,18 @@ def ours(path: Path | None) -> Keeper:
 def ablations(path: Path | None) -> dict[str, Keeper]:
     """Each feature alone, and all but each; a scorer's features only with a scorer."""
     made = {
-        "only BM25": keeper(None, claims=False),
-        "only claims": keeper(None, words=False),
+        "only BM25": keeper(None, boosts=False),
+        "only boosts": keeper(None, words=False),
     }
     if path is None:
         return made
     scorer = remembering(path)
     gain, attention = only(scorer, gain=True), only(scorer, attention=True)
     return made | {
-        "only gain": keeper(gain, words=False, claims=False),
-        "only attention": keeper(attention, words=False, claims=False),
+        "only gain": keeper(gain, words=False, boosts=False),
+        "only attention": keeper(attention, words=False, boosts=False),
         "all but BM25": keeper(scorer, words=False),
-        "all but claims": keeper(scorer, claims=False),
+        "all but boosts": keeper(scorer, boosts=False),
         "all but gain": keeper(attention),
         "all but attention": keeper(gain),
         "all but gain and attention": keeper(None),

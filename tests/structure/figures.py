@@ -27,12 +27,19 @@ TOP = {
 
 @dataclass(frozen=True)
 class Module:
-    """A module of the packages: its dotted name, its lines, and the modules of the packages that it imports."""
+    """A module of the packages.
+
+    Attributes:
+        name: dotted.
+        imports: the modules of the packages that it imports, inside functions and for types too.
+        is_program: it can be started with `python -m`.
+    """
 
     name: str
     lines: int
     imports: frozenset[str]
     is_package: bool
+    is_program: bool
 
     @property
     def package(self) -> str:
@@ -58,8 +65,9 @@ class Structure:
 
     @property
     def thin(self) -> list[str]:
-        """Modules under `THIN_LINES` with one importer."""
-        return [m.name for m in self.modules.values() if m.lines < THIN_LINES and len(self.importers[m.name]) == 1]
+        """Modules under `THIN_LINES` with one importer; a program that is started with -m is none of them."""
+        few = [m for m in self.modules.values() if m.lines < THIN_LINES and len(self.importers[m.name]) == 1]
+        return [module.name for module in few if not module.is_program]
 
     @property
     def single(self) -> list[str]:
@@ -121,7 +129,9 @@ def _read(name: str, path: Path, names: Set[str]) -> Module:
         elif isinstance(node, ast.ImportFrom) and node.module:
             whole = (f"{node.module}.{alias.name}" for alias in node.names)
             found |= {each if each in names else node.module for each in whole}
-    return Module(name, source.count("\n"), frozenset(found & names - {name}), path.name == "__init__.py")
+    return Module(
+        name, source.count("\n"), frozenset(found & names - {name}), path.name == "__init__.py", "__name__ ==" in source
+    )
 
 
 def _circles(graph: dict[str, set[str]]) -> list[list[str]]:

@@ -31,6 +31,7 @@ DRAFTED = 3
 MESSAGE = "where is total_price defined?"
 CODE = "def total_price(items):\n    return sum(items)\n"
 POLL_S = 0.05
+PATIENCE_S = 60.0
 
 
 class Trace:
@@ -106,7 +107,8 @@ async def message(folder: Path) -> list[str]:
                     await pilot.pause(POLL_S)
                 trace.on = True
                 await pilot.press(*MESSAGE, "enter")
-                await asyncio.to_thread(asked.wait)
+                if not await asyncio.to_thread(asked.wait, PATIENCE_S):
+                    raise TimeoutError("the message never reached the engine")
     finally:
         Engine.generate = generate  # type: ignore[method-assign]
     return list(trace.files)

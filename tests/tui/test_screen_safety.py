@@ -41,6 +41,8 @@ EVERYWHERE = answer(
         *thinking(f"{HOSTILE} {BRACKETS}"),
         ToolStarted(1, f"se{HOSTILE}arch", {f"k{HOSTILE}": f"{HOSTILE} {BRACKETS}", "n": [HOSTILE, {"x": BRACKETS}]}),
         ToolFinished(1, "search", f"{HOSTILE}\n{BRACKETS}", True, 0.1),
+        ToolStarted(2, "search", {}),
+        ToolFinished(2, "search", "error", False, 0.1, f"/tmp/{HOSTILE} {BRACKETS}"),
         CallRejected(HOSTILE, f"{HOSTILE} {BRACKETS}"),
         AnswerCorrected(f"{HOSTILE} {BRACKETS}"),
     ],

@@ -26,11 +26,12 @@ class Tools:
     def __init__(self, repository: Path) -> None:
         from laguna_tui.agent.permissions import EditMode
         from laguna_tui.agent.tools.base.edit import SessionEdits
+        from laguna_tui.agent.tools.nano.profile import NANO
         from laguna_tui.agent.tools.registry import Toolbox
         from laguna_tui.repo.workspace import Workspace
 
         self._edits = SessionEdits(EditMode.ALLOW)
-        self._toolbox = Toolbox(Workspace(repository), edits=self._edits)
+        self._toolbox = Toolbox(NANO, Workspace(repository), edits=self._edits)
 
     def run(self, tool: str, arguments: Mapping[str, str]) -> str:
         """What the model is given back."""

@@ -10,8 +10,7 @@ from tokenizers import Tokenizer
 
 from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.template import Family, Renderer
-from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.registry import TOOL_SPECS
+from laguna_tui.agent.tools.nano.profile import NANO
 
 
 class HuggingFaceVocabulary:
@@ -44,7 +43,7 @@ def header(work: Path) -> str:
     """The text between the EOS token and the first user turn: the app's system prompt and tool list."""
     tokenizer = load(work)
     vocabulary = HuggingFaceVocabulary(tokenizer)
-    ids = Renderer(SafeEncoder(vocabulary), Family.XS_2_1, thinking=False).system(system_prompt(), TOOL_SPECS)
+    ids = Renderer(SafeEncoder(vocabulary), Family.XS_2_1, thinking=False).system(NANO.system_prompt, NANO.specs)
     text: str = tokenizer.decode(ids[1:], skip_special_tokens=False)
     assert [ids[0], *tokenizer.encode(text).ids] == ids, "the header must not depend on where its parts are joined"
     return text

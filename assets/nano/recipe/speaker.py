@@ -15,8 +15,7 @@ from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.config import GREEDY, Sampling, Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Round, Source, Token
-from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.registry import TOOL_SPECS
+from laguna_tui.agent.tools.nano.profile import NANO
 
 CONTEXT = 4096
 LONGEST_TURN, LONGEST_CODE = 320, 160
@@ -65,7 +64,7 @@ class Chat:
     def __init__(self, speaker: Speaker, sampling: Sampling = GREEDY) -> None:
         self.speaker, self.sampling = speaker, sampling
         self.renderer = Renderer(speaker.encoder, Family.XS_2_1, thinking=False)
-        self.ids = self.renderer.system(system_prompt(), TOOL_SPECS)
+        self.ids = self.renderer.system(NANO.system_prompt, NANO.specs)
         self.header = len(self.ids)
         self.spans: list[tuple[int, int]] = []
 

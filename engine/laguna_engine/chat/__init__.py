@@ -1,4 +1,4 @@
-"""Laguna's conversation: safe encoding, the turns as tokens, and a streaming parser for what comes back.
+"""Laguna's chat format: safe encoding, turns as tokens, and a streaming parser for the model's output.
 
-Deals in text and token ids only; nothing here touches native code.
+Works on text and token ids only; no native code.
 """

@@ -1,7 +1,7 @@
-"""The raw text of a call's arguments, given the types of the tool's schema.
+"""Parses the raw arguments of a tool call by the tool's JSON schema.
 
-Laguna writes strings as they are and everything else as JSON, so only the schema can tell the string `12` from the
-number. Only the top level is checked: names, required ones, and the type of each value.
+Laguna writes strings verbatim and everything else as JSON, so only the schema can tell the string `12` from the
+number. Only the top level is checked: unknown names, required names, and the type of each value.
 """
 
 import json
@@ -19,24 +19,24 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "null": (type(None),),
 }
-_DEEPEST = 64
-"""Lists and objects inside each other: far above what a tool takes, far below what a renderer's recursion survives."""
-_QUOTED = 60  # characters of a wrong value that are quoted back: enough to recognise it
+_MAX_DEPTH = 64
+"""Nesting of lists and objects: far above what tools use, far below the recursion limit of a renderer."""
+_QUOTE_CHARS = 60  # characters of a wrong value quoted back to the model: enough to recognise it
 
 
 class BadArguments(ValueError):
-    """The arguments do not fit the schema; the message is for the model."""
+    """The arguments do not match the schema; the message is written for the model."""
 
 
-def typed(spec: ToolSpec, given: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Arguments by name, in the order given.
+def parse_arguments(spec: ToolSpec, given: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """Parse and type-check the arguments of a call; they keep the order given.
 
     Args:
         spec: the tool called.
-        given: names and raw values.
+        given: (name, raw value) pairs.
 
     Raises:
-        BadArguments: names every problem, each with what to do.
+        BadArguments: lists every problem, each with its remedy.
     """
     known = _mapping(spec.parameters.get("properties"))
     arguments: dict[str, object] = {}
@@ -69,13 +69,13 @@ def _missing(spec: ToolSpec, arguments: Mapping[str, object]) -> list[str]:
 
 
 def _types(schema: object) -> tuple[str, ...]:
-    """The JSON types a value may have; empty when the schema does not say."""
+    """The JSON types a value may have; empty when the schema gives none."""
     types = _mapping(schema).get("type")
     return (types,) if isinstance(types, str) else tuple(types) if isinstance(types, list | tuple) else ()
 
 
 def _value(raw: str, types: tuple[str, ...]) -> object:
-    """A string as it is; other types from JSON; without a type, JSON if it is JSON."""
+    """A string verbatim; other types from JSON; without a type, JSON if it parses."""
     if "string" in types:
         return None if "null" in types and raw == "null" else raw
     try:
@@ -85,14 +85,14 @@ def _value(raw: str, types: tuple[str, ...]) -> object:
             return raw
         raise BadArguments(f"must be JSON of type {' or '.join(types)}, not {quoted(raw)}") from None
     if _too_deep(value):
-        raise BadArguments(f"is nested too deeply; nest at most {_DEEPEST} lists and objects")
+        raise BadArguments(f"is nested too deeply; nest at most {_MAX_DEPTH} lists and objects")
     if types and not any(_is_a(value, each) for each in types):
         raise BadArguments(f"must be of type {' or '.join(types)}, not {quoted(raw)}")
     return int(value) if "integer" in types and isinstance(value, float) and value.is_integer() else value
 
 
 def _is_a(value: object, kind: str) -> bool:
-    """JSON schema's types: true is no number, and 3.0 is an integer. 1e999 is neither."""
+    """Type check by JSON schema's rules: true is not a number, 3.0 is an integer, 1e999 is neither."""
     if isinstance(value, bool):
         return kind == "boolean"
     if isinstance(value, float) and kind in ("integer", "number"):
@@ -102,7 +102,7 @@ def _is_a(value: object, kind: str) -> bool:
 
 def _too_deep(value: object) -> bool:
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         lists = [each for each in level if isinstance(each, list)]
         objects = [each for each in level if isinstance(each, dict)]
         level = [inside for each in lists for inside in each] + [inside for each in objects for inside in each.values()]
@@ -122,5 +122,5 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def quoted(raw: str) -> str:
-    """What the model wrote, cut to a length that is fit to be quoted in a sentence."""
-    return f"`{raw}`" if len(raw) <= _QUOTED else f"`{raw[:_QUOTED]}…`"
+    """The model's text in backticks, truncated to fit into a sentence."""
+    return f"`{raw}`" if len(raw) <= _QUOTE_CHARS else f"`{raw[:_QUOTE_CHARS]}…`"

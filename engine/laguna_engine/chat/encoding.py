@@ -1,26 +1,26 @@
-"""Safe encoding: special tokens come only from our own markup, and untrusted text can never look like markup.
+"""Safe encoding: special tokens come only from our own markup, and untrusted text can never form markup.
 
-Two layers, because Laguna's turn markers are of two kinds:
+Laguna's turn markers are of two kinds, which need two mechanisms:
 - markers with a token of their own (`<think>`, `</assistant>`, ...): untrusted text is tokenised with special tokens
-  off, and what a tokenizer lets through all the same is spelled out again in ordinary tokens;
-- markers that are ordinary text (`<user>`, `<system>`, ...): `escape` makes them unwritable for untrusted text.
+  off, and any special token that still comes out is split into ordinary tokens;
+- markers that are ordinary text (`<user>`, `<system>`, ...): `escape` changes them in untrusted text.
 
-What stands between two special tokens is tokenised as ONE text, markup and contents together. That gives exactly the
-tokens of tokenising the whole rendered turn (as Hugging Face does, and as Laguna was trained). Cutting at the border of
+The text between two special tokens is tokenised as ONE text, markup and contents together. That gives exactly the
+tokens of the whole rendered turn (as Hugging Face tokenises it, and as Laguna was trained). Splitting at the border of
 markup and contents would not: contents that begin or end with a line break, as half of all excerpts of code do, share a
-token with the markup's own. It costs no safety: that markup is ordinary text on either side of the cut, and only the
-escape keeps it unforgeable.
+token with the markup. It costs no safety: that markup is ordinary text on either side, and only the escape keeps it
+unforgeable.
 
 The escape puts one backslash behind the `<` (`<user>` becomes `<\\user>`), and one more where there are backslashes
-already, so `unescape(escape(text)) == text` for every text. The form is the one web pages use to keep `<\\/script>` out
-of inline scripts: plain ASCII, obvious to a reader and familiar to a model, invalid in XML (so it cannot turn into
-other markup) and free of invisible characters. What the model writes is unescaped in the same way, so an argument
-copied from a file that was shown to it names the file's real bytes.
+already, so `unescape(escape(text)) == text` for every text. Web pages use the same form to keep `<\\/script>` out of
+inline scripts: plain ASCII, obvious to a reader, familiar to a model, invalid in XML (so it cannot become other markup)
+and free of invisible characters. The model's output is unescaped the same way, so an argument copied from a file in the
+prompt equals the file's real bytes.
 
-What is escaped:
+Escaped:
 - a marker in its exact spelling, blanks around the name allowed, everywhere;
 - a marker in other letter case, unless a word character, `:` or `.` precedes it: `List<User>` and `foo::<User>()` are
-  code, do not tokenise like a marker and would be spoiled for nothing;
+  code, do not tokenise like a marker and would be altered for nothing;
 - the beginning of a marker (down to a single `<`) at the very end, because more text may follow in another piece.
 Not escaped: `<user id=1>`, `<user/>`, `<system.web>` and look-alike characters. None of them has a marker's tokens.
 """
@@ -43,8 +43,8 @@ MARKER_NAMES = (
 )
 
 
-def _beginning(name: str) -> str:
-    """A pattern for every non-empty beginning of a name."""
+def _prefix_pattern(name: str) -> str:
+    """A pattern for every non-empty prefix of a name."""
     pattern = ""
     for letter in reversed(name):
         pattern = f"{letter}(?:{pattern})?" if pattern else letter
@@ -52,11 +52,11 @@ def _beginning(name: str) -> str:
 
 
 _NAME = "|".join(MARKER_NAMES)
-_BEGUN = "|".join(_beginning(name) for name in MARKER_NAMES)
+_PREFIX = "|".join(_prefix_pattern(name) for name in MARKER_NAMES)
 _OPEN = r"\\*\s*(?:/\s*)?"
 _EXACT = rf"<(?={{}}{_OPEN}(?:{_NAME})\s*>)"
 _OTHER_CASE = rf"(?<![\w:.])<(?={{}}{_OPEN}(?i:{_NAME})\s*>)"
-_AT_END = rf"<(?={{}}{_OPEN}(?:(?i:{_BEGUN})\s*)?\Z)"
+_AT_END = rf"<(?={{}}{_OPEN}(?:(?i:{_PREFIX})\s*)?\Z)"
 
 
 def _markers(behind: str, *alternatives: str) -> re.Pattern[str]:
@@ -70,17 +70,17 @@ _UNDECIDED = re.compile(_AT_END.format(""))
 
 
 def escape(text: str) -> str:
-    r"""Put one backslash behind the `<` of every turn marker, and of a marker begun at the end."""
+    r"""Insert one backslash after the `<` of every turn marker, and of a partial marker at the end."""
     return _TO_ESCAPE.sub(r"<\\", text)
 
 
 def unescape(text: str) -> str:
-    """Take back exactly what `escape` did; other text is returned as it is."""
+    """Undo `escape`; other text is returned unchanged."""
     return _drop_backslashes(_ESCAPED, text)
 
 
 def _drop_backslashes(pattern: re.Pattern[str], text: str) -> str:
-    """Remove the character behind every match; a match is one `<`, the backslash is only looked at."""
+    """Remove the character after every match; a match is one `<`, the backslash is only a lookahead."""
     kept, done = [], 0
     for match in pattern.finditer(text):
         kept.append(text[done : match.end()])
@@ -90,14 +90,14 @@ def _drop_backslashes(pattern: re.Pattern[str], text: str) -> str:
 
 
 class StreamUnescaper:
-    """`unescape` for text that arrives in pieces: the pieces out, joined, are `unescape` of the pieces in, joined."""
+    """`unescape` for streamed text: the output, joined, equals `unescape` of the joined input."""
 
     def __init__(self) -> None:
-        self._seen = ""  # the last character given out: the pattern looks one character back
+        self._seen = ""  # the last character returned: the pattern looks one character back
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Everything that is decided by now; holds back only what may still become an escaped marker."""
+        """The text that can be unescaped by now; only a possible escaped marker is held back."""
         text = self._seen + self._held + text
         undecided = _UNDECIDED.search(text)
         cut = undecided.start() if undecided else len(text)
@@ -105,7 +105,7 @@ class StreamUnescaper:
         return self._release(_ESCAPED_INSIDE, text[:cut])
 
     def finish(self) -> str:
-        """What was still held, now that nothing follows."""
+        """The rest; no text follows."""
         text, self._held = self._seen + self._held, ""
         return self._release(_ESCAPED, text)
 
@@ -122,60 +122,60 @@ _SPLIT = re.compile("(" + "|".join(map(re.escape, _MARKERS)) + ")")
 
 
 class Tokenizer(Protocol):
-    """What encoding needs of a vocabulary: llama.cpp's at run time, Hugging Face's while a model is trained."""
+    """The vocabulary an encoder needs: llama.cpp's at run time, Hugging Face's in training."""
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
-        """Tokens of `text`, never with a BOS in front; no special token's text is recognised when `special` is off."""
+        """Tokens of `text`, without BOS; special tokens are recognised by their text only if `special`."""
         ...
 
     def id_of(self, text: str) -> int | None:
-        """The special token spelled exactly `text`, or None when the vocabulary has no such token."""
+        """The special token spelled exactly `text`, or None."""
         ...
 
     def is_control(self, token: int) -> bool:
-        """Whether the token is special: control or user-defined, not a piece of ordinary text."""
+        """Whether the token is special (control or user-defined) rather than ordinary text."""
         ...
 
     def piece(self, token: int) -> bytes:
-        """The token's bytes; of a special token, its text."""
+        """The token's bytes; for a special token, its text."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """Our own text: turn markers in it become special tokens where the vocabulary has them."""
+    """Trusted text: its turn markers become special tokens where the vocabulary has them."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Anybody else's text: never special tokens, never a turn marker."""
+    """Untrusted text: never special tokens, never a turn marker."""
 
     text: str
 
 
 def _valid(text: str) -> str:
-    """The text with lone surrogates (undecodable bytes of a file name, say) as `?`: they have no UTF-8."""
+    """The text with lone surrogates (such as undecodable bytes of a file name) as `?`: they have no UTF-8."""
     return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
 class SafeEncoder:
-    """Text to tokens, keeping apart who wrote it. Stateless and cheap to share."""
+    """Encodes trusted and untrusted text as tokens. Stateless and cheap to share."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         found = ((text, tokenizer.id_of(text)) for text in _MARKERS)
         self._special = {text: token for text, token in found if token is not None}
         self.markers: dict[int, str] = {token: text for text, token in self._special.items()}
-        """The markers that are tokens of their own in this vocabulary: id to text."""
+        """Markers with a token of their own in this vocabulary: id to text."""
 
     def id_of(self, marker: str) -> int | None:
-        """The token of a marker such as `</assistant>`, or None where the vocabulary spells it as ordinary text."""
+        """The token of a marker such as `</assistant>`, or None if it is ordinary text in this vocabulary."""
         return self._special.get(marker)
 
     def encode(self, parts: Iterable[Markup | Content]) -> list[int]:
-        """Tokens of the parts in order. Decoded, they are the parts' texts joined, contents escaped."""
+        """Tokens of the parts in order. They decode to the joined texts, contents escaped."""
         tokens: list[int] = []
         plain = ""
         for text in self._pieces(parts):
@@ -183,9 +183,9 @@ class SafeEncoder:
             if special is None:
                 plain += text.text
                 continue
-            tokens += [*self._ordinary(plain), special]
+            tokens += [*self._tokenize_plain(plain), special]
             plain = ""
-        return tokens + self._ordinary(plain)
+        return tokens + self._tokenize_plain(plain)
 
     def encode_text(self, text: str) -> list[int]:
         """Tokens of untrusted text, escaped; never a special token."""
@@ -196,29 +196,29 @@ class SafeEncoder:
         return self.encode([Markup(text)])
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of the tokens, special ones included; a broken character at either end is replaced."""
+        """The text of the tokens, special ones included; a partial character at either end is replaced."""
         return b"".join(map(self._tokenizer.piece, tokens)).decode("utf-8", errors="replace")
 
     def _pieces(self, parts: Iterable[Markup | Content]) -> Iterable[Markup | Content]:
-        """The parts with markup cut at its markers and contents escaped."""
+        """The parts, markup split at its markers and contents escaped."""
         for part in parts:
             if isinstance(part, Markup):
                 yield from map(Markup, _SPLIT.split(part.text))
             else:
                 yield Content(escape(_valid(part.text)))
 
-    def _ordinary(self, text: str) -> list[int]:
-        """Tokens of text with special tokens off, and off for certain."""
+    def _tokenize_plain(self, text: str) -> list[int]:
+        """Tokens of text with special tokens off; any that come out all the same are split."""
         tokens = self._tokenizer.tokenize(text, special=False) if text else []
         if not any(map(self._tokenizer.is_control, tokens)):
             return tokens
-        return [token for each in tokens for token in self._spelled_out(each)]
+        return [token for each in tokens for token in self._split_special(each)]
 
-    def _spelled_out(self, token: int) -> list[int]:
-        """An ordinary token as it is; a special one (user-defined tokens slip through) as its text, in two halves."""
+    def _split_special(self, token: int) -> list[int]:
+        """An ordinary token unchanged; a special one (user-defined tokens slip through) as its text, in two parts."""
         if not self._tokenizer.is_control(token):
             return [token]
         text = self._tokenizer.piece(token).decode("utf-8")
-        if len(text) < 2 or text.isspace():  # no marker: a character, or an indentation with a token of its own
+        if len(text) < 2 or text.isspace():  # not a marker: a character, or an indentation with a token of its own
             return [token]
-        return [*self._ordinary(text[:1]), *self._ordinary(text[1:])]
+        return [*self._tokenize_plain(text[:1]), *self._tokenize_plain(text[1:])]

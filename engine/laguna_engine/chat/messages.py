@@ -1,4 +1,4 @@
-"""The values of a conversation: tools offered, calls made, a finished turn, and what the parser reports."""
+"""Values of a conversation: tool specs, tool calls, assistant turns and parser events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,21 +6,25 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool the model may call. `parameters` is a JSON schema of type object; its key order is kept as given."""
+    """A tool the model may call.
+
+    Attributes:
+        parameters: a JSON schema of type object; its key order is preserved.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, object]
 
     def as_openai(self) -> dict[str, object]:
-        """The shape Laguna was trained on, with keys in the order the templates print them."""
+        """The OpenAI tool schema Laguna was trained on, keys in the order the templates print them."""
         body = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": body}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A complete, type-checked call."""
+    """A complete, type-checked tool call."""
 
     name: str
     arguments: dict[str, object]
@@ -28,7 +32,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """A past assistant turn, taken apart as the templates take it apart."""
+    """A past assistant turn, split into the parts the templates distinguish."""
 
     text: str = ""
     reasoning: str = ""
@@ -37,21 +41,25 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """A stretch of the model's thinking."""
+    """A piece of the model's reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A stretch of the answer."""
+    """A piece of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """Call number `index` of the turn, from 0, to a tool that exists. Nothing may be run yet."""
+    """A call to an existing tool has begun; it must not run before `CallFinished`.
+
+    Attributes:
+        index: position of the call in the turn, from 0.
+    """
 
     index: int
     name: str
@@ -59,7 +67,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallArgument:
-    """A stretch of one argument's value as written: the string itself, or JSON for other types."""
+    """A piece of one argument's value as written: the string itself, or JSON for other types."""
 
     index: int
     key: str
@@ -68,14 +76,19 @@ class CallArgument:
 
 @dataclass(frozen=True, slots=True)
 class CallFinished:
-    """The call is complete, and its arguments fit the tool's schema."""
+    """The call is complete and its arguments match the tool's schema."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A call that cannot be run: its text, and a sentence for the model saying what to do instead."""
+    """A call that cannot run.
+
+    Attributes:
+        raw: the call as the model wrote it.
+        problem: a sentence for the model: what is wrong and what to do instead.
+    """
 
     raw: str
     problem: str

@@ -1,20 +1,19 @@
-"""The model's turn, token by token, as typed events: reasoning, answer, tool calls.
+"""Parses the model's turn, token by token, into typed events: reasoning, answer, tool calls.
 
-Text is reported as early as is safe: nothing is held back but a broken character, the possible beginning of a tag or an
-escaped marker, and blanks that a tag may follow. What the model writes is unescaped (see `encoding`). Line breaks
-behind a tag and blanks before one belong to the layout and are left out, as the templates leave them out.
+Text is emitted as early as is safe. Held back are only a partial character, a possible beginning of a tag or of an
+escaped marker, and blanks that a tag may follow. The model's text is unescaped (see `encoding`). Line breaks after a
+tag and blanks before one are layout and dropped, as in the templates.
 
-A tag that is a token of the vocabulary is known by its id alone, so an answer that only quotes `<tool_call>` contains
-no tag. A tag the vocabulary has no token for is found in the text, however the pieces split it. The end of the turn is
-found in both forms, because Laguna sometimes spells it out after a call; `Tag.spelled` tells them apart.
+A tag with a token in the vocabulary is recognised by its id alone, so an answer that only quotes `<tool_call>` contains
+no tag. A tag without a token is found in the text, however the pieces split it. The end of the turn is recognised in
+both forms, because Laguna sometimes spells it out after a call; `Tag.spelled` distinguishes them.
 
 A call is a name, then `<arg_key>KEY</arg_key>` and `<arg_value>VALUE</arg_value>` for each argument. Blanks between
-tags do not matter; a value is taken unchanged. Values are not escaped by the model, so `</arg_value>` ends one only
-where the call goes on as a call does: behind it comes another key or the end.
+tags are ignored; a value is taken verbatim. The model does not escape values, so `</arg_value>` ends one only where the
+call continues as a call: with another key or its end.
 
-Faults that were seen in Laguna's turns and are understood here: reasoning inside a call, a call inside reasoning that
-was never closed, a second `</think>`, a turn that ends straight after reasoning, `</assistant>` spelled out after a
-call.
+Faults seen in Laguna's turns and accepted here: reasoning inside a call, a call inside reasoning that was never closed,
+a second `</think>`, a turn that ends right after reasoning, `</assistant>` spelled out after a call.
 """
 
 import codecs
@@ -22,7 +21,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.arguments import BadArguments, quoted, typed
+from laguna_engine.chat.arguments import BadArguments, parse_arguments, quoted
 from laguna_engine.chat.encoding import END_OF_TURN, EOS_TEXT, StreamUnescaper
 from laguna_engine.chat.messages import (
     CallArgument,
@@ -46,17 +45,21 @@ TAGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """One tag; `spelled` when it came as text although the vocabulary has a token for it."""
+    """One tag.
+
+    Attributes:
+        spelled: it came as text although the vocabulary has a token for it.
+    """
 
     text: str
     spelled: bool = False
 
 
 class TagScanner:
-    """Pieces in, tags and text out. Holds back only a broken character and what may yet become a tag.
+    """Splits tokens into tags and text. Holds back only a partial character and a possible beginning of a tag.
 
     Args:
-        markers: the vocabulary's tokens that are markers, id to text (`SafeEncoder.markers`).
+        markers: tokens of the vocabulary that are markers, id to text (`SafeEncoder.markers`).
     """
 
     def __init__(self, markers: Mapping[int, str]) -> None:
@@ -68,16 +71,16 @@ class TagScanner:
         self._held = ""
 
     def feed(self, token: int, piece: bytes) -> list[Tag | str]:
-        """What this token decides. `piece` is ignored for a token that is a tag."""
+        """The tags and text this token completes; `piece` is ignored for a token that is a tag."""
         if (text := self._tags.get(token)) is not None:
             return [*self.finish(), Tag(text)]
-        return self._cut(self._decoder.decode(piece), last=False)
+        return self._split_tags(self._decoder.decode(piece), last=False)
 
     def finish(self) -> list[Tag | str]:
-        """What was held back, now that no text follows."""
-        return self._cut(self._decoder.decode(b"", final=True), last=True)
+        """The text held back; no text follows."""
+        return self._split_tags(self._decoder.decode(b"", final=True), last=True)
 
-    def _cut(self, text: str, last: bool) -> list[Tag | str]:
+    def _split_tags(self, text: str, last: bool) -> list[Tag | str]:
         text = self._held + text
         end = len(text) if last else self._decided(text)
         self._held = text[end:]
@@ -87,7 +90,7 @@ class TagScanner:
         return Tag(part, spelled=part in self._with_token) if part in self._in_text else part
 
     def _decided(self, text: str) -> int:
-        """Where a tag may have begun that later pieces could complete."""
+        """Length of the text that no later piece can turn into a tag."""
         for tag in self._in_text:
             start = text.rfind(tag[0])
             if start >= 0 and len(text) - start < len(tag) and tag.startswith(text[start:]):
@@ -99,7 +102,7 @@ _SHAPE = "write the tool's name, a line break, then an arg_key and an arg_value 
 
 
 class ToolCallParser:
-    """A call in the making; `take` what is written, then `close` it."""
+    """Parses one call: `take` its tags and text, then `close` it."""
 
     def __init__(self, index: int, tools: Mapping[str, ToolSpec]) -> None:
         self._index = index
@@ -108,7 +111,7 @@ class ToolCallParser:
         self._name = ""
         self._key = ""
         self._value: list[str] = []
-        self._after = ""  # `</arg_value>` and blanks behind it, until it is clear that the value ended there
+        self._after = ""  # `</arg_value>` and the blanks after it, until it is certain that the value ended there
         self._unescaper = StreamUnescaper()
         self._given: list[tuple[str, str]] = []
         self._problem = ""
@@ -116,7 +119,7 @@ class ToolCallParser:
 
     @property
     def in_value(self) -> bool:
-        """Whether a value is open, in which any tag may be part of what is written."""
+        """Whether a value is open, in which any tag may be part of the value."""
         return self._state == self._in_value
 
     def take(self, item: Tag | str) -> list[ParserEvent]:
@@ -125,25 +128,25 @@ class ToolCallParser:
         return self._state(item)
 
     def interrupt(self) -> list[ParserEvent]:
-        """Something that is no part of the call stands here (reasoning): what is pending counts as written."""
+        """Something outside the call follows (reasoning): a pending end of value is final."""
         return self._end_value() if self._after else []
 
     def close(self, complete: bool) -> list[ParserEvent]:
-        """The call is over: finished if it can be run, else malformed."""
+        """End the call: `CallFinished` if it can run, else `Malformed`."""
         events = [*self.interrupt(), *(self._begin() if self._state == self._in_name else [])]
         self._raw += ["</tool_call>"] if complete else []
         return [*events, self._outcome(complete)]
 
     def _outcome(self, complete: bool) -> CallFinished | Malformed:
-        problem = self._problem_of_form(complete)
+        problem = self._syntax_problem(complete)
         if not problem:
             try:
-                return CallFinished(ToolCall(self._name, typed(self._tools[self._name], self._given)))
+                return CallFinished(ToolCall(self._name, parse_arguments(self._tools[self._name], self._given)))
             except BadArguments as bad:
                 problem = str(bad)
         return Malformed("".join(self._raw), f"{problem}.")
 
-    def _problem_of_form(self, complete: bool) -> str:
+    def _syntax_problem(self, complete: bool) -> str:
         if not complete:
             return "The tool call was not finished and did not run; make the whole call again"
         if self._name not in self._tools:
@@ -200,11 +203,11 @@ class ToolCallParser:
 
     def _in_value(self, item: Tag | str) -> list[ParserEvent]:
         if isinstance(item, str):
-            return self._grow(self._unescaper.feed(item))
+            return self._append_value(self._unescaper.feed(item))
         if item.text == "</arg_value>":
             self._after, self._state = item.text, self._after_value
             return []
-        return self._grow(self._unescaper.feed(item.text))
+        return self._append_value(self._unescaper.feed(item.text))
 
     def _after_value(self, item: Tag | str) -> list[ParserEvent]:
         if isinstance(item, str) and not item.strip():
@@ -213,20 +216,20 @@ class ToolCallParser:
         if isinstance(item, Tag) and item.text == "<arg_key>":
             return [*self._end_value(), *self._between(item)]
         written, self._after, self._state = self._after, "", self._in_value
-        return [*self._grow(self._unescaper.feed(written)), *self._in_value(item)]
+        return [*self._append_value(self._unescaper.feed(written)), *self._in_value(item)]
 
     def _end_value(self) -> list[ParserEvent]:
-        events = self._grow(self._unescaper.finish())
+        events = self._append_value(self._unescaper.finish())
         self._given.append((self._key, "".join(self._value)))
         self._after, self._state = "", self._between
         return events
 
-    def _grow(self, text: str) -> list[ParserEvent]:
+    def _append_value(self, text: str) -> list[ParserEvent]:
         self._value.append(text)
         return [CallArgument(self._index, self._key, text)] if text and self._name in self._tools else []
 
     def _stray(self, item: Tag | str) -> None:
-        """Text where only tags belong; the first of it is told."""
+        """Text where only tags belong; the first occurrence is reported."""
         text = item.text if isinstance(item, Tag) else item.strip()
         if text and not self._problem:
             self._problem = f"The call contains text outside of its arguments; {_SHAPE}"
@@ -252,7 +255,7 @@ class StreamParser:
     Args:
         tools: the tools offered, whose schemas give the arguments their types.
         in_reasoning: whether the generation prompt ended in `<think>`.
-        markers: the vocabulary's markers that are tokens, id to text (`SafeEncoder.markers`); others are found by text.
+        markers: markers with a token in the vocabulary, id to text (`SafeEncoder.markers`); others are found by text.
     """
 
     def __init__(
@@ -267,14 +270,14 @@ class StreamParser:
         self._only_blanks_since_call = False
         self._prose = _Prose()
         self.ended = False
-        """Whether the turn is over; what comes later is ignored. The engine need not have noticed."""
+        """Whether the turn is over; later tokens are ignored. The engine may still be generating."""
 
     def feed(self, token_id: int, piece: bytes) -> list[ParserEvent]:
-        """What this token adds to the turn; most often one delta or nothing."""
+        """The events of this token; usually one delta or none."""
         return self._take_all(self._scanner.feed(token_id, piece))
 
     def finish(self) -> list[ParserEvent]:
-        """The generation is over: whatever was held back, and a call left open as malformed. Safe to repeat."""
+        """End of the generation: the text held back, and an open call as malformed. Idempotent."""
         events = self._take_all(self._scanner.finish())
         return events + self._end()
 
@@ -301,19 +304,19 @@ class StreamParser:
                 return self._inside(item)
 
     def _inside(self, item: Tag | str) -> list[ParserEvent]:
-        """Text, or a tag that means nothing here, goes to whatever is open."""
+        """Pass text, or a tag without meaning here, to the open call, reasoning or answer."""
         if self._call and not self._reasoning:
             return self._call.take(item)
-        return self._say(self._prose.feed(item.text if isinstance(item, Tag) else item))
+        return self._emit(self._prose.feed(item.text if isinstance(item, Tag) else item))
 
-    def _say(self, text: str) -> list[ParserEvent]:
+    def _emit(self, text: str) -> list[ParserEvent]:
         if not text:
             return []
         self._only_blanks_since_call = False
         return [Reasoning(text) if self._reasoning else Text(text)]
 
     def _switch(self, reasoning: bool) -> list[ParserEvent]:
-        """Into reasoning or out of it; whatever was being said is complete. Where one is already, nothing happens."""
+        """Enter or leave reasoning, ending the current text; no effect if already there."""
         if reasoning == self._reasoning:
             return []
         events = [*self._end_prose(), *(self._call.interrupt() if self._call else [])]
@@ -337,7 +340,7 @@ class StreamParser:
         return events
 
     def _end_prose(self) -> list[ParserEvent]:
-        events = self._say(self._prose.finish())
+        events = self._emit(self._prose.finish())
         self._prose = _Prose()
         return events
 
@@ -350,7 +353,7 @@ class StreamParser:
 
 
 class _Prose:
-    """One stretch of reasoning or answer: unescaped, without line breaks in front and blanks behind."""
+    """One run of reasoning or answer: unescaped, without leading line breaks and trailing blanks."""
 
     def __init__(self) -> None:
         self._unescaper = StreamUnescaper()

@@ -1,10 +1,10 @@
-"""Laguna's turns as tokens, in the wording of the model's own template; append-only.
+"""Renders Laguna's turns as tokens, in the wording of the model's own template; append-only.
 
-Each method returns the tokens of one piece of conversation, to be appended to what came before; nothing ever
-re-renders an earlier piece, so the KV cache of a session stays valid. The wording is that of poolside's published
-templates (llama.cpp `models/templates/poolside-Laguna-*.jinja`): XS.2 and XS-2.1 share their layout and differ in the
-default system message, S-2.1 is written without line breaks and without a description of the call format. A template
-inside a model file is never executed. Contents (prompts, tool schemas, files, results) are untrusted throughout.
+Each method returns the tokens of one piece of conversation, to be appended to the transcript. Earlier pieces are never
+rendered again, so a session's KV cache stays valid. The wording is poolside's published templates (llama.cpp
+`models/templates/poolside-Laguna-*.jinja`): XS.2 and XS-2.1 share a layout and differ in the default system message;
+S-2.1 has no line breaks and no description of the call format. A template inside a model file is never executed.
+Contents (prompts, tool schemas, files, results) are untrusted throughout.
 """
 
 import json
@@ -37,7 +37,7 @@ _THINK_EXAMPLE = "<think> your thoughts here </think>\n"
 
 
 class Family(Enum):
-    """Which published template a model was trained on."""
+    """The published template a model was trained on."""
 
     XS_2 = "xs.2"
     XS_2_1 = "xs-2.1"
@@ -57,11 +57,11 @@ _BY_NAME = (
 
 
 def family_for(name: str, template: str = "") -> Family:
-    """The family of a model file, by its template's own comment (read, never run), else by its name, else XS-2.1.
+    """The family of a model file: by the comment in its template (read, never run), else by name, else XS-2.1.
 
     Args:
-        name: `general.name` or the file's name.
-        template: `tokenizer.chat_template`, empty when the file has none or only an include.
+        name: `general.name`, or the file name.
+        template: `tokenizer.chat_template`; empty when the file has none or only an include.
     """
     for comment, family in _BY_TEMPLATE:
         if comment in template:
@@ -70,14 +70,14 @@ def family_for(name: str, template: str = "") -> Family:
 
 
 def to_json(value: object) -> str:
-    """JSON as transformers' `tojson` prints it in chat templates: blanks after separators, keys as given."""
+    """JSON as transformers' `tojson` prints it in chat templates: spaces after separators, keys in the order given."""
     return json.dumps(value, ensure_ascii=False)
 
 
 class Renderer:
-    """Pieces of conversation to tokens, for one model and one choice of thinking.
+    """Renders pieces of a conversation as tokens, for one model and one setting of thinking.
 
-    `thinking` is fixed because S-2.1 renders old turns differently with it: changing it means a new transcript.
+    `thinking` is fixed because S-2.1 renders old turns differently with it: changing it needs a new transcript.
     """
 
     def __init__(self, encoder: SafeEncoder, family: Family, thinking: bool) -> None:
@@ -91,14 +91,17 @@ class Renderer:
 
     @property
     def stop_tokens(self) -> frozenset[int]:
-        """The tokens that end a turn, resolved by their text because some files' metadata leaves one out."""
+        """The tokens that end a turn, looked up by text because some files' metadata omits one."""
         return frozenset(token for text in (EOS_TEXT, END_OF_TURN) if (token := self._encoder.id_of(text)) is not None)
 
     def system(self, prompt: str | None, tools: Sequence[ToolSpec] = ()) -> list[int]:
-        """What opens a transcript: 〈|EOS|〉, which is also BOS (add no other), and the system block.
+        """The start of a transcript: 〈|EOS|〉, which is also BOS (add no other), and the system block.
 
-        None takes the family's default prompt, an empty prompt asks for none. Without prompt and tools there is no
-        block, except in S-2.1 with thinking, which announces itself by an empty one.
+        Without prompt and tools there is no block, except in S-2.1 with thinking, which marks itself by an empty one.
+
+        Args:
+            prompt: the system prompt; None for the family's default, empty for none.
+            tools: the tools offered.
         """
         prompt = self._default_prompt if prompt is None else prompt
         body: list[Markup | Content] = []
@@ -116,10 +119,10 @@ class Renderer:
         return self._encoder.encode(self._wrapped("user", Content(text)))
 
     def user_parts(self, texts: Sequence[str]) -> list[list[int]]:
-        """A user's message cut into pieces, so that each can be told apart, and computed before the next is known.
+        """A user's message in pieces, so that each has a block of its own and can be prefilled before the next exists.
 
-        Together they are the tokens of `user` on the joined texts, as long as every text but the last ends in a line
-        break and no later one begins with one: Laguna's pre-tokenizer never joins a line break to what follows it.
+        Joined, they equal the tokens of `user` on the joined texts if every text but the last ends in a line break and
+        no later one begins with one: Laguna's pre-tokenizer never joins a line break to the text after it.
 
         Args:
             texts: at least one.
@@ -131,20 +134,20 @@ class Renderer:
         return [self._encoder.encode(piece) for piece in pieces]
 
     def tool_response(self, text: str) -> list[int]:
-        """What a tool answered."""
+        """A tool's result."""
         return self._encoder.encode(self._wrapped("tool_response", Content(text)))
 
     def generation_prompt(self) -> list[int]:
-        """Opens the assistant's turn, and its reasoning if thinking is on."""
+        """Opens the assistant's turn, with its reasoning if thinking is on."""
         return self._encoder.encode_markup(f"<assistant>{self._break}{'<think>' if self._thinking else '</think>'}")
 
     def close_assistant(self, generated: Sequence[int]) -> list[int]:
-        """What to append to the model's own tokens so that the next piece can follow.
+        """The tokens to append after the model's own, so that the next piece can follow.
 
-        A turn that was cut short gets its reasoning, tool call and turn closed; a whole one only its line break.
+        An interrupted turn gets its reasoning, tool call and turn closed; a complete one only its line break.
 
         Args:
-            generated: all tokens since the generation prompt, the stop token included if the model gave one.
+            generated: all tokens since the generation prompt, the stop token included if there was one.
         """
         text = self._encoder.decode(generated)
         if text.endswith(END_OF_TURN):
@@ -158,12 +161,13 @@ class Renderer:
         return self._encoder.encode_markup(f"{missing_break}{closing}{END_OF_TURN}\n")
 
     def assistant(self, message: AssistantMessage) -> list[int]:
-        """A past turn in canonical form, for history that was not generated in this transcript."""
+        """A past assistant turn in canonical form, for history that was not generated in this transcript."""
         parts = self._compact_turn(message) if self._compact else self._turn(message)
         return self._encoder.encode([Markup("<assistant>" + self._break), *parts, Markup(END_OF_TURN + "\n")])
 
     def _last(self, generated: Sequence[int], text: str, marker: str) -> int:
-        """Where the marker was last written, or -1; one that has a token is not seen in text that only quotes it."""
+        """Index of the last occurrence of `marker`, or -1: among `generated` if it has a token, so that text quoting
+        it does not count, else in `text`."""
         token = self._encoder.id_of(marker)
         if token is None:
             return text.rfind(marker)

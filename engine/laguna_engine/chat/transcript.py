@@ -1,8 +1,8 @@
-"""A conversation as the model sees it: one list of tokens that only ever grows, with a label on every stretch.
+"""A conversation as the model sees it: one append-only list of tokens in labelled blocks.
 
-Nothing can be taken back or changed, which is what keeps the KV cache of a session valid from turn to turn; a different
-history is a different `Transcript`. The blocks lie end to end and cover all tokens, so that any position (the first
-token that differs from the cache, say) can be named.
+Tokens are never removed or changed, so a session's KV cache stays valid from turn to turn; a different history is a
+different `Transcript`. Blocks are contiguous and cover all tokens, so every position (for example the first token that
+differs from the cache) has a label.
 """
 
 from bisect import bisect_right
@@ -14,7 +14,7 @@ from typing import overload
 
 
 class Role(Enum):
-    """Whose words a block holds."""
+    """Author of a block."""
 
     SYSTEM = "system"
     USER = "user"
@@ -24,7 +24,14 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Tokens `start` to `end` (exclusive) of a transcript; `label` says which message or result they are."""
+    """A labelled range of a transcript's tokens.
+
+    Attributes:
+        role: author of the tokens.
+        start: first token.
+        end: past the last token.
+        label: which message or tool result the tokens are.
+    """
 
     role: Role
     start: int
@@ -33,7 +40,7 @@ class Block:
 
 
 class TokenView(Sequence[int]):
-    """The tokens a transcript had at one moment, without a copy: growing the transcript leaves the view as it was."""
+    """A view of a transcript's tokens without a copy; it does not change when the transcript grows."""
 
     __slots__ = ("_length", "_tokens")
 
@@ -59,7 +66,7 @@ class TokenView(Sequence[int]):
 
 
 class Transcript:
-    """Append-only tokens in labelled blocks. Not for use from several threads at once."""
+    """Append-only tokens in labelled blocks. Not thread-safe."""
 
     def __init__(self) -> None:
         self._tokens: list[int] = []
@@ -70,26 +77,26 @@ class Transcript:
 
     @property
     def tokens(self) -> TokenView:
-        """All tokens up to now, as a view that stays valid and unchanged while the transcript grows."""
+        """All tokens so far, as a view that stays valid and unchanged while the transcript grows."""
         return TokenView(self._tokens)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """All blocks in order, end to end."""
+        """All blocks in order; they are contiguous."""
         return tuple(self._blocks)
 
     def append(self, role: Role, tokens: Iterable[int], label: str = "") -> Block:
-        """Add a block of its own."""
+        """Append a new block."""
         start = len(self._tokens)
         self._tokens.extend(tokens)
         self._blocks.append(Block(role, start, len(self._tokens), label))
         return self._blocks[-1]
 
     def extend(self, tokens: Iterable[int]) -> Block:
-        """Add to the last block, as an assistant's turn grows by what is generated.
+        """Extend the last block, for example an assistant turn by its generated tokens.
 
         Raises:
-            IndexError: the transcript has no block yet; `append` one first.
+            IndexError: the transcript has no block; `append` one first.
         """
         last = self._blocks[-1]
         self._tokens.extend(tokens)
@@ -97,7 +104,7 @@ class Transcript:
         return self._blocks[-1]
 
     def block_at(self, index: int) -> Block | None:
-        """The block that holds token `index`, or None past the end."""
+        """The block that contains token `index`, or None past the end."""
         if not 0 <= index < len(self._tokens):
             return None
         return self._blocks[bisect_right(self._blocks, index, key=lambda block: block.start) - 1]

@@ -1,1 +1,1 @@
-"""What a long prompt can do without: files as spans, ranked for a question and cut to a budget of tokens."""
+"""Prompt compression: files as spans, ranked for a question and selected within a token budget."""

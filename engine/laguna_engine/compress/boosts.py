@@ -1,7 +1,7 @@
-"""What is worth more than its rank: definitions that are asked for, what they use, the answer, diffs, failures.
+"""Boosts: definitions named by the question, their callees, answer lines, diffs and error messages.
 
-Rank alone prefers what mentions a name often to the place where it is defined. A boost is a value that a unit, or a
-single span, gets besides its rank.
+Rank alone prefers text that mentions a name often to the place that defines it. A boost is a value added to the rank of
+a unit or a single span.
 """
 
 import re
@@ -11,16 +11,16 @@ from typing import NamedTuple
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.lexical import Lexicon, words
 from laguna_engine.compress.result import Why
-from laguna_engine.compress.symbols import Definitions, Mention, Place, mentions
+from laguna_engine.compress.symbols import Definitions, Mention, UnitId, mentions
 
 NAMED = 8.0
 ANSWER = 8.0
 PROTECTED = 8.0
 CALLED = 4.0
 EDITED = 1.0
-# Longer questions are code, in which every line looks like an answer.
+# Longer questions are taken for code, in which every line looks like an answer.
 _ASKED_WORDS, _ASKED_LINES = 40, 4
-# An answer has the words of the question to the left of its `=`, and nearly as many as the best one.
+# An answer has words of the question to the left of its `=`, and nearly as many as the best answer.
 _NEARLY = 0.75
 _LEAST_SHARE = 0.4
 _ANSWERS = 32
@@ -29,35 +29,40 @@ _GIVES = re.compile(r"\s*(?::=|=>|->|==|=|:|\t|,(?=\S)|\||\bis\b|\bare\b|\bequal
 
 
 class Boost(NamedTuple):
-    """How much it is worth that something is kept, and why."""
+    """A value added to a rank, and its reason."""
 
     value: float
     why: Why
 
 
 class Boosts:
-    """The claims on units and on single spans (document, span), the largest of each."""
+    """The largest boost of each unit and of each single span.
+
+    Attributes:
+        units: by unit.
+        spans: by (document, span).
+    """
 
     def __init__(self) -> None:
-        self.units: dict[Place, Boost] = {}
+        self.units: dict[UnitId, Boost] = {}
         self.spans: dict[tuple[int, int], Boost] = {}
-        self._claimed: dict[int, list[int]] = {}
+        self._boosted: dict[int, list[int]] = {}
 
     def spans_of(self, document: int) -> Iterator[tuple[int, Boost]]:
-        """The spans of one document that are claimed."""
-        for span in self._claimed.get(document, ()):
+        """The boosted spans of one document."""
+        for span in self._boosted.get(document, ()):
             yield span, self.spans[document, span]
 
-    def unit(self, place: Place, value: float, why: Why) -> None:
-        """Claim a unit."""
-        if value > self.units.get(place, Boost(0.0, why)).value:
-            self.units[place] = Boost(value, why)
+    def unit(self, unit_id: UnitId, value: float, why: Why) -> None:
+        """Boost a unit; the largest value counts."""
+        if value > self.units.get(unit_id, Boost(0.0, why)).value:
+            self.units[unit_id] = Boost(value, why)
 
     def span(self, document: int, span: int, value: float, why: Why) -> None:
-        """Claim a span."""
+        """Boost a span; the largest value counts."""
         if value > self.spans.get((document, span), Boost(0.0, why)).value:
             if (document, span) not in self.spans:
-                self._claimed.setdefault(document, []).append(span)
+                self._boosted.setdefault(document, []).append(span)
             self.spans[document, span] = Boost(value, why)
 
 
@@ -69,12 +74,13 @@ def find_boosts(
     starts: Sequence[int],
     nearness: Sequence[float],
 ) -> Boosts:
-    """Every claim.
+    """All boosts of the documents for a question.
 
     Args:
         known: the documents' definitions.
-        lexicon: of all spans of all documents, one after the other. starts: where each document's spans begin in it.
-        nearness: of each document to the question.
+        lexicon: of the spans of all documents, in order.
+        starts: index in the lexicon of each document's first span.
+        nearness: lexical score of each document for the question.
     """
     found = Boosts()
     home = _home(documents, nearness)
@@ -93,41 +99,41 @@ def find_boosts(
 
 
 def _home(documents: Sequence[Document], nearness: Sequence[float]) -> int:
-    """The document that a question most likely speaks from: the one that is edited, else the one with its words."""
+    """The document in whose scope the question's names are resolved: an edited one, else the lexically nearest."""
     return max(range(len(documents)), key=lambda number: (documents[number].protected, nearness[number], -number))
 
 
 def _boost_name(found: Boosts, known: Definitions, mention: Mention, near: int, value: float, why: Why) -> None:
-    """Claim what a name means; of several that it may mean each gets a share."""
-    places = known.find(mention, near)
-    for place in (inner for found_place in places for inner in known.whole(found_place)):
-        found.unit(place, value * mention.strength / len(places), why)
+    """Boost the definitions a name may mean; several share the value."""
+    unit_ids = known.find(mention, near)
+    for unit_id in (inner for found_id in unit_ids for inner in known.with_members(found_id)):
+        found.unit(unit_id, value * mention.strength / len(unit_ids), why)
 
 
 def _boost_uses(found: Boosts, documents: Sequence[Document], known: Definitions) -> None:
-    """One hop: what the definitions and lines that were claimed use themselves."""
+    """Boost what the boosted definitions and lines use: one hop."""
     using = {
-        place: (claim.value / NAMED, documents[place.document].units[place.unit].refers)
-        for place, claim in found.units.items()
-        if claim.why is Why.NAMED
+        unit_id: (boost.value / NAMED, documents[unit_id.document].units[unit_id.unit].refers)
+        for unit_id, boost in found.units.items()
+        if boost.why is Why.NAMED
     }
-    for (number, index), claim in found.spans.items():
+    for (number, index), boost in found.spans.items():
         span = documents[number].spans[index]
         text = documents[number].text[span.start : span.stop]
         names = frozenset(re.findall(r"[^\W\d]\w+", text)) & documents[number].units[span.unit].refers
-        using.setdefault(Place(number, span.unit), (claim.value / ANSWER, names))
-    # What a name means depends on the file alone: of a thousand definitions that use it, only the surest one counts.
+        using.setdefault(UnitId(number, span.unit), (boost.value / ANSWER, names))
+    # A name resolves by file alone: of a thousand definitions in one file that use it, only the strongest counts.
     strengths: dict[tuple[str, int], float] = {}
-    for place, (strength, names) in using.items():
+    for unit_id, (strength, names) in using.items():
         for name in names:
-            key = name, place.document
+            key = name, unit_id.document
             strengths[key] = max(strengths.get(key, 0.0), strength)
     for (name, number), strength in sorted(strengths.items()):
         _boost_name(found, known, Mention(name, strength), number, CALLED, Why.CALLED)
 
 
 def _boost_answers(found: Boosts, documents: Sequence[Document], lexicon: Lexicon, starts: Sequence[int]) -> None:
-    """Lines of the form `what is asked for = something`."""
+    """Boost lines of the form `words of the question = something`."""
     total = sum(lexicon.rarity[word] for word in lexicon.asked if lexicon.holding[word])
     if not total:
         return
@@ -145,21 +151,21 @@ def _boost_answers(found: Boosts, documents: Sequence[Document], lexicon: Lexico
 
 
 def _best_share(text: str, lexicon: Lexicon) -> float:
-    """The rarity of the question's words to the left of the best line's `=` or the like, less if much else is there."""
+    """Summed rarity of the question's words left of the best line's `=` or similar, reduced by other words there."""
     best = 0.0
     for line in text.splitlines():
         for left in _lefts(line[:_LINE_CHARS]):
             said = words(left)
-            # In their order: sums of floats in a set's order differ from one process to the next.
+            # In order of occurrence: sums of floats in a set's order differ between processes.
             asked = dict.fromkeys(word for word in said if word in lexicon.asked)
-            # A key says little besides; a sentence that speaks of it says more.
+            # A key has few other words; a sentence about it has more.
             tight = (1.0 + len(asked) / len(said)) / 2.0 if said else 0.0
             best = max(best, tight * sum(lexicon.rarity[word] for word in asked))
     return best
 
 
 def _lefts(line: str) -> Iterator[str]:
-    """What a line says something of: what is before the last sign that is followed by a value."""
+    """The text before the last separator that is followed by a value, if there is one."""
     signs: Iterable[re.Match[str]] = _GIVES.finditer(line)
     last = None
     for sign in signs:
@@ -170,11 +176,11 @@ def _lefts(line: str) -> Iterator[str]:
 
 
 def _boost_protected(found: Boosts, number: int, document: Document) -> None:
-    """Diffs, and lines of prose and logs that report an error."""
+    """Boost diffs, and lines of prose and logs that report an error."""
     patch = is_diff(document.path, document.text)
     prose = not document.outlined
     for index, span in enumerate(document.spans):
-        if patch or (prose and tells_of_failure(document.text[span.start : span.stop])):
+        if patch or (prose and reports_error(document.text[span.start : span.stop])):
             found.span(number, index, PROTECTED, Why.UNTOUCHED)
 
 
@@ -192,12 +198,12 @@ _ERROR = re.compile(
 
 
 def is_diff(path: str, text: str) -> bool:
-    """Whether a text is a patch, by its name or by how it begins."""
+    """Whether a text is a patch, by its name or its beginning."""
     return path.lower().endswith(_DIFF_SUFFIXES) or bool(
         _DIFF.match(text) or (_DIFF.search(text, 0, _SNIFF_CHARS) and "\n@@ -" in text)
     )
 
 
-def tells_of_failure(text: str) -> bool:
-    """Whether a piece of prose or of a log has a line that reports an error."""
+def reports_error(text: str) -> bool:
+    """Whether a piece of prose or of a log contains a line that reports an error."""
     return _ERROR.search(text) is not None

@@ -1,8 +1,8 @@
-"""Which spans are kept within a budget of tokens: the most worth for the size first, as long as there is room.
+"""Selects spans within a token budget: greedy by value for size.
 
-Greedy, which for candidates that are small against the budget is within one candidate of the best selection. Costs are
-estimates in tokens, the lines that stand for what is missing included: a tokenizer is called once for each unit, and a
-span's tokens are its share of its unit's by characters. What was selected is counted again in its final text.
+For candidates that are small against the budget, greedy selection is within one candidate of the optimum. Costs are
+estimates in tokens, marker lines included: the tokenizer is called once for each unit, and a span's tokens are its
+share of the unit's by characters. The final text is counted again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,21 +14,21 @@ from laguna_engine.compress.result import Why
 
 
 class TokenCounter:
-    """Counts tokens, each text once."""
+    """Counts tokens; each text is measured once."""
 
     def __init__(self, measure: Callable[[str], int]) -> None:
         self._measure = measure
         self._known: dict[str, int] = {"": 0}
 
     def tokens(self, text: str) -> int:
-        """The tokens of a text."""
+        """Tokens of a text."""
         known = self._known.get(text)
         if known is None:
             known = self._known[text] = self._measure(text)
         return known
 
     def spans(self, document: Document) -> Sequence[float]:
-        """About how many tokens each span of a document takes."""
+        """Estimated tokens of each span of a document."""
         pieces: list[list[str]] = [[] for _ in document.units]
         for span in document.spans:
             pieces[span.unit].append(document.text[span.start : span.stop])
@@ -37,13 +37,19 @@ class TokenCounter:
         return [(span.stop - span.start) * rates[span.unit] for span in document.spans]
 
 
-# Before the best bodies, outlines take at most this share of the budget: masked callees are found whole less often the
-# more of it they take (recall at keep 0.3 was 0.92 with 0.15, 0.90 with 0.3, 0.89 with 0.5).
+# Outlines are selected before the best bodies and take at most this share of the budget: the larger the share, the
+# fewer masked callees are found whole (recall at keep 0.3 was 0.92 with 0.15, 0.90 with 0.3, 0.89 with 0.5).
 _OUTLINE_SHARE = 0.15
 
 
 class TokenCosts(NamedTuple):
-    """Tokens of each span of a document, of the first line that stands for something missing, and of each further."""
+    """Estimated tokens of one document's pieces.
+
+    Attributes:
+        spans: of each span.
+        first_mark: of the first marker line, which spells out the `read` call.
+        mark: of each further marker line.
+    """
 
     spans: Sequence[float]
     first_mark: float
@@ -51,44 +57,51 @@ class TokenCosts(NamedTuple):
 
 
 class Selection:
-    """The spans that are kept so far, with the reason of each, and the documents that are said to be missing."""
+    """The spans kept so far.
+
+    Attributes:
+        kept: for each document, the reason of each kept span, by index.
+        marked: for each document, whether it has any text in the result, a marker line included.
+    """
 
     def __init__(self, documents: Sequence[Document], costs: Sequence[TokenCosts], room: float) -> None:
         self._documents, self._costs = documents, costs
-        self._left = room
+        self._remaining = room
         self.kept: list[dict[int, Why]] = [{} for _ in documents]
         self.marked = [document.protected for document in documents]
         self._heads = [_Heads(document) for document in documents]
 
     def keep_all(self, number: int, why: Why) -> None:
-        """Keep a whole document; it takes nothing of the room for the others."""
+        """Keep a whole document; it does not count against the budget of the others."""
         self.kept[number] = dict.fromkeys(range(len(self._documents[number].spans)), why)
 
-    def fill(self, items: Iterable[Candidate]) -> None:
-        """Take items while there is room, the outline within its share. Ends early when not even the heads of what is
-        asked for fit: what nobody asked for would look like the answer."""
-        outline = _OUTLINE_SHARE * self._left
+    def fill(self, candidates: Iterable[Candidate]) -> None:
+        """Take candidates while there is room, the outline within its share.
+
+        Ends early when not even the heads of what the question asks for fit: other text would look like the answer.
+        """
+        outline = _OUTLINE_SHARE * self._remaining
         refused = False
-        for item in items:
-            if refused and item.phase > Phase.ASKED_HEAD:
+        for candidate in candidates:
+            if refused and candidate.phase > Phase.ASKED_HEAD:
                 break
-            limit = min(self._left, outline) if item.phase is Phase.OUTLINE else self._left
-            cost = self._take(item, limit)
-            if item.phase is Phase.OUTLINE:
+            limit = min(self._remaining, outline) if candidate.phase is Phase.OUTLINE else self._remaining
+            cost = self._take(candidate, limit)
+            if candidate.phase is Phase.OUTLINE:
                 outline -= cost
-            if item.phase is Phase.ASKED_HEAD:
-                refused = refused or not self.kept[item.document].keys() & set(item.spans)
+            if candidate.phase is Phase.ASKED_HEAD:
+                refused = refused or not self.kept[candidate.document].keys() & set(candidate.spans)
 
     def mark_missing(self) -> None:
-        """Say of the documents of which nothing is kept that they are there, while there is room."""
+        """Mark the documents of which nothing is kept by one line each, while there is room."""
         for number, marked in enumerate(self.marked):
             cost = self._costs[number].first_mark
-            if not marked and self._documents[number].spans and not self.kept[number] and cost <= self._left:
+            if not marked and self._documents[number].spans and not self.kept[number] and cost <= self._remaining:
                 self.marked[number] = True
-                self._left -= cost
+                self._remaining -= cost
 
     def close_gaps(self) -> None:
-        """Keep what is shorter than the line that would stand for it."""
+        """Keep gaps that are shorter than their marker line."""
         for number, document in enumerate(self._documents):
             kept, costs = self.kept[number], self._costs[number]
             if kept and len(kept) < len(document.spans):
@@ -96,30 +109,30 @@ class Selection:
                     if sum(costs.spans[index] for index in run) <= costs.mark:
                         kept.update(dict.fromkeys(run, Why.CHEAP))
 
-    def _take(self, item: Candidate, limit: float) -> float:
-        """Keep an item and its heads if they cost no more than the limit; what it cost."""
-        kept, costs = self.kept[item.document], self._costs[item.document]
-        wanted = [index for index in item.spans if index not in kept]
-        if not wanted:
+    def _take(self, candidate: Candidate, limit: float) -> float:
+        """Keep a candidate and its heads if they cost at most `limit`. Returns the cost, 0.0 if not kept."""
+        kept, costs = self.kept[candidate.document], self._costs[candidate.document]
+        added = [index for index in candidate.spans if index not in kept]
+        if not added:
             return 0.0
-        heads = [index for index in self._heads[item.document].of(item.spans) if index not in kept]
-        new = {**dict.fromkeys(heads, Why.HEAD), **dict.fromkeys(wanted, item.why)}
+        heads = [index for index in self._heads[candidate.document].of(candidate.spans) if index not in kept]
+        new = {**dict.fromkeys(heads, Why.HEAD), **dict.fromkeys(added, candidate.why)}
         cost = sum(costs.spans[index] for index in new)
         if cost > limit:
             return 0.0
         cost += costs.mark * _added_marks(kept, new, len(costs.spans))
-        if not kept and not self.marked[item.document]:
+        if not kept and not self.marked[candidate.document]:
             cost += costs.first_mark
         if cost > limit:
             return 0.0
         kept.update(new)
-        self.marked[item.document] = True
-        self._left -= cost
+        self.marked[candidate.document] = True
+        self._remaining -= cost
         return cost
 
 
 class _Heads:
-    """The outline that goes with a span: its definition's, and that of what the definition lies in."""
+    """The outline kept together with a span: that of its definition and of the enclosing ones."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -129,7 +142,7 @@ class _Heads:
                 self._outlines.setdefault(span.unit, []).append(index)
 
     def of(self, spans: Sequence[int]) -> Iterator[int]:
-        """The spans of the heads of some spans of one unit."""
+        """The outline spans that go with some spans of one unit."""
         unit: int | None = self._document.spans[spans[0]].unit
         while unit is not None:
             yield from self._outlines.get(unit, ())
@@ -137,7 +150,7 @@ class _Heads:
 
 
 def _added_marks(kept: dict[int, Why], new: dict[int, Why], count: int) -> int:
-    """By how many the runs of missing spans grow when `new` is kept too; before anything is kept there is one run."""
+    """Change of the number of gaps when `new` is kept too; while nothing is kept there is one gap."""
     added = 0
     for index in new:
         if index - 1 not in new:
@@ -148,7 +161,7 @@ def _added_marks(kept: dict[int, Why], new: dict[int, Why], count: int) -> int:
 
 
 def _missing(kept: dict[int, Why], count: int) -> Iterator[range]:
-    """The runs of spans that are not kept."""
+    """The gaps: runs of spans that are not kept."""
     start = 0
     for index in [*sorted(kept), count]:
         if index > start:

@@ -1,7 +1,7 @@
-"""A text as the spans that may be left out of it, and the units (definitions, paragraphs) that they belong to.
+"""A document: a text divided into spans, which belong to units (definitions, paragraphs).
 
-Values only: who makes a document knows its language, nobody here does. Offsets count characters of the decoded text
-from 0, `stop` excluded; lines count from 1, both ends included, and end where the app's `read` tool ends them.
+Values only; the caller divides the text by its language. Offsets count characters of the decoded text from 0, `stop`
+exclusive; lines count from 1, both ends inclusive, with the line ends of the app's `read` tool.
 """
 
 from bisect import bisect_right
@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 
 class SpanRole(Enum):
-    """What a span is of its unit.
+    """The part of its unit that a span is.
 
-    OUTLINE: imports, signatures, class headers, first docstring lines. BODY: what a definition holds. TEXT: prose,
-    data and everything else.
+    Attributes:
+        OUTLINE: imports, signatures, class headers, first docstring lines.
+        BODY: the inside of a definition.
+        TEXT: prose, data and everything else.
     """
 
     OUTLINE = "outline"
@@ -26,7 +28,14 @@ class SpanRole(Enum):
 
 
 class Span(NamedTuple):
-    """A piece of text that is kept or left out as a whole; `unit` counts in the document's units."""
+    """A piece of text that is kept or dropped as a whole.
+
+    Attributes:
+        start: first character.
+        stop: past the last character.
+        role: the part of its unit.
+        unit: index into the document's units.
+    """
 
     start: int
     stop: int
@@ -38,11 +47,11 @@ class Unit(NamedTuple):
     """A definition, or a group of paragraphs.
 
     Attributes:
-        name: the definition's qualified name, a heading, or nothing.
-        defines: the names that can be asked for to get this unit.
-        refers: the names of other definitions that it calls, inherits from or mentions.
-        line: its first line.
-        end: its last line; other units may lie between the two.
+        name: the definition's qualified name, a heading, or empty.
+        defines: names by which a question can refer to the unit.
+        refers: names of other definitions that it calls, inherits from or mentions.
+        line: first line.
+        end: last line; other units may lie in between.
     """
 
     name: str
@@ -54,15 +63,17 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """One text, cut up.
+    """One text with its spans.
 
     Attributes:
         path: as the `read` tool takes it.
-        spans: sorted, disjoint; every character that is not blank lies in one.
-        protected: must stay as it is (a file that is being edited, the user's own words).
+        text: the decoded contents.
+        spans: sorted and disjoint; they cover every character that is not blank.
+        units: the units of the spans.
+        protected: must not be shortened (a file being edited, the user's own words).
 
     Raises:
-        ValueError: spans that overlap, leave the text, miss a character or name no unit.
+        ValueError: spans overlap, leave the text, miss a character or have no unit.
     """
 
     path: str
@@ -81,16 +92,16 @@ class Document:
             raise ValueError(f"{self.path}: a span names no unit")
 
     def line(self, offset: int) -> int:
-        """The line that a character lies on; a newline is the last character of its line."""
+        """The line of a character; a newline is the last character of its line."""
         return bisect_right(self.line_starts, offset)
 
     def lines(self, start: int, stop: int) -> tuple[int, int]:
-        """The first and the last line that the characters `start` to `stop` (not empty) lie on."""
+        """First and last line of the characters `start` to `stop` (not empty)."""
         return self.line(start), self.line(stop - 1)
 
     @cached_property
     def line_starts(self) -> Sequence[int]:
-        r"""Where each line begins. "\r" ends lines only in a text without "\n"."""
+        r"""Offset of each line. "\r" ends lines only in a text without "\n"."""
         newline = "\n" if "\n" in self.text else "\r"
         starts = [0]
         while (at := self.text.find(newline, starts[-1])) >= 0:
@@ -99,12 +110,12 @@ class Document:
 
     @cached_property
     def outlined(self) -> frozenset[int]:
-        """The units that have a span which shows that they exist."""
+        """Units with an OUTLINE span."""
         return frozenset(span.unit for span in self.spans if span.role is SpanRole.OUTLINE)
 
     @cached_property
     def outer(self) -> Sequence[int | None]:
-        """For each unit the one that its lines lie in, such as a method's class, or None."""
+        """The enclosing unit of each unit, such as a method's class, or None."""
         found: list[int | None] = [None] * len(self.units)
         around: list[int] = []
         definitions = [index for index, unit in enumerate(self.units) if unit.defines]

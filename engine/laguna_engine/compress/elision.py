@@ -1,8 +1,8 @@
-"""The kept spans of a document as text, with one line wherever something is missing.
+"""Renders the kept spans of a document as text, with a marker line at every gap.
 
-That line names the definitions that are gone and says how to get them back with the app's `read` tool, in its words. It
-is a comment in the file's own language, by the suffix of its path. Kept spans are copied unchanged, in their order;
-between two adjacent ones only blanks are ever missing.
+A marker names the elided definitions and the `read` call of the app that returns them. It is a comment in the file's
+language, chosen by the path's suffix. Kept spans are copied unchanged and in order; between two adjacent ones only
+blanks can be missing.
 """
 
 from collections.abc import Collection, Iterator
@@ -35,7 +35,7 @@ _BY_NAME = dict.fromkeys(("makefile", "dockerfile", "gnumakefile", "gemfile", "r
 
 
 def comment(path: str, words: str) -> str:
-    """The words as a comment of the file's language; as they are where no comment is known."""
+    """`words` as a comment in the file's language; unchanged if its comment syntax is unknown."""
     name = path.rsplit("/", 1)[-1].lower()
     before, after = _BY_NAME.get(name) or _BY_SUFFIX.get(name.rpartition(".")[2], _PLAIN)
     if after:
@@ -45,7 +45,7 @@ def comment(path: str, words: str) -> str:
 
 
 NAMES = 6
-"""So many definitions are named for each gap, unless there is less room."""
+"""Definitions named per gap, unless the budget allows fewer."""
 
 _NAME_CHARS = 60
 _INDENT_CHARS = 40
@@ -53,15 +53,21 @@ _NEWLINES = ("\n", "\r")
 
 
 class Rendered(NamedTuple):
-    """The text, where each kept span begins in it, and what was copied: (place, start in the document, characters)."""
+    """A rendered document. Offsets count characters.
+
+    Attributes:
+        text: kept spans and marker lines.
+        offsets: offset in `text` of each kept span.
+        copies: (offset in `text`, start in the document, length) of each copied piece.
+    """
 
     text: str
-    places: dict[int, int]
+    offsets: dict[int, int]
     copies: tuple[tuple[int, int, int], ...]
 
 
 def render(document: Document, kept: Collection[int], names: int = NAMES) -> Rendered:
-    """The text that is left when only the spans with these numbers are kept; each gap says so many names at most."""
+    """Render the document with only the spans in `kept`, listing at most `names` definitions per gap."""
     writer = _Writer(document, names)
     runs = groupby(range(len(document.spans)), key=lambda index: index in kept)
     for is_kept, run in runs:
@@ -74,7 +80,7 @@ def render(document: Document, kept: Collection[int], names: int = NAMES) -> Ren
 
 
 def marker(document: Document, first: int, last: int, names: int = NAMES, *, full: bool) -> str:
-    """The line that stands for the spans `first` to `last`, without a newline; `full` says how to read it in full."""
+    """The marker line for the spans `first` to `last`, without a newline; `full` spells out the `read` call."""
     start, end = _lines(document, first, last)
     gone = _listed(list(_names(document, first, last)), names)
     partly = "partly " if _cuts_a_line(document, first, last) else ""
@@ -86,29 +92,29 @@ def marker(document: Document, first: int, last: int, names: int = NAMES, *, ful
 
 
 class _Writer:
-    """Puts the pieces together."""
+    """Assembles the text and the offsets of its pieces."""
 
     def __init__(self, document: Document, names: int) -> None:
         self._document, self._names = document, names
         self._newline = "\r\n" if "\r\n" in document.text else "\n"
         self._pieces: list[str] = []
         self._length = 0
-        self._places: dict[int, int] = {}
+        self._offsets: dict[int, int] = {}
         self._copies: list[tuple[int, int, int]] = []
         self._marked = False
 
     def copy(self, run: list[int]) -> None:
-        """A run of spans that are kept, with the blanks between them and those at the text's ends."""
+        """Copy a run of kept spans, with the blanks between them and at the text's ends."""
         spans, text = self._document.spans, self._document.text
         start = 0 if run[0] == 0 else spans[run[0]].start
         stop = len(text) if run[-1] == len(spans) - 1 else spans[run[-1]].stop
         for index in run:
-            self._places[index] = self._length + spans[index].start - start
+            self._offsets[index] = self._length + spans[index].start - start
         self._copies.append((self._length, start, stop - start))
         self._put(text[start:stop])
 
     def mark(self, run: list[int]) -> None:
-        """The line for a run of spans that are left out."""
+        """Write the marker line for a run of dropped spans."""
         if self._pieces and not self._pieces[-1].endswith(_NEWLINES):
             self._put(self._newline)
         words = marker(self._document, run[0], run[-1], self._names, full=not self._marked)
@@ -116,11 +122,11 @@ class _Writer:
         self._marked = True
 
     def rendered(self) -> Rendered:
-        """What was put together; a text without spans is blank and stays as it is."""
+        """The result; a text without spans is blank and copied unchanged."""
         if not self._document.spans:
             self._copies.append((0, 0, len(self._document.text)))
             self._put(self._document.text)
-        return Rendered("".join(self._pieces), self._places, tuple(self._copies))
+        return Rendered("".join(self._pieces), self._offsets, tuple(self._copies))
 
     def _put(self, text: str) -> None:
         self._pieces.append(text)
@@ -128,7 +134,7 @@ class _Writer:
 
 
 def _names(document: Document, first: int, last: int) -> Iterator[str]:
-    """Names of the definitions whose head is among the spans, and of headings."""
+    """Names of the definitions whose head is among the spans, and of headings among them."""
     seen: set[int] = set()
     for span in document.spans[first : last + 1]:
         unit = document.units[span.unit]
@@ -149,7 +155,7 @@ def _listed(names: list[str], most: int) -> str:
 
 
 def _lines(document: Document, first: int, last: int) -> tuple[int, int]:
-    """The lines of the spans, blank ones at their ends left out."""
+    """First and last line of the spans, without blank lines at their ends."""
     start, stop = document.spans[first].start, document.spans[last].stop
     piece = document.text[start:stop]
     start, stop = start + len(piece) - len(piece.lstrip()), stop - len(piece) + len(piece.rstrip())
@@ -157,7 +163,7 @@ def _lines(document: Document, first: int, last: int) -> tuple[int, int]:
 
 
 def _cuts_a_line(document: Document, first: int, last: int) -> bool:
-    """Whether something of the first or the last line is outside of the spans."""
+    """Whether the first or the last line has text outside the spans."""
     text = document.text
     before = text[document.line_starts[document.line(document.spans[first].start) - 1] : document.spans[first].start]
     stop = document.spans[last].stop
@@ -167,7 +173,7 @@ def _cuts_a_line(document: Document, first: int, last: int) -> bool:
 
 
 def _indent(document: Document, first: int) -> str:
-    """The blanks before the first character that is left out."""
+    """The indentation of the first dropped character."""
     start = document.spans[first].start
     head = document.text[start : start + _INDENT_CHARS * 4].lstrip("\r\n")
     blanks = head[: len(head) - len(head.lstrip(" \t"))]

@@ -1,4 +1,4 @@
-"""Whether shortening a prompt is faster than reading all of it, before any of it is done."""
+"""Estimates whether compressing a prompt is faster than prefilling all of it."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,12 @@ from dataclasses import dataclass
 class Estimate:
     """Seconds until the first token.
 
-    full_s: reading everything. scoring_s: asking a scorer first. short_s: scoring and reading what is left. worth:
-    whether the latter is less. sentence: all of it, to show.
+    Attributes:
+        full_s: prefilling everything.
+        scoring_s: scoring alone.
+        short_s: scoring and prefilling the rest.
+        worth: whether `short_s` is less than `full_s`.
+        sentence: the estimate as a sentence for the user.
     """
 
     full_s: float
@@ -19,13 +23,16 @@ class Estimate:
 
 
 def estimate(tokens: int, budget: int, prefill_rate: float, score_rate: float | None) -> Estimate:
-    """What shortening `tokens` to `budget` would bring.
+    """Estimate the gain of shortening `tokens` to `budget` tokens.
 
     Args:
-        prefill_rate: tokens a second that the model reads. score_rate: that the scorer does; None without a scorer.
+        tokens: tokens of the prompt.
+        budget: tokens after compression.
+        prefill_rate: tokens per second of the model's prefill.
+        score_rate: tokens per second of the scorer; None without one.
 
     Raises:
-        ValueError: a rate is not above 0, or a number of tokens below 0.
+        ValueError: a rate is not above 0, or a number of tokens is below 0.
     """
     if min(tokens, budget) < 0 or prefill_rate <= 0 or (score_rate is not None and score_rate <= 0):
         raise ValueError(f"no estimate for {tokens} tokens to {budget} at {prefill_rate} and {score_rate} a second")

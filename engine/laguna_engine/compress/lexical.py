@@ -1,7 +1,7 @@
-"""How well pieces of text match a question by its words: Okapi BM25 (Robertson and Zaragoza, 2009).
+"""Lexical scores of pieces of text for a question: Okapi BM25 (Robertson and Zaragoza, 2009).
 
-Rarity is counted over all pieces that are ranked together, so a word that occurs in every one says nothing. Words are
-lower-case, without their commonest endings: `parseConfigFile` is parse, config, file and all three.
+Rarity (IDF) is computed over all pieces ranked together, so a word that occurs in every piece counts nothing. Words are
+lower-case and stemmed by their commonest endings: `parseConfigFile` gives parse, config, file and all three joined.
 """
 
 import math
@@ -9,10 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-# Longer runs are encoded data.
+# Longer tokens are encoded data.
 _WORD_CHARS = 64
-# Files made of different words each must not fill the memory.
-_REMEMBERED = 200_000
+# Bounds the memory of the cache for files made of distinct words.
+_CACHED_TOKENS = 200_000
 _TOKEN = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W_]+?(?=[A-Za-z\d_]|$)")
 _ENDINGS = ("ings", "ing", "ies", "ers", "ed", "es", "er", "s", "e")
@@ -24,29 +24,29 @@ STOP_WORDS = frozenset(
     " see self set should show so such tell that the their them then there these they this those to true two up us use"
     " used using was we were what when where which while who why will with would you your".split()
 )
-"""Words that a question has in common with any code."""
+"""Words too common in questions and code to rank by."""
 
 
 class _Splitter(dict[str, tuple[str, ...]]):
-    """Each token's words, remembered."""
+    """A cache of each token's words."""
 
     def __missing__(self, token: str) -> tuple[str, ...]:
-        if len(self) > _REMEMBERED:
+        if len(self) > _CACHED_TOKENS:
             self.clear()
         found = self[token] = _split(token)
         return found
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in their order, names split and joined."""
+    """The words of a text in order; compound names are both split and joined."""
     found: list[str] = []
     for token in _TOKEN.findall(text):
         found += _SPLIT[token]
     return found
 
 
-def telling(text: str) -> list[str]:
-    """The words of a question that say something; all of them when none does."""
+def query_words(text: str) -> list[str]:
+    """The words of a question without stop words; all of them if nothing else is left."""
     every = words(text)
     return [word for word in every if len(word) > 1 and word not in _STOPPED] or every
 
@@ -71,21 +71,23 @@ _STOPPED = frozenset(_stem(word) for word in STOP_WORDS) | STOP_WORDS
 
 _K1 = 1.2
 _B = 0.6
-# A question may be a page of code: a word that it has ten times is not ten times as telling.
+# A question may be a page of code: a word that occurs ten times in it is not ten times as important.
 _REPEATS = 3
 
 
 class Lexicon:
-    """The question's words and how rare each is among the pieces.
+    """The question's words and their statistics over the pieces.
 
     Attributes:
-        asked: the question's words, and how often it has them. rarity: how telling each is.
-        counts: for each piece, how often it has each word of the question. lengths: words of each piece.
-        holding: in how many pieces each word is.
+        asked: the question's words, and their count in it.
+        rarity: IDF of each of them.
+        counts: for each piece, its count of each word of the question.
+        lengths: words of each piece.
+        holding: for each word, the number of pieces that contain it.
     """
 
     def __init__(self, query: str, pieces: Sequence[str]) -> None:
-        self.asked = {word: min(count, _REPEATS) for word, count in Counter(telling(query)).items()}
+        self.asked = {word: min(count, _REPEATS) for word, count in Counter(query_words(query)).items()}
         self.counts: list[Counter[str]] = []
         self.lengths: list[int] = []
         for piece in pieces:
@@ -96,13 +98,13 @@ class Lexicon:
         self.rarity = {word: _rarity(len(pieces), self.holding[word]) for word in self.asked}
 
     def name(self, group: Sequence[int], name: str, times: int) -> None:
-        """Count the words of a name as if they stood in the first piece of a group so many times more."""
+        """Count the words of a name as `times` more occurrences in the first piece of a group."""
         found = [word for word in words(name) if word in self.asked]
         if group and found:
             self.counts[group[0]].update(found * times)
 
     def scores(self, groups: Iterable[Sequence[int]]) -> list[float]:
-        """BM25 of each group of pieces taken together, 0 when it has no word of the question."""
+        """BM25 score of each group of pieces taken together; 0 for a group without a word of the question."""
         groups = list(groups)
         lengths = [sum(self.lengths[index] for index in group) for group in groups]
         average = sum(lengths) / max(len(lengths), 1) or 1.0

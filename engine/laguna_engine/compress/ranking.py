@@ -1,7 +1,7 @@
-"""What each unit and span of some documents is worth for a question: words, a model's scores and boosts together.
+"""Ranks the units and spans of documents for a question, by words, a model's scores, references and boosts.
 
-Scores of different scales are made one by reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009). Scores that say
-nothing of a unit (0 words in common, no gain) give it no points; a unit without any points is worth 0.
+Scores on different scales are combined by reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009). A score without
+information about a unit (no words in common, no gain) gives no points; a unit without any points has the value 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,64 +13,72 @@ from laguna_engine.compress.boosts import Boosts, find_boosts
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.lexical import Lexicon
 from laguna_engine.compress.result import Scores, SpanScorer
-from laguna_engine.compress.symbols import Definitions, Mention, Place
+from laguna_engine.compress.symbols import Definitions, Mention, UnitId
 from laguna_engine.errors import Stopped
 
-# How fast points fall with the rank: the tenth has half of the first's. 60, as in the paper, is for lists of thousands
-# that are cut off at the top; here the rank also says how much room a unit is worth.
-_SOFTNESS = 10.0
+# k of reciprocal rank fusion: at 10, rank 10 (from 0) gets half the points of rank 0. The paper's 60 is for lists of
+# thousands of which only the top is used; here the rank also decides how much of the budget a unit is worth.
+_RRF_K = 10.0
 
 
 def fuse(words: Sequence[float], scores: Sequence[Scores] | None) -> list[float]:
-    """The value of each unit from 0 to 1, the best one's being 1.
+    """Fuse the scores of each unit to a value from 0 to 1, 1 for the best.
 
     Args:
-        words: lexical scores, 0 for no word in common. scores: a model's opinions, or None without one.
+        words: lexical scores, 0 for no word in common.
+        scores: a model's scores; None without one.
     """
-    opinions = [_points(words)]
+    point_lists = [_points(words)]
     if scores is not None:
-        opinions += [_points([score.gain for score in scores]), _points(_above([score.attention for score in scores]))]
-    sums = [sum(points) for points in zip(*opinions, strict=True)]
+        point_lists += [
+            _points([score.gain for score in scores]),
+            _points(_above([score.attention for score in scores])),
+        ]
+    sums = [sum(points) for points in zip(*point_lists, strict=True)]
     best = max(sums, default=0.0)
     return [value / best for value in sums] if best else sums
 
 
 def _points(values: Sequence[float]) -> list[float]:
-    """Points by rank, those of equals the same; none for what is not above 0 (or no number)."""
+    """Points by rank, equal for equal values; 0.0 for values that are not above 0 (or NaN)."""
     order = sorted((index for index, value in enumerate(values) if value > 0.0), key=lambda index: -values[index])
     points = [0.0] * len(values)
     rank = 0
-    for place, index in enumerate(order):
-        if place and values[index] < values[order[place - 1]]:
-            rank = place
-        points[index] = _SOFTNESS / (_SOFTNESS + rank)
+    for position, index in enumerate(order):
+        if position and values[index] < values[order[position - 1]]:
+            rank = position
+        points[index] = _RRF_K / (_RRF_K + rank)
     return points
 
 
 def _above(values: Sequence[float]) -> list[float]:
-    """Values with the least of them at 0: attention has no natural zero."""
+    """Values shifted so that the least is 0: attention has no natural zero. Values that are not finite become 0."""
     least = min((value for value in values if isfinite(value)), default=0.0)
     return [value - least if isfinite(value) else 0.0 for value in values]
 
 
-# How often a unit's own name counts, besides standing in its text.
+# Additional occurrences that a unit's own name counts for.
 _NAME_REPEATS = 2
-# What the best units use is worth up to this much of what the best one is; so many units are asked what they use.
+# Largest value of a definition for being used by the best units, relative to the best one; and the number of users.
 _USED = 0.5
 _USERS = 100
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """What everything is worth.
+    """The values of all units and spans.
 
-    units: for each document the fused rank of each unit, 0 to 1. spans: for each document how each span compares with
-    the best span of its unit by words, 0 to 1. notes: what went wrong.
+    Attributes:
+        units: for each document, the fused value of each unit: up to 1 by rank, up to `_USED` more by references.
+        spans: for each document, the lexical score of each span relative to the best span of its unit, 0 to 1.
+        boosts: boosts of units and spans.
+        scored: whether a scorer was used.
+        notes: sentences for the user about failures.
     """
 
     units: Sequence[Sequence[float]]
     spans: Sequence[Sequence[float]]
-    claims: Boosts
+    boosts: Boosts
     scored: bool
     notes: tuple[str, ...]
 
@@ -78,14 +86,14 @@ class Ranking:
 def rank(
     documents: Sequence[Document], query: str, scorer: SpanScorer | None, should_stop: Callable[[], bool]
 ) -> Ranking:
-    """The worth of everything in the documents for a question."""
+    """Rank the units and spans of the documents for a question; arguments as in `compress`."""
     starts = [0, *accumulate(len(document.spans) for document in documents)]
     lexicon = Lexicon(query, [document.text[a:b] for document in documents for a, b, *_ in document.spans])
     groups = [_groups(document, start) for document, start in zip(documents, starts, strict=False)]
     flat = [group for own in groups for group in own]
     for group, name in zip(flat, _names(documents), strict=True):
         lexicon.name(group, name, _NAME_REPEATS)
-    scores, notes = _asked(documents, query, scorer, should_stop)
+    scores, notes = _score_units(documents, query, scorer, should_stop)
     nearness = lexicon.scores([list(range(a, b)) for a, b in pairwise(starts)])
     known = Definitions(documents)
     matched = lexicon.scores(flat)
@@ -102,24 +110,26 @@ def rank(
 
 
 def _used(documents: Sequence[Document], known: Definitions, values: Sequence[float]) -> list[float]:
-    """How much the best units use each unit, 0 to 1: code that is like the question's needs what that needs."""
-    places = [Place(number, unit) for number, document in enumerate(documents) for unit in range(len(document.units))]
-    used = dict.fromkeys(places, 0.0)
+    """How much the best units use each unit, 0 to 1: the definitions that relevant code refers to are relevant too."""
+    unit_ids = [
+        UnitId(number, unit) for number, document in enumerate(documents) for unit in range(len(document.units))
+    ]
+    used = dict.fromkeys(unit_ids, 0.0)
     best = sorted((index for index, value in enumerate(values) if value > 0.0), key=lambda index: -values[index])
     for index in best[:_USERS]:
-        user = places[index]
-        # Sorted: sums of floats in a set's order differ from one process to the next.
+        user = unit_ids[index]
+        # Sorted: sums of floats in a set's order differ between processes.
         for name in sorted(documents[user.document].units[user.unit].refers):
             found = known.find(Mention(name, 1.0), user.document)
-            for place in found:
-                if place != user:
-                    used[place] += values[index] / len(found)
+            for unit_id in found:
+                if unit_id != user:
+                    used[unit_id] += values[index] / len(found)
     most = max(used.values(), default=0.0) or 1.0
-    return [used[place] / most for place in places]
+    return [used[unit_id] / most for unit_id in unit_ids]
 
 
 def _groups(document: Document, start: int) -> list[list[int]]:
-    """For each unit the numbers of its spans among all documents' spans."""
+    """For each unit, the indices of its spans among the spans of all documents."""
     groups: list[list[int]] = [[] for _ in document.units]
     for index, span in enumerate(document.spans):
         groups[span.unit].append(start + index)
@@ -139,10 +149,10 @@ def _relative(document: Document, scores: Sequence[float]) -> list[float]:
     ]
 
 
-def _asked(
+def _score_units(
     documents: Sequence[Document], query: str, scorer: SpanScorer | None, should_stop: Callable[[], bool]
 ) -> tuple[Sequence[Scores] | None, tuple[str, ...]]:
-    """A model's opinion of every unit, if there is a model and nobody says stop."""
+    """The scorer's scores of every unit and notes; None without a scorer, without a query or after a stop."""
     if scorer is None or not query.strip() or should_stop():
         return None, ()
     texts = []

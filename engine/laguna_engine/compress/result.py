@@ -1,4 +1,4 @@
-"""What came of a compression: what is kept, what is left out, why, and where each kept character stood. Values only."""
+"""Values of a compression: kept and dropped spans with their reasons, and a map from output to source offsets."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -11,11 +11,11 @@ from laguna_engine.compress.document import Document, Span
 
 
 class Scores(NamedTuple):
-    """What a scorer model says of one text, more is better.
+    """A scorer model's scores of one text; higher is better.
 
     Attributes:
-        attention: how much the query's last tokens look at the text; the maximum over layers, heads and tokens.
-        gain: nats that the text takes off each token of the query.
+        attention: attention of the query's last tokens to the text; the maximum over layers, heads and tokens.
+        gain: reduction of the query's loss by the text, in nats per token.
     """
 
     attention: float
@@ -23,11 +23,11 @@ class Scores(NamedTuple):
 
 
 SpanScorer = Callable[[Sequence[str], str], Sequence[Scores]]
-"""The texts of units and the query to scores, one for each text."""
+"""Called with the texts of units and the query; returns one `Scores` per text."""
 
 
 class Why(Enum):
-    """Why a span was kept, or left out; the value is a sentence fragment to show."""
+    """Why a span was kept or dropped; the value is a sentence fragment to show."""
 
     FITS = "there is room for everything"
     PROTECTED = "is being edited or was said by the user"
@@ -44,16 +44,23 @@ class Why(Enum):
 
 
 class Kept(NamedTuple):
-    """A span that is in the result; its text begins at `place` there. score: 0 to 1, relative to the best unit."""
+    """A span that is in the result.
+
+    Attributes:
+        span: the span.
+        why: reason to keep it.
+        score: of its unit, 0 to 1, relative to the best one.
+        offset: offset of its text in the part's text, in characters.
+    """
 
     span: Span
     why: Why
     score: float
-    place: int
+    offset: int
 
 
 class Dropped(NamedTuple):
-    """A span that was left out."""
+    """A span that was dropped; the attributes are those of `Kept`."""
 
     span: Span
     why: Why
@@ -62,9 +69,16 @@ class Dropped(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """What is left of one document. `text`: the kept spans in their order, and a line wherever something is missing.
+    """One document after compression.
 
-    copies: (place in `text`, start in the document, characters), sorted: what was copied as it stood.
+    Attributes:
+        document: the original.
+        text: the kept spans in order, with a marker line at every gap.
+        kept: spans in `text`.
+        dropped: spans that are not.
+        tokens_before: tokens of the original.
+        tokens_after: tokens of `text`.
+        copies: (offset in `text`, start in the document, length) of each piece copied unchanged, sorted.
     """
 
     document: Document
@@ -75,30 +89,36 @@ class Part:
     tokens_after: int
     copies: tuple[tuple[int, int, int], ...]
 
-    def source(self, place: int) -> int | None:
-        """The document's offset of the character at `place` of `text`, or None for one that was put in."""
-        index = bisect_right(self._places, place) - 1
+    def source(self, offset: int) -> int | None:
+        """Offset in the document of the character at `offset` in `text`; None for one that was inserted."""
+        index = bisect_right(self._offsets, offset) - 1
         if index < 0:
             return None
         at, start, length = self.copies[index]
-        return start + place - at if place - at < length else None
+        return start + offset - at if offset - at < length else None
 
-    def line(self, place: int) -> int | None:
-        """The document's line of the character at `place` of `text`, or None for one that was put in."""
-        offset = self.source(place)
-        return None if offset is None else self.document.line(offset)
+    def line(self, offset: int) -> int | None:
+        """Line in the document of the character at `offset` in `text`; None for one that was inserted."""
+        source = self.source(offset)
+        return None if source is None else self.document.line(source)
 
     @cached_property
-    def _places(self) -> Sequence[int]:
+    def _offsets(self) -> Sequence[int]:
         return [copy[0] for copy in self.copies]
 
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """The parts in the order of the documents.
+    """The result of a compression.
 
-    budget: tokens that were asked for. scored_by: "words", or "words, gain and attention" when a scorer was used.
-    seconds: what it took, scoring included. notes: sentences about what could not be done as asked.
+    Attributes:
+        parts: one for each document, in order.
+        budget: tokens requested.
+        tokens_before: tokens of all documents.
+        tokens_after: tokens of all parts.
+        scored_by: "words", or "words, gain and attention" if a scorer was used.
+        seconds: duration, scoring included.
+        notes: sentences for the user where the result falls short of the request.
     """
 
     parts: tuple[Part, ...]
@@ -111,10 +131,10 @@ class Compression:
 
     @property
     def fits(self) -> bool:
-        """Whether the result is within the budget; only what must not be touched can make it larger."""
+        """Whether the result is within the budget; only protected documents can exceed it."""
         return self.tokens_after <= self.budget
 
     @property
     def text(self) -> str:
-        """All parts, one after the other."""
+        """All parts, joined."""
         return "".join(part.text for part in self.parts)

@@ -1,12 +1,12 @@
-"""A prompt scorer: a small model says which texts matter to a query, in time that grows with the number of tokens.
+"""A prompt scorer: a small model scores texts for a query, in time linear in the number of tokens.
 
-Each text is followed by a copy of the query, alone in its own block of rows (`scorer_windows`). Two signals come out:
-where the query's last tokens look (SpecPrefill, arXiv 2502.02789; PFlash), and by how much the text makes the query
-likelier (LongCodeZip, arXiv 2510.00446). The copies are the price of the second one: a text of n tokens costs n plus
-the query's tokens and 2.
+Each text is followed by a copy of the query, alone in its own block of rows (`scorer_windows`). It yields two scores:
+the attention of the query's last tokens to the text (SpecPrefill, arXiv 2502.02789; PFlash), and the gain in the
+query's log-probability from the text (LongCodeZip, arXiv 2510.00446). The copies are the price of the second one: a
+text of n tokens costs n plus the query's tokens and 2.
 
-Attention is the largest product before the softmax. On the bundled scorer's held-out cases it ranks as well as products
-standardised head by head, which would make a text's score depend on the others, and better than the shares after the
+Attention is the largest q·k before the softmax. On the bundled scorer's held-out cases it ranks as well as scores
+standardised per head, which would make a text's score depend on the others, and better than the weights after the
 softmax (`assets/nano/recipe/scorer_measure.py`).
 """
 
@@ -30,26 +30,28 @@ from laguna_engine.ggml.device import Device
 from laguna_engine.worker import EngineWorker
 
 WINDOW = 4096
+"""Default tokens of a window."""
 
-QUERY = 64
-"""Tokens of the query that are used, its last ones: what is asked stands at the end, and each text pays for them."""
+MAX_QUERY_TOKENS = 64
+"""Tokens of the query that are used, its last ones: the question is at the end, and every text pays for them."""
 
 _QUERY_SHARE = 4
-"""The query may take one part in four of a window."""
+"""The query takes at most one part in four of a window."""
 
 _NOTHING = -1
-"""Stands for a block without a text: the query by itself."""
+"""Text index of the block that holds the query alone."""
 
 
 class Scorer:
     """An open scorer; every method may be called from any thread, one call at a time.
 
-    tokens: of texts scored so far, the queries' copies not counted. rate: such tokens a second in the last call of
-    `score` or `measure`, 0.0 before there was one.
+    Attributes:
+        tokens: tokens of the texts scored so far, without the copies of the query.
+        rate: such tokens per second in the last call of `score` or `measure`, 0.0 before the first.
     """
 
     def __init__(self, thread: EngineWorker, model: ScorerModel) -> None:
-        """What `open` has made; both belong to it from now on."""
+        """Takes ownership of both; use `open`."""
         self.tokens, self.rate = 0, 0.0
         self._thread, self._model = thread, model
         self._lock = threading.Lock()
@@ -61,10 +63,17 @@ class Scorer:
     ) -> Self:
         """Check the file, of the qwen3 architecture, and load it.
 
-        device: what to compute on, the CPU if None. threads: on the CPU, 0 for the physical cores. window: the most
-        tokens that see one another. layers: how many are run, 0 for all; with fewer there is attention and no gain.
-        ModelFileError for a file that is no scorer, GraphError if the device cannot run it, RequestError for a window
-        or layers that cannot be.
+        Args:
+            path: the GGUF file.
+            device: where to compute; None for the CPU.
+            threads: CPU threads; 0 for the physical cores.
+            window: most tokens that attend to each other.
+            layers: layers to run, 0 for all; with fewer there is attention but no gain.
+
+        Raises:
+            ModelFileError: the file is not a scorer.
+            GraphError: the device cannot run it.
+            RequestError: the window or the number of layers is out of range.
         """
         if window < SMALLEST_WINDOW:
             raise RequestError(f"a window of {window} tokens holds no text; give at least {SMALLEST_WINDOW}")
@@ -74,7 +83,7 @@ class Scorer:
             thread.call(lambda: opened.append(ScorerModel.open(path, device, threads, window, layers)))
             return cls(thread, opened[0])
         except BaseException:
-            # Ctrl-C ends the waiting, not the loading.
+            # Ctrl-C interrupts the wait, not the loading.
             thread.stop(lambda: _close_all(opened))
             raise
 
@@ -90,11 +99,11 @@ class Scorer:
         return self._model.nbytes
 
     def count(self, text: str) -> int:
-        """How many tokens the scorer's vocabulary makes of `text`."""
+        """Tokens of `text` in the scorer's vocabulary."""
         return len(self._thread.call(lambda: self._model.vocab.tokenize(text, special=False)))
 
     def measure(self) -> float:
-        """The rate before there is a text to score, from one window of made-up tokens; becomes `rate`."""
+        """Measure the rate on one window of made-up tokens, before there is a text to score; sets `rate`."""
         return self._thread.call(self._measure)
 
     def score(
@@ -104,17 +113,25 @@ class Scorer:
         should_stop: Callable[[], bool] = lambda: False,
         progress: Callable[[float], None] = lambda _: None,
     ) -> list[Scores]:
-        """One `Scores` a text. A text longer than a window is cut, and its best part counts.
+        """One `Scores` per text. A text longer than a window is split, and its best piece counts.
 
-        should_stop: asked before each window; `Stopped` is raised once it says so. progress: told the finished share,
-        0 to 1. Both are called on the scorer's thread. RequestError for an empty query, EngineClosed after `close`.
+        Args:
+            texts: the texts to score.
+            query: the question.
+            should_stop: polled before each window, on the scorer's thread.
+            progress: called with the finished share, 0 to 1, on the scorer's thread.
+
+        Raises:
+            RequestError: the query is empty.
+            Stopped: `should_stop` returned True.
+            EngineClosed: the scorer is closed.
         """
         abandoned = threading.Event()
         job = partial(self._job, abandoned, texts, query, should_stop, progress)
         try:
             return self._thread.call(job)
         except BaseException:
-            # Ctrl-C ends the waiting; the work shall end too, and soon.
+            # Ctrl-C interrupts the wait; the computation must end soon too.
             with self._lock:
                 abandoned.set()
                 if self._current is abandoned:
@@ -122,7 +139,7 @@ class Scorer:
             raise
 
     def close(self) -> None:
-        """Wait for what is running, then free everything; harmless when repeated."""
+        """Wait for the running call, then free everything. Idempotent."""
         self._thread.stop(self._model.close)
 
     def _job(
@@ -150,17 +167,17 @@ class Scorer:
         if not texts:
             return []
         pieces = self._pieces(texts, asked)
-        looks, likely = self._run(pieces, asked, should_stop, progress)
+        piece_attention, log_probs = self._run(pieces, asked, should_stop, progress)
         count = sum(len(tokens) for _, tokens in pieces)
         self.tokens += count
         self.rate = count / (time.perf_counter() - start)
-        return _pooled(len(texts), [text for text, _ in pieces], looks, likely)
+        return _pooled(len(texts), [text for text, _ in pieces], piece_attention, log_probs)
 
     def _measure(self) -> float:
         start = time.perf_counter()
         room = min(BASE, self._model.window)
         made_up = np.arange(room) % self._model.vocab.size
-        query = Query(tuple(made_up[: min(QUERY, room // _QUERY_SHARE)].tolist()), 0)
+        query = Query(tuple(made_up[: min(MAX_QUERY_TOKENS, room // _QUERY_SHARE)].tolist()), 0)
         pieces = [made_up[: room - query.length([0]) + 1].tolist()]
         self._model.run(Window(room, query, pieces))
         self.rate = len(pieces[0]) / (time.perf_counter() - start)
@@ -170,10 +187,10 @@ class Scorer:
         tokens = self._model.vocab.tokenize(text, special=False)
         if not tokens:
             raise RequestError("there is no query to score texts for; ask something")
-        return Query(tuple(tokens[-min(QUERY, self._model.window // _QUERY_SHARE) :]), self._model.newline)
+        return Query(tuple(tokens[-min(MAX_QUERY_TOKENS, self._model.window // _QUERY_SHARE) :]), self._model.newline)
 
     def _pieces(self, texts: Sequence[str], query: Query) -> list[tuple[int, list[int]]]:
-        """(text, tokens) of all pieces; the first one is nothing at all."""
+        """(text index, tokens) of all pieces; the first one is empty."""
         most = self._model.window - query.length([query.newline]) + 1
         pieces: list[tuple[int, list[int]]] = [(_NOTHING, [])]
         for index, text in enumerate(texts):
@@ -189,22 +206,22 @@ class Scorer:
         should_stop: Callable[[], bool],
         progress: Callable[[float], None],
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Looks [pieces, layers, heads] and mean log-probabilities [pieces], NaN if not all layers are run."""
+        """Attention [pieces, layers, heads] and mean log-probabilities [pieces], NaN if not all layers are run."""
         model = self._model
-        looks = np.empty((len(pieces), model.layers, model.file.heads), np.float32)
-        likely = np.full(len(pieces), np.nan, np.float32)
+        piece_attention = np.empty((len(pieces), model.layers, model.file.heads), np.float32)
+        log_probs = np.full(len(pieces), np.nan, np.float32)
         plan = pack([query.length(tokens) for _, tokens in pieces], model.window)
         rows, done = sum(size for size, _ in plan), 0
         for size, members in plan:
             if should_stop():
                 raise Stopped("scoring was stopped; ask again for scores")
-            seen, said = model.run(Window(size, query, [pieces[member][1] for member in members]))
-            looks[members] = np.moveaxis(seen, 2, 0)
-            if said is not None:
-                likely[members] = said.mean(1)
+            attention, query_log_probs = model.run(Window(size, query, [pieces[member][1] for member in members]))
+            piece_attention[members] = np.moveaxis(attention, 2, 0)
+            if query_log_probs is not None:
+                log_probs[members] = query_log_probs.mean(1)
             done += size
             progress(done / rows)
-        return looks, likely
+        return piece_attention, log_probs
 
 
 def _close_all(models: Sequence[ScorerModel]) -> None:
@@ -212,11 +229,13 @@ def _close_all(models: Sequence[ScorerModel]) -> None:
         model.close()
 
 
-def _pooled(count: int, owners: Sequence[int], looks: NDArray[np.float32], likely: NDArray[np.float32]) -> list[Scores]:
-    """From pieces to texts; the first piece is the query by itself."""
+def _pooled(
+    count: int, owners: Sequence[int], piece_attention: NDArray[np.float32], log_probs: NDArray[np.float32]
+) -> list[Scores]:
+    """Scores of texts from those of their pieces; the first piece is the query alone."""
     attention, gain = np.full(count, -np.inf), np.full(count, -np.inf)
-    gains = np.nan_to_num(likely - likely[0])
-    for owner, look, more in zip(owners[1:], looks[1:], gains[1:], strict=True):
-        attention[owner] = max(attention[owner], look.max())
+    gains = np.nan_to_num(log_probs - log_probs[0])
+    for owner, piece, more in zip(owners[1:], piece_attention[1:], gains[1:], strict=True):
+        attention[owner] = max(attention[owner], piece.max())
         gain[owner] = max(gain[owner], more)
     return [Scores(float(a), float(g)) for a, g in zip(attention, gain, strict=True)]

@@ -1,7 +1,7 @@
-"""Which files can score: text models of the qwen3 architecture, and what their headers must say.
+"""Checks a scorer file: text models of the qwen3 architecture, and the header fields they need.
 
-The forward pass is `src/models/qwen3.cpp` of llama.cpp. What is not known is refused: a model computed without one of
-its parts scores nonsense, and nothing would show it.
+The forward pass is `src/models/qwen3.cpp` of llama.cpp. Unknown tensors are refused: a model computed without one of
+its parts would score nonsense without any sign of it.
 """
 
 from collections.abc import Iterator
@@ -17,19 +17,27 @@ ARCHITECTURE = "qwen3"
 EMBEDDINGS, HEAD, LAST_NORM = "token_embd.weight", "output.weight", "output_norm.weight"
 
 SMALLEST_WINDOW = 64
-"""Tokens that have to fit: a shorter window would be all query."""
+"""Fewest tokens of a window: a shorter one would hold little but the query."""
 
 _DEFAULT_BASE = 10000.0
-"""llama.cpp's, for a file that names no `rope.freq_base`."""
+"""llama.cpp's default, for a file without `rope.freq_base`."""
 
 _ANOTHER = "choose a text model of the qwen3 architecture"
 
 
 @dataclass(frozen=True, slots=True)
 class ScorerFile:
-    """A checked scorer. head_size: of one attention head; heads and kv_heads are the same in every layer.
+    """A checked scorer file.
 
-    head: the name of its output matrix, which may be its embeddings. n_ctx: tokens it was trained for.
+    Attributes:
+        file: its header.
+        n_ctx: tokens it was trained for.
+        heads: attention heads, the same in every layer.
+        kv_heads: heads of keys and values, the same in every layer.
+        head_size: width of one attention head.
+        epsilon: of the RMS norms.
+        rope_base: base frequency of RoPE.
+        head: name of the output matrix, which may be the embeddings.
     """
 
     file: Header
@@ -46,7 +54,7 @@ class ScorerFile:
 
 
 def describe(file: Header) -> ScorerFile:
-    """What a header that passed `gguf.header.check` says; ModelFileError if it is no scorer."""
+    """Describe a header that passed `gguf.header.check`; ModelFileError if it is not a scorer."""
     if file.architecture != ARCHITECTURE:
         raise ModelFileError(f"{file.path}: is a model of the kind {file.architecture!r}, not a scorer; {_ANOTHER}")
     dimensions = HParams(file.architecture, file.metadata)
@@ -108,7 +116,7 @@ def _check_tensors(file: Header, dimensions: HParams) -> None:
 
 
 def _layer(dimensions: HParams, width: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of one layer's tensors; width: of its feed-forward part."""
+    """Names and shapes of one layer's tensors; `width` is that of its feed-forward part."""
     embd, head = dimensions.n_embd, dimensions.head_size
     queries, keys = dimensions.heads[0] * head, dimensions.kv_heads[0] * head
     yield from {"attn_norm": (embd,), "ffn_norm": (embd,), "attn_q_norm": (head,), "attn_k_norm": (head,)}.items()

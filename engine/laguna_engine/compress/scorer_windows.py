@@ -1,8 +1,8 @@
-"""How pieces of text are laid out in windows: the rows that one run of the scorer's graph computes.
+"""Packs pieces of text into windows: the rows of one run of the scorer's graph.
 
-A window holds blocks; a block is a newline, a piece of text, a newline and a copy of the query. Its rows see earlier
-rows of the same block and nothing else, so a piece's scores depend on the piece and the query alone, whatever lies
-beside it, and all work grows with the number of tokens. Deals in token ids and row numbers, never in text or devices.
+A window holds blocks; a block is a newline, a piece of text, a newline and a copy of the query. Its rows attend to
+earlier rows of the same block only, so a piece's scores depend on the piece and the query alone, and the work is linear
+in the number of tokens. Works on token ids and row numbers, not on text or devices.
 """
 
 from bisect import bisect_left, insort
@@ -13,25 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 TAIL = 8
-"""Of the query's tokens so many, the last ones, say where they look; PFlash's number too."""
+"""The last tokens of the query, whose attention is measured; the same number as PFlash."""
 
 BASE = 512
-"""Rows of an ordinary window: enough for matrix products at full speed, few enough that masks cost little."""
+"""Rows of a typical window: enough for matrix products at full speed, few enough that masks cost little."""
 
 _SMALLEST = 256
-"""The smallest window that is worth a graph of its own; CUDA's attention wants whole steps of 256 keys."""
+"""Rows of the smallest window with a graph of its own; CUDA's attention needs multiples of 256 keys."""
 
 _ROWS_A_SLOT, _MAX_SLOTS = 64, 16
 
 _HIDDEN = np.uint16(0xFC00)
 """Minus infinity in half precision."""
 
-NOT_ITS_OWN = np.float32(-1e30)
-"""Added to the score of keys outside a block's text: finite, because a row of infinities has no largest number."""
+OUTSIDE_TEXT = np.float32(-1e30)
+"""Added to the score of keys outside a block's text: finite, because a row of -inf has no argmax."""
 
 
 def sizes(window: int) -> list[int]:
-    """The rows that windows come in, smallest first: powers of two, and at most `window`."""
+    """The possible rows of a window, smallest first: powers of two, then `window` itself."""
     found = []
     size = _SMALLEST
     while size < window:
@@ -41,19 +41,19 @@ def sizes(window: int) -> list[int]:
 
 
 def slots(rows: int) -> int:
-    """The most blocks that a window of so many rows holds."""
+    """Most blocks of a window of `rows` rows."""
     return max(1, min(rows // _ROWS_A_SLOT, _MAX_SLOTS))
 
 
-def capacity(rows: int, asked: int) -> int:
-    """For how many rows asked for a graph is built that serves so many: a quarter, half or all of the window."""
-    return next(size for size in (rows // 4, rows // 2, rows) if size >= asked)
+def capacity(rows: int, query_rows: int) -> int:
+    """Query rows of the graph that serves `query_rows` of them: a quarter, half or all of the window."""
+    return next(size for size in (rows // 4, rows // 2, rows) if size >= query_rows)
 
 
 def pack(lengths: Sequence[int], window: int) -> list[tuple[int, list[int]]]:
-    """Blocks of these lengths, none above `window`, into as few rows as first comes: (rows, blocks) of each window.
+    """Pack blocks of these lengths, none above `window`, best fit decreasing: (rows, blocks) of each window.
 
-    Long blocks open windows, shorter ones go where they fill most.
+    Long blocks open windows; shorter ones go into the fullest window that has room.
     """
     known = sizes(window)
     opened: list[tuple[int, list[int]]] = []
@@ -80,26 +80,38 @@ def _shrunk(known: list[int], blocks: list[int], lengths: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The query's tokens, and the newline that goes before and behind every piece."""
+    """A query.
+
+    Attributes:
+        tokens: its tokens.
+        newline: the newline token before and after every piece.
+    """
 
     tokens: tuple[int, ...]
     newline: int
 
     def block(self, piece: Sequence[int]) -> list[int]:
-        """All tokens of a piece's block; without a piece the newline stands once."""
+        """All tokens of a piece's block; for an empty piece there is only one newline."""
         return [self.newline, *piece, *([self.newline] if piece else []), *self.tokens]
 
     def length(self, piece: Sequence[int]) -> int:
-        """How many tokens the block has."""
+        """Number of tokens of the block."""
         return len(self.tokens) + 1 + (len(piece) + 1 if piece else 0)
 
 
 class Window:
-    """The rows of one run.
+    """The inputs of one run.
 
-    tokens, positions: [rows]. mask: [rows, rows], what each row sees. tails: [slots * TAIL], rows whose queries look
-    for the text. own: [slots * TAIL, rows], 0 where a key belongs to the text of the slot and `NOT_ITS_OWN` elsewhere.
-    asked, targets: [blocks, query], rows before each query token, and the tokens themselves.
+    Attributes:
+        rows: rows of the window.
+        blocks: blocks in it.
+        tokens: [rows].
+        positions: [rows], from 0 in each block.
+        mask: [rows, rows], F16 attention mask.
+        tail_rows: [slots * TAIL], the rows of the query's tail in each block.
+        text_mask: [slots * TAIL, rows], 0 where a key belongs to the text of the slot, `OUTSIDE_TEXT` elsewhere.
+        query_rows: [blocks, query], the row before each query token.
+        targets: [blocks, query], the query's tokens.
     """
 
     def __init__(self, rows: int, query: Query, pieces: Sequence[Sequence[int]]) -> None:
@@ -108,19 +120,19 @@ class Window:
         self.tokens = np.full(rows, query.newline, np.int32)
         self.positions = np.zeros(rows, np.int32)
         self._bits = np.full((rows, rows), _HIDDEN, np.uint16)
-        self.tails = np.zeros(count * TAIL, np.int32)
-        self.own = np.full((count * TAIL, rows), NOT_ITS_OWN, np.float32)
-        self.asked = np.zeros((len(pieces), len(query.tokens)), np.int32)
+        self.tail_rows = np.zeros(count * TAIL, np.int32)
+        self.text_mask = np.full((count * TAIL, rows), OUTSIDE_TEXT, np.float32)
+        self.query_rows = np.zeros((len(pieces), len(query.tokens)), np.int32)
         self.targets = np.tile(np.array(query.tokens, np.int32), (len(pieces), 1))
         start = 0
         for slot, piece in enumerate(pieces):
             start = self._place(slot, start, query, piece)
-        # What fills the window up has to see something, or its attention divides by nothing.
+        # Padding rows attend to themselves, or their softmax would divide by zero.
         np.fill_diagonal(self._bits[start:, start:], 0)
 
     @property
     def mask(self) -> NDArray[np.float16]:
-        """In half precision, to be added to attention scores."""
+        """F16, added to attention scores."""
         return self._bits.view(np.float16)
 
     def _place(self, slot: int, start: int, query: Query, piece: Sequence[int]) -> int:
@@ -129,9 +141,9 @@ class Window:
         self.tokens[start:stop] = block
         self.positions[start:stop] = np.arange(len(block))
         self._bits[start:stop, start:stop] = np.triu(np.full((len(block), len(block)), _HIDDEN), 1)
-        self.asked[slot] = np.arange(stop - len(query.tokens) - 1, stop - 1)
+        self.query_rows[slot] = np.arange(stop - len(query.tokens) - 1, stop - 1)
         last = np.arange(stop - TAIL, stop)
         tail = slice(slot * TAIL, (slot + 1) * TAIL)
-        self.tails[tail] = np.maximum(last, stop - len(query.tokens))
-        self.own[tail, start + 1 : start + 1 + len(piece)] = 0
+        self.tail_rows[tail] = np.maximum(last, stop - len(query.tokens))
+        self.text_mask[tail, start + 1 : start + 1 + len(piece)] = 0
         return stop

@@ -1,7 +1,7 @@
-"""Where names are defined among the documents, and which of several definitions is meant.
+"""Finds the definitions of names among the documents, and the names that a question mentions.
 
-By names alone, as a reader without a compiler would: first the same file, then the files that it imports, then the one
-whose words are nearest to the question.
+Resolved by names alone, without a compiler: first a module of the name's qualifier, then the same file, then the files
+that it imports, else every definition.
 """
 
 import re
@@ -18,104 +18,110 @@ _QUOTED = re.compile(r"[`'\"]([^`'\"\s]{2,200})[`'\"]")
 _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|^[A-Z][A-Z\d]+$")
 _SEPARATOR = re.compile(r"\.|::|->")
 _ON_ITSELF = frozenset({"self", "cls", "this", "super"})
-# A plain word of a question is seldom meant as the name that it also is.
+# A plain word of a question rarely refers to the definition of the same name.
 PLAIN_WORD = 0.3
-# Who asks for `Config.load` asks for one method; the class only comes where there is room.
-_AROUND = 0.5
+# `Config.load` refers to one method; its class is kept only where there is room.
+_QUALIFIER_STRENGTH = 0.5
 _NAME_CHARS = 2
 WHOLE_LINES = 40
-"""A definition that is not longer is kept whole or left out, wherever that is possible."""
+"""A definition of at most this many lines is kept or dropped as a whole, where possible."""
 
 
-class Place(NamedTuple):
-    """A unit of a document, both by number."""
+class UnitId(NamedTuple):
+    """Index of a document, and of a unit in it."""
 
     document: int
     unit: int
 
 
 class Mention(NamedTuple):
-    """A name; `strength` from 0 to 1 says how surely it is meant as one, `holder` what stands before its dot."""
+    """A name in a question.
+
+    Attributes:
+        name: the name as defined.
+        strength: confidence that it refers to a definition, 0 to 1.
+        qualifier: the name before its dot, empty without one.
+    """
 
     name: str
     strength: float
-    holder: str = ""
+    qualifier: str = ""
 
 
 class Definitions:
-    """Every name that a unit defines."""
+    """The definitions of all documents, by name."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
-        self._inside: dict[Place, list[Place]] = {}
-        self._places: dict[str, list[Place]] = {}
+        self._inside: dict[UnitId, list[UnitId]] = {}
+        self._unit_ids: dict[str, list[UnitId]] = {}
         for number, document in enumerate(documents):
             for index, unit in enumerate(document.units):
                 for name in unit.defines:
-                    self._places.setdefault(name, []).append(Place(number, index))
+                    self._unit_ids.setdefault(name, []).append(UnitId(number, index))
                 outer = document.outer[index]
                 if outer is not None:
-                    self._inside.setdefault(Place(number, outer), []).append(Place(number, index))
+                    self._inside.setdefault(UnitId(number, outer), []).append(UnitId(number, index))
 
     def __contains__(self, name: str) -> bool:
-        return name in self._places
+        return name in self._unit_ids
 
-    def whole(self, place: Place) -> Iterator[Place]:
-        """The unit and, of a short class, its methods: the class is not understood without them."""
-        yield place
-        unit = self._documents[place.document].units[place.unit]
+    def with_members(self, unit_id: UnitId) -> Iterator[UnitId]:
+        """The unit and, if it is short, the units inside it: a class is not understood without its methods."""
+        yield unit_id
+        unit = self._documents[unit_id.document].units[unit_id.unit]
         if unit.end - unit.line < WHOLE_LINES:
-            for inner in self._inside.get(place, ()):
-                yield from self.whole(inner)
+            for inner in self._inside.get(unit_id, ()):
+                yield from self.with_members(inner)
 
-    def find(self, mention: Mention, near: int) -> Sequence[Place]:
-        """The definitions that a name may mean where document `near` uses it."""
-        places = self._places.get(mention.name, ())
-        if len(places) < 2:
-            return places
-        held = [place for place in places if mention.holder in self._modules[place.document]]
-        own = [place for place in places if place.document == near]
+    def find(self, mention: Mention, near: int) -> Sequence[UnitId]:
+        """The definitions that a name may refer to when used in document `near`."""
+        unit_ids = self._unit_ids.get(mention.name, ())
+        if len(unit_ids) < 2:
+            return unit_ids
+        held = [unit_id for unit_id in unit_ids if mention.qualifier in self._modules[unit_id.document]]
+        own = [unit_id for unit_id in unit_ids if unit_id.document == near]
         imported = self._imported[near]
-        return held or own or [p for p in places if not imported.isdisjoint(self._modules[p.document])] or places
+        return held or own or [p for p in unit_ids if not imported.isdisjoint(self._modules[p.document])] or unit_ids
 
     @cached_property
     def _modules(self) -> Sequence[frozenset[str]]:
-        """What a document may be imported as: its file's name, or its folder's where the file stands for that."""
+        """Names each document may be imported as: its file's, or its folder's for a package file."""
         return [frozenset(_module(document.path)) for document in self._documents]
 
     @cached_property
     def _imported(self) -> Sequence[frozenset[str]]:
-        """The words of each document's imports."""
+        """Words of each document's imports."""
         return [frozenset(_imports(document)) for document in self._documents]
 
 
 def mentions(query: str, known: Definitions) -> list[Mention]:
-    """The names in a question that are defined somewhere, each once, as surely as it is meant anywhere."""
+    """The names in a question that are defined in the documents, each once with its greatest strength."""
     quoted = {part for match in _QUOTED.findall(query) for part in (match, *_SEPARATOR.split(match))}
     found: dict[tuple[str, str], float] = {}
     for match in _NAME.finditer(query):
-        for name, strength, holder in _readings(match, quoted, known):
-            found[name, holder] = max(found.get((name, holder), 0.0), strength)
-    return [Mention(name, strength, holder) for (name, holder), strength in found.items()]
+        for name, strength, qualifier in _readings(match, quoted, known):
+            found[name, qualifier] = max(found.get((name, qualifier), 0.0), strength)
+    return [Mention(name, strength, qualifier) for (name, qualifier), strength in found.items()]
 
 
 def _readings(match: re.Match[str], quoted: set[str], known: Definitions) -> Iterator[Mention]:
-    """What a run of names joined by dots may mean: the longest known ending, and the words before it."""
+    """Readings of names joined by dots: the longest known suffix, and the words before it."""
     pieces = _SEPARATOR.split(match["name"])
     dotted = ".".join(pieces)
     most = 1.0
     if len(pieces) > 1 and ".".join(pieces[-2:]) in known:
         yield Mention(".".join(pieces[-2:]), 1.0)
-        pieces, most = pieces[:-1], _AROUND
+        pieces, most = pieces[:-1], _QUALIFIER_STRENGTH
     elif dotted in known:
         sure = _is_code(dotted, quoted) or match["call"] is not None or len(pieces) > 1
         yield Mention(dotted, 1.0 if sure else _plain(dotted))
         return
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         if piece in known and piece not in _ON_ITSELF:
-            last = place == len(pieces) - 1
+            last = index == len(pieces) - 1
             sure = _is_code(piece, quoted) or (last and (match["call"] is not None or len(pieces) > 1))
-            yield Mention(piece, most if sure else min(most, _plain(piece)), pieces[place - 1] if place else "")
+            yield Mention(piece, most if sure else min(most, _plain(piece)), pieces[index - 1] if index else "")
 
 
 def _is_code(name: str, quoted: set[str]) -> bool:

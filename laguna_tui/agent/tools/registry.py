@@ -1,112 +1,64 @@
-"""All tools together: what a model is told about them, and the one way to run them.
-
-There are two sets. `basic` is what the bundled model was trained on, byte for byte: its answers are lists to repeat.
-`full` searches by pattern, by symbol and by meaning, and reads. Both edit. Which one a model gets, its entry in the
-catalogue says.
+"""A profile's tools for one workspace, and the one way to run them.
 
 Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer. A tool that fails
 in a way nobody expected does not end the turn either: the model is told, and the traceback is kept for the user.
 """
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
-from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.permissions import EditMode
-from laguna_tui.agent.tools.base import edit
 from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.agent.tools.base.guard import Guard
-from laguna_tui.agent.tools.base.results import Answer, ResultStore, Steps, ToolResult, failure
+from laguna_tui.agent.tools.base.model_profile import ModelProfile, ToolServices
+from laguna_tui.agent.tools.base.results import Answer, ResultStore, ToolResult, failure
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
-from laguna_tui.agent.tools.full import find, read, search
-from laguna_tui.agent.tools.nano import find as nano_find
-from laguna_tui.agent.tools.nano import search as nano_search
-from laguna_tui.agent.tools.nano.guard import NanoGuard
-from laguna_tui.base.errors import log_failure
+from laguna_tui.base.crash_log import write_crash_log
 from laguna_tui.base.events import EditDone, EditProposed
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.models.entry import ToolSet
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 
-class Run(Protocol):
-    """A tool's work on checked or unchecked arguments; raises ArgumentError or WorkspaceError."""
-
-    def __call__(
-        self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
-    ) -> Answer | Steps: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """What the model is told about a tool, and what it does."""
-
-    spec: ToolSpec
-    run: Run
-
-
-_SPECS = {
-    ToolSet.BASIC: (nano_find.SPEC, nano_search.SPEC, edit.SPEC),
-    ToolSet.FULL: (find.SPEC, search.SPEC, read.SPEC, edit.SPEC),
-}
-TOOL_SPECS = _SPECS[ToolSet.BASIC]
-
-
-def tool_specs(name: str) -> tuple[ToolSpec, ...]:
-    """What a model is told about the tools of a set.
-
-    Raises:
-        ValueError: there is no such set.
-    """
-    return _SPECS[ToolSet(name)]
-
-
 class Toolbox:
-    """A set of tools, for one workspace. tools: which set it is."""
+    """A profile's tools, for one workspace."""
 
     def __init__(
         self,
+        profile: ModelProfile,
         workspace: Workspace,
         store: ResultStore | None = None,
         *,
         codebase: Codebase | None = None,
-        tools: str = ToolSet.BASIC,
         edits: SessionEdits | None = None,
         state: Path | None = None,
     ) -> None:
         """Take a workspace.
 
         Args:
+            profile: which tools there are, and what turns with them are held against.
             store: where long results are kept; None means the cache folder.
-            codebase: the folder's index, which the full set searches; it is started when a search needs it.
-            tools: a `ToolSet`; without a codebase there is only the basic one.
+            codebase: the folder's index, for tools that search it; it is started when a search needs it.
             edits: what edits go through; None makes none.
             state: the user's state folder, which gets the traceback of a tool that fails; None: the system's own.
+
+        Raises:
+            ValueError: one of the tools needs a codebase.
         """
+        self.profile = profile
         self.workspace = workspace
-        self._codebase = codebase
+        self._services = ToolServices(edits or SessionEdits(EditMode.NEVER), codebase)
         self._store = store or ResultStore()
-        self._edits = edits or SessionEdits(EditMode.NEVER)
         self._state = state
-        self.tools = ToolSet.BASIC if codebase is None else ToolSet(tools)
-        looking: tuple[Tool, ...] = (Tool(nano_find.SPEC, nano_find.run), Tool(nano_search.SPEC, nano_search.run))
-        if codebase is not None and self.tools is ToolSet.FULL:
-            looking = (Tool(find.SPEC, find.run), Tool(search.SPEC, search.Search(codebase)), Tool(read.SPEC, read.run))
-        self._tools = {tool.spec.name: tool for tool in (*looking, Tool(edit.SPEC, edit.Edit(self._edits)))}
+        self._tools = {tool.spec.name: tool.bind(self._services) for tool in profile.tools}
 
-    def with_tools(self, tools: str) -> "Toolbox":
-        """Another set over the same workspace, for another model; both keep their results in one place."""
+    def with_profile(self, profile: ModelProfile) -> "Toolbox":
+        """Another model's tools over the same workspace; both keep their results in one place."""
+        services = self._services
         return Toolbox(
-            self.workspace, self._store, codebase=self._codebase, tools=tools, edits=self._edits, state=self._state
+            profile, self.workspace, self._store, codebase=services.codebase, edits=services.edits, state=self._state
         )
-
-    @property
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is to be told about exactly these tools."""
-        return tuple(tool.spec for tool in self._tools.values())
 
     def guard(self, asked: str, before: str) -> Guard:
         """What a turn with these tools is held against.
@@ -115,7 +67,7 @@ class Toolbox:
             asked: the user's message.
             before: all that stands in the prompt before it, but for the system's part.
         """
-        return NanoGuard(asked, before) if self.tools is ToolSet.BASIC else Guard()
+        return self.profile.guard(asked, before)
 
     def run(
         self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False
@@ -142,11 +94,11 @@ class Toolbox:
         Raises:
             EngineError: the engine fails while the tool uses it.
         """
-        tool = self._tools.get(name)
-        if tool is None:
+        run = self._tools.get(name)
+        if run is None:
             return failure(f"there is no tool {name}; the tools are {', '.join(self._tools)}")
         try:
-            answer = tool.run(self.workspace, arguments, should_stop)
+            answer = run(self.workspace, arguments, should_stop)
             return self._store.result(answer if isinstance(answer, Answer) else (yield from answer))
         except (ArgumentError, WorkspaceError) as error:
             return failure(str(error))
@@ -159,18 +111,18 @@ class Toolbox:
 
     def _failed(self, name: str, error: Exception) -> ToolResult:
         """A defect of the tool: the model hears only its kind, because the message may name the user's folders."""
-        log = log_failure(error, self._state)
+        log = write_crash_log(error, self._state)
         told = failure(f"{name} failed ({type(error).__name__}); try other arguments, or go on without it")
         return replace(told, full_output=str(log)) if isinstance(log, Path) else told
 
     @property
     def news(self) -> tuple[str, ...]:
-        """What the model is to be told before the next message; a small one was never trained on any."""
-        return self._edits.news if self.tools is ToolSet.FULL else ()
+        """What the model is to be told before the next message."""
+        return self._services.edits.news if self.profile.takes_news else ()
 
     def forget_news(self) -> None:
         """The model was told, or is never to be told."""
-        self._edits.forget_news()
+        self._services.edits.forget_news()
 
     def keep(self, text: str) -> str | None:
         """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""

@@ -6,10 +6,14 @@ A thread does the work and leaves values here; the screen reads them as often as
 import threading
 from collections.abc import Callable
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from laguna_tui.models.download_progress import DownloadProgress
-from laguna_tui.models.model_setup import ModelSetup, PreparedDownload, SetupOffer
+from laguna_tui.models.model_setup import ModelSetup, SetupOffer
 from laguna_tui.tui.session_messages import error_sentence
+
+if TYPE_CHECKING:
+    from laguna_tui.models.download import Download
 
 _LEAVE_S = 1.5
 """How long leaving waits for what has arrived to be written down."""
@@ -39,9 +43,9 @@ class BackgroundDownload:
         self.progress: DownloadProgress | None = None
         self.problem = ""
         self._model_setup = model_setup
-        self._work: PreparedDownload | None = None
+        self._work: Download | None = None
         # What the user wants of a download that is not there yet.
-        self._wanted: Callable[[PreparedDownload], None] | None = None
+        self._wanted: Callable[[Download], None] | None = None
         self._discarding = False
         self._thread: threading.Thread | None = None
 
@@ -96,7 +100,7 @@ class BackgroundDownload:
         self._thread = threading.Thread(target=job, name="laguna-download", daemon=True)
         self._thread.start()
 
-    def _tell(self, wanted: Callable[[PreparedDownload], None]) -> None:
+    def _tell(self, wanted: Callable[["Download"], None]) -> None:
         """Do this to the download, as soon as it is there."""
         with self._lock:
             work, self._wanted = self._work, wanted

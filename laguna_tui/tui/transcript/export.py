@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from laguna_tui.base.errors import write_new
+from laguna_tui.base.crash_log import create_private_file
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
@@ -18,7 +18,7 @@ def write_chat(document: Document, folder: Path, when: time.struct_time) -> Path
         OSError: the folder cannot be written to.
     """
     text = to_markdown(document, f"laguna-tui, {time.strftime('%Y-%m-%d %H:%M', when)}")
-    return write_new(folder, time.strftime("laguna-chat-%Y%m%d-%H%M%S", when), ".md", text)
+    return create_private_file(folder, time.strftime("laguna-chat-%Y%m%d-%H%M%S", when), ".md", text)
 
 
 def to_markdown(document: Document, title: str) -> str:

@@ -11,6 +11,7 @@ from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop, 
 from laguna_tui.tui.transcript.entries import HeadlineEntry
 
 OPEN, CLOSED, RUNNING = "▾ ", "▸ ", "◌ "
+REPORT = "All about the failure: {path}"
 # While the model thinks, its last lines are shown; when it is done they fold away.
 PEEK = 4
 
@@ -65,15 +66,19 @@ class ToolCallEntry(HeadlineEntry):
         self.ok = True
         self.seconds = 0.0
         self.stopped = self.declined = False
+        self.report = ""
 
     def stop_waiting(self) -> None:
         """The turn ended before the tool did."""
         self.stopped = True
         self.finish("", 0.0, ok=False)
 
-    def finish(self, output: str, seconds: float, *, ok: bool, declined: bool = False) -> None:
-        """The tool ran; `declined`: not to its end, because the user did not want it."""
-        self.output, self.seconds, self.ok, self.declined = output, seconds, ok, declined
+    def finish(self, output: str, seconds: float, *, ok: bool, declined: bool = False, report: str = "") -> None:
+        """The tool ran.
+
+        declined: not to its end, because the user did not want it. report: path of the file with all about its failure.
+        """
+        self.output, self.seconds, self.ok, self.declined, self.report = output, seconds, ok, declined, report
         self.changed()
 
     def mark(self) -> TextRun:
@@ -111,10 +116,15 @@ class ToolCallEntry(HeadlineEntry):
         return f"{what}  {self.seconds:.2f} s"
 
     def body(self, width: int) -> Sequence[TextLine]:
-        return bar(self.output or "", width, "tool-text")
+        return bar(self._text(), width, "tool-text")
 
     def source(self) -> str:
-        return f"{self.call}\n{self.output or ''}"
+        return f"{self.call}\n{self._text()}"
+
+    def _text(self) -> str:
+        """What the tool answered and, if it failed, where to read on."""
+        lines = (self.output or "", REPORT.format(path=self.report) if self.report else "")
+        return "\n".join(filter(None, lines))
 
 
 def bar(text: str, width: int, tone: str) -> list[TextLine]:

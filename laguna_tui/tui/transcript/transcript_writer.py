@@ -241,7 +241,8 @@ class TranscriptWriter:
         self._end_edit(EditOutcome.NOT_MADE, event.output)
         called = self._calls.pop(event.call_id, None)
         if called is not None:
-            called.finish(event.output, event.seconds, ok=event.ok, declined=declined)
+            report = "" if event.ok else event.full_output or ""
+            called.finish(event.output, event.seconds, ok=event.ok, declined=declined, report=report)
         self._work()
 
     def _finish(self, event: TurnFinished) -> None:

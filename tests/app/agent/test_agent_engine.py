@@ -2,11 +2,11 @@
 
 import pytest
 
-from laguna_engine.chat.template import Family
 from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Prefill
 from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import AgentOptions
 from laguna_tui.base.events import StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
@@ -19,7 +19,7 @@ MAX_TOKENS = 24
 def agent(tiny_model_path, tmp_path):
     with Engine.open(EngineOptions(model=tiny_model_path, n_ctx=2048, threads=1)) as engine:
         options = AgentOptions(max_tokens=MAX_TOKENS)
-        yield Agent(engine, engine.vocab, Family.XS_2_1, Toolbox(Workspace(tmp_path)), options)
+        yield Agent(engine, engine.vocab, Toolbox(NANO, Workspace(tmp_path)), options)
 
 
 def test_a_second_message_prefills_only_itself(agent):
@@ -39,7 +39,7 @@ def talkative(tiny_model_path, tmp_path):
     """An agent whose model would go on for hundreds of tokens: time enough to cancel it."""
     with Engine.open(EngineOptions(model=tiny_model_path, n_ctx=2048, threads=1)) as engine:
         options = AgentOptions(sampling=Sampling(temperature=1.0, seed=3))
-        yield Agent(engine, engine.vocab, Family.XS_2_1, Toolbox(Workspace(tmp_path)), options)
+        yield Agent(engine, engine.vocab, Toolbox(NANO, Workspace(tmp_path)), options)
 
 
 def test_a_cancelled_turn_keeps_the_cache(talkative):

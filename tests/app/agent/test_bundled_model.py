@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from laguna_engine.chat.template import Family
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Source
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.permissions import EditMode
 from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import DraftRound, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.base.paths import data_root
@@ -59,8 +59,8 @@ class Talk:
     """A chat with the bundled model, and what of it is asserted on."""
 
     def __init__(self, engine, root, approver):
-        toolbox = Toolbox(Workspace(root), edits=SessionEdits(EditMode.ASK, approver))
-        self.agent = Agent(engine, engine.vocab, Family.XS_2_1, toolbox)
+        toolbox = Toolbox(NANO, Workspace(root), edits=SessionEdits(EditMode.ASK, approver))
+        self.agent = Agent(engine, engine.vocab, toolbox)
 
     def ask(self, question):
         """The first question of a chat: the calls it made, what the last one gave, and the answer."""

@@ -3,13 +3,11 @@
 import pytest
 
 from laguna_engine.chat.messages import AssistantMessage, ToolCall
-from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.messages import ChatMessage
-from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.prompt_preview import block_text, blocks
-from laguna_tui.agent.tools.registry import TOOL_SPECS
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.context.blocks import Attachment, BlockKind, Place
 
 CODE = "def total(items):\n    return sum(items)\n\n\n" * 20
@@ -28,7 +26,7 @@ def vocabulary(tiny_model):
 
 @pytest.fixture
 def conversation(vocabulary):
-    return Conversation(vocabulary, Family.XS_2_1, thinking=False, prompt=system_prompt(), tools=TOOL_SPECS)
+    return Conversation(vocabulary, NANO, thinking=False)
 
 
 @pytest.fixture
@@ -227,6 +225,6 @@ def test_another_model_reads_the_same_with_the_same_places(asks, conversation, v
     asks(conversation, "What is this?", attached())
     conversation.add_result("\n".join("abc" * 20), "read cart.py")
     conversation.change({2: Place.SHORTENED, 5: Place.SHORTENED})
-    other = Conversation(vocabulary, Family.XS_2_1, thinking=False, prompt=system_prompt(), tools=TOOL_SPECS)
+    other = Conversation(vocabulary, NANO, thinking=False)
     other.retell(conversation.said())
     assert vocabulary.detokenize(list(other.tokens)).decode() == text()

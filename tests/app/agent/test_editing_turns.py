@@ -2,12 +2,12 @@
 
 import pytest
 
-from laguna_engine.chat.template import Family
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.permissions import Decision, EditMode
 from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import EditDone, EditProposed, ToolFinished, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.context.codebase import Codebase
@@ -25,8 +25,8 @@ class Chat:
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, 16384)
         self.edits = SessionEdits(EditMode.ASK, approver, ResultStore(root.parent / "cache"))
-        toolbox = Toolbox(Workspace(root), codebase=codebase, tools="full", edits=self.edits)
-        self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, opening=lambda: "")
+        toolbox = Toolbox(FULL, Workspace(root), codebase=codebase, edits=self.edits)
+        self.agent = Agent(self.engine, vocabulary, toolbox, opening=lambda: "")
 
     @property
     def text(self):

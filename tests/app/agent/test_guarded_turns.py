@@ -3,9 +3,10 @@
 The engine is scripted: it slips where a test wants it to.
 """
 
+from dataclasses import replace
+
 import pytest
 
-from laguna_engine.chat.template import Family
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.permissions import EditMode
@@ -13,8 +14,8 @@ from laguna_tui.agent.prompt_preview import forgets
 from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import AgentOptions
 from laguna_tui.base.events import (
     AnswerCorrected,
     Attached,
@@ -56,9 +57,9 @@ class Chat:
         self.engine = Changing(vocabulary, script, n_ctx)
         self.asked = []
         store = ResultStore(root.parent / "cache")
-        toolbox = Toolbox(Workspace(root), store, edits=SessionEdits(EditMode.ASK, self._approve, store))
-        options = AgentOptions(turns=turns)
-        self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: "[folder shop]\n\n")
+        profile = replace(NANO, turns=turns)
+        toolbox = Toolbox(profile, Workspace(root), store, edits=SessionEdits(EditMode.ASK, self._approve, store))
+        self.agent = Agent(self.engine, vocabulary, toolbox, None, lambda: "[folder shop]\n\n")
 
     def _approve(self, proposal, cancelled):
         self.asked.append(proposal)

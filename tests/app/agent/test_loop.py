@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.chat.template import Family
 from laguna_engine.chat.transcript import Role
 from laguna_engine.config import PLAIN
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import FinishReason, Prefill, Source
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.full.profile import FULL
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS, AgentOptions
 from laguna_tui.base.events import (
@@ -35,15 +36,15 @@ from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
 class Chat:
     """An agent on a small folder, with a scripted engine."""
 
-    def __init__(self, vocabulary, codebase, script, *, tools="full", thinking=False, n_ctx=8192, max_tokens=None):
+    def __init__(self, vocabulary, codebase, script, *, profile=FULL, thinking=False, n_ctx=8192, max_tokens=None):
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, n_ctx)
         store = ResultStore(codebase.root.parent / "cache")
         workspace, state = Workspace(codebase.root), codebase.root.parent / "state"
-        toolbox = Toolbox(workspace, store, codebase=codebase, tools=tools, state=state)
+        toolbox = Toolbox(profile, workspace, store, codebase=codebase, state=state)
         options = AgentOptions(thinking=thinking, max_tokens=max_tokens)
         opening = "[folder shop]\n\n"
-        self.agent = Agent(self.engine, vocabulary, Family.XS_2_1, toolbox, options, lambda: opening)
+        self.agent = Agent(self.engine, vocabulary, toolbox, options, lambda: opening)
 
     def ask(self, message):
         return list(self.agent.run(message))
@@ -100,7 +101,7 @@ def test_a_question_an_answer(chat):
 
 def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
     listed = "Defined here:\n1. `total cart.py:1` `def total(items):`"
-    talk = chat(call("search", list="defined", pattern="total"), answer(listed), tools="basic")
+    talk = chat(call("search", list="defined", pattern="total"), answer(listed), profile=NANO)
     talk.ask("Where?")
     assert talk.text.startswith(SYSTEM)
     assert talk.after_header == (
@@ -114,16 +115,16 @@ def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
 
 
 @pytest.mark.parametrize(
-    ("tools", "asked", "label"),
+    ("profile", "asked", "label"),
     [
-        ("basic", call("search", list="used", pattern="total"), "search used total"),
-        ("basic", call("find", pattern="cart.py"), "find cart.py"),
-        ("full", call("search", pattern="total", path="cart.py"), "search total"),
-        ("full", call("edit", path="cart.py", old="total", new="amount"), "edit cart.py"),
+        (NANO, call("search", list="used", pattern="total"), "search used total"),
+        (NANO, call("find", pattern="cart.py"), "find cart.py"),
+        (FULL, call("search", pattern="total", path="cart.py"), "search total"),
+        (FULL, call("edit", path="cart.py", old="total", new="amount"), "edit cart.py"),
     ],
 )
-def test_a_result_is_called_by_what_was_looked_for(chat, tools, asked, label):
-    talk = chat(asked, answer("Here."), tools=tools)
+def test_a_result_is_called_by_what_was_looked_for(chat, profile, asked, label):
+    talk = chat(asked, answer("Here."), profile=profile)
     talk.ask("Where?")
     assert label in [block.label for block in talk.agent.conversation.transcript.blocks]
 

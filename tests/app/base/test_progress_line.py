@@ -29,6 +29,16 @@ def shown(monkeypatch):
     return run
 
 
+def test_parts_of_one_whole_are_summed_up(shown):
+    def work():
+        with ProgressLine("reading") as line:
+            step = line.counter(8)
+            step(2)
+            step(4)
+
+    assert shown(work) == "\x1b[Kreading: 25%\r\x1b[Kreading: 75%\r\x1b[K"
+
+
 def test_each_text_takes_the_place_of_the_one_before_and_the_line_is_empty_at_the_end(shown):
     def work():
         with ProgressLine("reading") as line:

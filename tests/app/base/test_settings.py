@@ -2,6 +2,7 @@
 
 import pytest
 
+from laguna_engine import config
 from laguna_engine.draft import base
 from laguna_tui.agent.permissions import EditMode
 from laguna_tui.base import settings
@@ -29,6 +30,10 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
     ("text", "part"),
     [
         ("contxt = 5", "unknown setting contxt"),
+        ("seed = -1", "seed = -1; it must be between 0 and 4294967294"),
+        ("contxt = 5", "contxt (did you mean context?); known are adapter, context, "),
+        ("thinking = 1", "thinking = 1 is not true or false"),
+        ("edits = true", "edits = True is not a text; it must be one of ask, allow, never"),
         ("context = 12", "at least 1024"),
         ("context = 0", "at least 1024"),
         ('context = "big"', "is not a whole number"),
@@ -94,8 +99,8 @@ def test_every_theme_that_the_screen_has_may_be_chosen(tmp_path):
         assert Settings().merged({"theme": name}).theme == name
 
 
-def test_the_longest_draft_is_the_engines():
-    assert settings.MAX_DRAFT == base.MAX_DRAFT
+def test_the_longest_draft_and_the_largest_seed_are_the_engines():
+    assert (settings.MAX_DRAFT, settings.MAX_SEED) == (base.MAX_DRAFT, config.MAX_SEED)
 
 
 def test_the_modes_of_edits_are_those_that_there_are():

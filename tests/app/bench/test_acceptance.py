@@ -13,6 +13,7 @@ from laguna_tui.bench import acceptance
 from laguna_tui.bench.acceptance import measure, table
 from laguna_tui.cli.main import main
 from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.session import opening
 from laguna_tui.session.local import LocalSession
 from tests.engine import drafters, tiny
 
@@ -112,6 +113,7 @@ def test_drafters_are_compared_on_the_prompt_and_the_tools_of_the_model(tmp_path
             return super().generate(request)
 
     monkeypatch.setattr("laguna_engine.engine.Engine", Recorded)
+    monkeypatch.setattr(opening, "Engine", Recorded)
     monkeypatch.setattr(acceptance, "ANSWER_TOKENS", 4)
     monkeypatch.setattr(acceptance, "QUESTIONS", ("who?",))
     model = tiny.laguna(tiny.Shape(n_ctx=8192)).write(tmp_path / file)

@@ -51,13 +51,13 @@ def check_kept(part):
     """Kept spans stand in order and as they were, and every span is either kept or dropped."""
     text = part.document.text
     assert sorted([*(k.span for k in part.kept), *(d.span for d in part.dropped)]) == list(part.document.spans)
-    places = [kept.place for kept in part.kept]
+    places = [kept.offset for kept in part.kept]
     assert places == sorted(places)
     for kept in part.kept:
         start, stop, *_ = kept.span
-        assert part.text[kept.place : kept.place + stop - start] == text[start:stop]
-        assert part.source(kept.place) == start
-        assert part.line(kept.place) == part.document.line(start)
+        assert part.text[kept.offset : kept.offset + stop - start] == text[start:stop]
+        assert part.source(kept.offset) == start
+        assert part.line(kept.offset) == part.document.line(start)
     copied = "".join(part.text[place : place + length] for place, _, length in part.copies)
     assert copied == "".join(text[start : start + length] for _, start, length in part.copies)
     if part.kept and not part.dropped:

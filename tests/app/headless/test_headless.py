@@ -71,7 +71,7 @@ def test_stream_json_is_one_object_per_event(capsys):
     run(iter(TURN), Format.STREAM_JSON, "Nano", stats=False)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["type"] for line in lines][:3] == ["turn_started", "tool_started", "step_finished"]
-    assert lines[-1] == {"type": "turn_finished", "end": "answered", "detail": ""}
+    assert lines[-1] == {"type": "turn_finished", "end": "answered", "detail": "", "error": None}
 
 
 def test_a_round_is_one_short_line(capsys):
@@ -310,6 +310,21 @@ def test_json_tells_what_was_said_and_edited_before_the_engine_failed(capsys):
     assert (told["end"], told["error"]) == ("failed", "llama.cpp gave up; open the model again")
     assert told["answer"] == "I renamed "
     assert [edit["path"] for edit in told["edits"]] == ["shop/cart.py"]
+
+
+def test_a_stream_whose_engine_failed_ends_with_a_turn_finished_that_names_the_error(capsys):
+    with pytest.raises(NativeAbort):
+        run(failing(TextDelta("I renamed ")), Format.STREAM_JSON, "Nano", stats=False)
+    text, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert text["type"] == "text_delta"
+    error = "llama.cpp gave up; open the model again"
+    assert last == {"type": "turn_finished", "end": "failed", "detail": "", "error": error}
+
+
+def test_a_stream_that_is_interrupted_is_not_added_to(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted(TextDelta("`main` is in `a.")), Format.STREAM_JSON, "Nano", stats=False)
+    assert capsys.readouterr().out.count("\n") == 1
 
 
 def test_json_of_a_turn_that_came_to_its_end_has_no_error(capsys):

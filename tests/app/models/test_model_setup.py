@@ -9,7 +9,7 @@ from laguna_engine.fit import devices
 from laguna_engine.fit.devices import simulated_machine
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.model_setup import HubModelSetup
+from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.models.store import ModelState, Store
 from laguna_tui.session.local import LocalSession
 from tests.app.models.loopback_hub import LoopbackHub, Repository
@@ -47,12 +47,12 @@ def machine(monkeypatch):
 
 def test_a_machine_with_a_good_card_is_recommended_the_model_with_its_drafter_as_one_download(store, machine):
     machine("24GB desktop")
-    offer = HubModelSetup(Settings(), store).describe()
+    offer = ModelSetup(Settings(), store).describe()
     assert (offer.name, offer.ready, offer.have) == ("xs-2.1", False, 0)
     assert offer.size > 20_000_000_000
     assert "a card of 24 GB" in offer.machine
     assert "fits on the GPU" in offer.why[0]
-    assert [entry.name for entry in HubModelSetup(Settings(), store)._entries("xs-2.1", _catalogue())] == [
+    assert [entry.name for entry in ModelSetup(Settings(), store)._entries("xs-2.1", _catalogue())] == [
         "xs-2.1",
         "xs-2.1-dflash",
     ]
@@ -60,24 +60,24 @@ def test_a_machine_with_a_good_card_is_recommended_the_model_with_its_drafter_as
 
 def test_a_small_machine_is_told_honestly_and_recommended_nothing(store, machine):
     machine("cpu-4GB")
-    offer = HubModelSetup(Settings(), store).describe()
+    offer = ModelSetup(Settings(), store).describe()
     assert offer.name == ""
     assert "runs only small models" in offer.why[-1]
 
 
 def test_a_small_machine_can_have_a_model_that_was_asked_for_all_the_same(store, machine):
     machine("cpu-4GB")
-    assert HubModelSetup(Settings(), store).describe("xs-2.1").name == "xs-2.1"
+    assert ModelSetup(Settings(), store).describe("xs-2.1").name == "xs-2.1"
 
 
 def test_a_name_that_is_in_no_catalogue_is_refused(store):
     with pytest.raises(UserError, match="no model of that name"):
-        HubModelSetup(Settings(), store).fetch("nothing", lambda progress: None)
+        ModelSetup(Settings(), store).fetch("nothing", lambda progress: None)
 
 
 async def test_offline_not_one_socket_is_opened_whatever_is_pressed(store, monkeypatch):
     opened = []
-    async with running(ScriptedSession(), model_setup=HubModelSetup(Settings(offline=True), store)) as (app, pilot):
+    async with running(ScriptedSession(), model_setup=ModelSetup(Settings(offline=True), store)) as (app, pilot):
         await ready(app, pilot)
         monkeypatch.setattr(socket.socket, "connect", lambda *_: opened.append("connect"))
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: opened.append("name") or [])
@@ -98,7 +98,7 @@ async def test_a_model_is_downloaded_behind_the_chat_and_answers_after_one_key(
     session = LocalSession.prepare(settings, tmp_path)
     with LoopbackHub() as hub:
         hub.repositories["somebody/Tiny-GGUF"] = Repository({"tiny.gguf": tiny_model_path.read_bytes()})
-        async with running(session, model_setup=HubModelSetup(settings, store, hub.url)) as (app, pilot):
+        async with running(session, model_setup=ModelSetup(settings, store, hub.url)) as (app, pilot):
             await ask(app, pilot, "hello")
             app.model_controller.set_up("tiny")
             await until(pilot, lambda: "Enter" in screen(app) and "Tiny Laguna" in screen(app))
@@ -115,7 +115,7 @@ async def test_a_model_is_downloaded_behind_the_chat_and_answers_after_one_key(
 
 
 def test_throwing_away_leaves_a_drafter_that_is_whole(store, monkeypatch):
-    model_setup, removed = HubModelSetup(Settings(), store), []
+    model_setup, removed = ModelSetup(Settings(), store), []
     whole = replace(store.status(_catalogue()["nano"]), state=ModelState.COMPLETE)
     states = {"xs-2.1": replace(whole, state=ModelState.PARTIAL), "xs-2.1-dflash": whole}
     monkeypatch.setattr(store, "status", lambda entry: states.get(entry.name, replace(whole, path=None)))

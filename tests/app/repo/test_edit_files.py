@@ -12,10 +12,12 @@ import threading
 import pytest
 
 from laguna_tui.agent.tools.base.edit import SessionEdits
-from laguna_tui.repo.edit_files import MAX_PLACES, apply_edit, propose_edit
+from laguna_tui.repo.edit_files import MAX_PLACES, EditDialect, EditError, apply_edit, propose_edit
 from laguna_tui.repo.source_writer import TemporaryFiles
 from laguna_tui.repo.text_diff import LINE_CHARS
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+LENIENT = EditDialect(additions=True, reindents=True)
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def edit(workspace):
     def edited(data, old, new, *, path="src/cart.py", every=False):
         file = workspace.root / path
         file.write_bytes(data)
-        apply_edit(propose_edit(workspace, path, old, new, every))
+        apply_edit(propose_edit(workspace, path, old, new, every, dialect=LENIENT))
         return file.read_bytes()
 
     return edited
@@ -45,7 +47,7 @@ def refused(workspace):
     def refuse(path, old="total", new="amount", every=False):
         before = snapshot(workspace.root)
         with pytest.raises(WorkspaceError) as caught:
-            apply_edit(propose_edit(workspace, path, old, new, every))
+            apply_edit(propose_edit(workspace, path, old, new, every, dialect=LENIENT))
         assert snapshot(workspace.root) == before
         assert "\n" not in str(caught.value)
         return str(caught.value)
@@ -390,6 +392,16 @@ def test_lines_that_need_no_indentation_stay_as_they_are_written(edit):
     assert edit(data, "def total(self):", new) == (
         b'class Cart:\n    def total(self):\n        """The sum."""\n        return 1\n'
     )
+
+
+def test_a_dialect_may_take_texts_only_as_they_stand(workspace, refused):
+    (workspace.root / "src/cart.py").write_text(BROKEN)
+    exact = EditDialect(additions=False, reindents=False)
+    with pytest.raises(EditError, match="the old text is not in"):
+        propose_edit(workspace, "src/cart.py", HEAD, f'{HEAD}\n    """The sum."""', dialect=exact)
+    proposal = propose_edit(workspace, "src/cart.py", ") -> int:", ') -> int:\n"""The sum."""', dialect=exact)
+    assert ') -> int:\n"""The sum."""\n' in proposal.after
+    assert proposal.warning.startswith("After this edit the file is no longer valid Python")
 
 
 HEAD = "def total(self, items: list[int], *, start: int = 0) -> int:"

@@ -1,6 +1,6 @@
-"""The conversations that are rendered by poolside's templates (make_golden.py) and by ours (test_template.py).
+"""Conversations rendered by poolside's templates (make_golden.py) and by our renderer (test_template.py).
 
-In the shape transformers' `apply_chat_template` takes: messages, tools, add_generation_prompt.
+In the form transformers' `apply_chat_template` takes: messages, tools, add_generation_prompt.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""A FAKE vocabulary for the chat room's tests: one token a byte, plus chosen special tokens.
+"""A FAKE vocabulary for the chat tests: one token per byte, plus chosen special tokens.
 
-It stands in where a test needs a vocabulary of a certain make (no specials at all, markers user-defined) that no model
-file at hand has. Tests on a real vocabulary run on the tiny model.
+Used where a test needs a vocabulary that no model file at hand has (no specials at all, user-defined markers). Tests on
+a real vocabulary use the tiny model.
 """
 
 import re
@@ -18,8 +18,8 @@ LAGUNA_SPECIALS = (
 
 
 class FakeVocabulary:
-    """Bytes are tokens 0 to 255, specials follow. `leaky` specials come out of untrusted text too, as llama.cpp's
-    user-defined tokens do."""
+    """Bytes are tokens 0 to 255, specials follow. `leaky` specials are also recognised in untrusted text, like
+    llama.cpp's user-defined tokens."""
 
     def __init__(self, specials: tuple[str, ...] = LAGUNA_SPECIALS, leaky: tuple[str, ...] = ()) -> None:
         self.ids = {text: 256 + index for index, text in enumerate(specials)}

@@ -25,7 +25,7 @@ TEMPLATES = {"xs.2": "XS.2", "xs-2.1": "XS-2.1", "s-2.1": "S-2.1"}
 
 
 class Generation(jinja2.ext.Extension):
-    """The `generation` block tag of transformers, without its bookkeeping: it renders what it encloses."""
+    """The `generation` block tag of transformers, without its bookkeeping: it renders its contents."""
 
     tags = {"generation"}  # noqa: RUF012
 

@@ -1,4 +1,4 @@
-"""Untrusted text is never special tokens and never forges a turn."""
+"""Untrusted text never becomes special tokens and never forges a turn."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the model writes becomes typed events, however it is cut into tokens."""
+"""The model's output becomes typed events, however it is split into tokens."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,7 @@ ONLY_EOS = ("〈|EOS|〉",)
 
 
 def merged(events: list[ParserEvent]) -> list[ParserEvent]:
-    """The events with neighbouring deltas of one kind joined."""
+    """The events, adjacent deltas of one kind joined."""
     out: list[ParserEvent] = []
     for event in events:
         match out[-1:], event:
@@ -58,7 +58,7 @@ def merged(events: list[ParserEvent]) -> list[ParserEvent]:
 
 
 def parse(text: str, in_reasoning: bool = False, specials: tuple[str, ...] = LAGUNA_SPECIALS) -> list[ParserEvent]:
-    """Events of a turn written with the vocabulary's specials, one byte or special at a time."""
+    """Events of a turn, fed one byte or special token at a time."""
     vocabulary = FakeVocabulary(specials)
     parser = StreamParser([SEARCH, LIST], in_reasoning=in_reasoning, markers=SafeEncoder(vocabulary).markers)
     tokens = vocabulary.tokenize(text, special=True)
@@ -72,7 +72,7 @@ def search(**arguments: str) -> str:
 
 
 def outcome(text: str) -> ToolCall | str:
-    """The one call of a turn, or what is wrong with it."""
+    """The only call of a turn, or the problem with it."""
     events = [event for event in parse(text) if isinstance(event, CallFinished | Malformed)]
     assert len(events) == 1
     return events[0].call if isinstance(events[0], CallFinished) else events[0].problem

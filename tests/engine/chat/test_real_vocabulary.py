@@ -1,4 +1,4 @@
-"""The chat room on llama.cpp's own tokenizer: exact tokens, no forged ones, and a way back."""
+"""Chat encoding on llama.cpp's own tokenizer: exact tokens, no forged ones, and an exact inverse."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ texts = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), max_size=10).
 
 @pytest.fixture(scope="module", params=["control", "user-defined"])
 def vocab(request, tmp_path_factory):
-    """The tiny model's vocabulary, once as it should be and once as older conversions wrote it."""
+    """The tiny model's vocabulary, as current and as older conversions write it."""
     file = tiny.laguna()
     if request.param == "user-defined":
         kind, types = file.metadata["tokenizer.ggml.token_type"]

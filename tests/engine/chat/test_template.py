@@ -1,4 +1,4 @@
-"""The renderer says, byte for byte, what poolside's own templates say."""
+"""The renderer's output equals that of poolside's own templates byte for byte."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def past_turn(message: dict[str, Any]) -> AssistantMessage:
 
 
 def render(family: Family, thinking: bool, given: dict[str, Any], encoder: SafeEncoder) -> list[int]:
-    """The conversation the way the application builds it: piece after piece."""
+    """The conversation built as the application builds it: piece by piece."""
     ours, messages = Renderer(encoder, family, thinking), list(given["messages"])
     prompt = messages.pop(0)["content"] if messages[0]["role"] == "system" else None
     tokens = ours.system(prompt, [spec(tool) for tool in given["tools"]])

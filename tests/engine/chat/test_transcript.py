@@ -1,4 +1,4 @@
-"""A transcript only grows, and every token of it has a name."""
+"""A transcript is append-only, and every token has a label."""
 
 import pytest
 

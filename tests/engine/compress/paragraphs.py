@@ -1,4 +1,4 @@
-"""Small documents for the compressor's tests: a paragraph is a unit, its first line the outline when it defines."""
+"""Small documents for the compressor's tests: a paragraph is a unit, its first line OUTLINE if it is a definition."""
 
 import re
 
@@ -8,7 +8,7 @@ _DEFINES = re.compile(r"(?:def|class) (\w+)|(\w+) = ")
 
 
 def cut(path, text, *, protected=False):
-    """A document of paragraphs; `def` and `class` lines are outline, calls are what a paragraph refers to."""
+    """A document of paragraphs; `def` and `class` lines are OUTLINE, calls are the paragraph's references."""
     spans, units = [], []
     for match in re.finditer(r"(?:[^\n]+\n?)+", text):
         start, stop = match.span()
@@ -29,10 +29,10 @@ def cut(path, text, *, protected=False):
 
 
 def letters(text):
-    """A tokenizer of four characters a token."""
+    """A tokenizer with four characters per token."""
     return (len(text) + 3) // 4
 
 
 def filler(count, prefix="thing"):
-    """Functions that nobody asks for."""
+    """Functions that no question asks for."""
     return "".join(f"def {prefix}{n}(value):\n    return other_{prefix}{n} * value + {n}\n\n" for n in range(count))

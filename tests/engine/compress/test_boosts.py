@@ -1,4 +1,4 @@
-"""What a question names comes first, at any size, in any process and however many things have that name."""
+"""Definitions named by a question come first, at any budget, in any process, and for names with many definitions."""
 
 import os
 import re
@@ -95,14 +95,14 @@ def test_a_name_is_looked_up_once_for_a_file_however_many_definitions_use_it(mon
 
 
 def test_every_process_values_everything_alike():
-    """The order of a set of words differs with the seed of their hashes, and so does a sum of floats in that order."""
+    """The order of a set of strings depends on the hash seed, and so does a sum of floats in that order."""
     script = """
 from tests.engine.compress.paragraphs import cut
 from laguna_engine.compress.ranking import rank
 keys = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
 text = " ".join(keys) + " = 7\\n\\n" + "".join(f"{key} so\\n\\n" * 3**n for n, key in enumerate(keys[:8]))
 found = rank([cut("a.txt", text)], " ".join(keys), None, lambda: False)
-print(found.units, found.spans, sorted(found.claims.spans.items()), sorted(found.claims.units.items()))
+print(found.units, found.spans, sorted(found.boosts.spans.items()), sorted(found.boosts.units.items()))
 """
     folder = str(Path(__file__).parent)
     results = {

@@ -1,4 +1,4 @@
-"""What is kept of documents that are too long for a budget, and why."""
+"""Which spans of documents over budget are kept, and why."""
 
 import random
 
@@ -10,7 +10,7 @@ from tests.engine.compress.paragraphs import cut, filler, letters
 
 
 def reasons(result, name):
-    """Why each span of the unit of that name was kept, in order."""
+    """The reason of each kept span of the unit `name`, in order."""
     return [kept.why for part in result.parts for kept in part.kept if part.document.units[kept.span.unit].name == name]
 
 
@@ -155,7 +155,7 @@ def test_the_tokenizer_is_asked_for_each_text_once():
 
 
 def test_chance_finds_less_than_the_words_do():
-    """A hundred functions, each asked for by a word of its body."""
+    """A hundred functions, each queried by a word of its body."""
     text = filler(100)
     rng = random.Random(5)
     numbers = rng.sample(range(100), 20)

@@ -1,4 +1,4 @@
-"""Documents refuse spans that would lose or repeat text, and know lines as the `read` tool does."""
+"""Documents refuse spans that would lose or repeat text, and count lines as the `read` tool does."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The lines that stand for what is missing: what they say, in which comments, and that nothing else is put in."""
+"""Marker lines: their text, their comment syntax, and that nothing else is inserted."""
 
 import pytest
 

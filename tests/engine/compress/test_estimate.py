@@ -1,4 +1,4 @@
-"""Whether shortening is worth its time is known, and said, before it is done."""
+"""The estimate says before compression whether it saves time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The scorer that ships with the app: which text it points to, among texts that look alike."""
+"""The bundled scorer ranks the right text first among similar ones."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ TEXTS = (
 
 @pytest.fixture(scope="module")
 def scorer() -> Iterator[Scorer]:
-    """The bundled file, as the app finds it."""
+    """The bundled scorer, opened from the path the app uses."""
     catalogue = load_catalogue()
     (entry,) = companions(catalogue["nano"], catalogue, ModelKind.SCORER)
     assert entry.path is not None

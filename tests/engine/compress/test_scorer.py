@@ -1,4 +1,4 @@
-"""A scorer in use: scores depend on a text and a query alone, work can be watched and stopped, memory is freed."""
+"""Scorer: scores depend on the text and the query alone; progress, cancellation and memory."""
 
 import signal
 import threading
@@ -36,7 +36,7 @@ def scorer(path: Path) -> Iterator[Scorer]:
 
 
 def close(one: Scores, other: Scores) -> bool:
-    """Equal but for roundings to half precision, which depend on where in a window a block begins."""
+    """Equal up to rounding to half precision, which depends on the block's position in its window."""
     return one == pytest.approx(other, abs=2e-3)
 
 
@@ -132,14 +132,14 @@ def test_it_stops_before_the_next_window(scorer: Scorer) -> None:
 
 
 def interrupt(thread: int) -> None:
-    """Ctrl-C for a thread that waits; what comes just before it waits is only heard afterwards."""
+    """Send SIGINT to a waiting thread; one sent just before it waits would only be handled afterwards."""
     time.sleep(0.2)
     signal.pthread_kill(thread, signal.SIGINT)
 
 
 @pytest.fixture
 def heeded() -> Iterator[None]:
-    """Ctrl-C is heard: a shell that starts something in the background has it ignored."""
+    """Handle SIGINT: a shell that starts a process in the background has it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -148,7 +148,7 @@ def heeded() -> Iterator[None]:
 @pytest.mark.usefixtures("heeded")
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals that are sent to one thread")
 def test_ctrl_c_ends_the_computation_that_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not only the next window: one in which 4,000 tokens see one another takes a minute with a larger model."""
+    """Not only before the next window: one of 4,000 tokens takes a minute with a larger model."""
     main, run = threading.get_ident(), BodyGraph.run
     ended: list[Stopped] = []
 
@@ -237,7 +237,7 @@ def test_closing_frees_the_memory(tmp_path: Path) -> None:
 
 
 def resident_after(path: Path, count: int) -> int:
-    """Bytes of this process once so many scorers were used and closed."""
+    """RSS of this process in bytes after `count` scorers were used and closed."""
     for _ in range(count):
         with Scorer.open(path, threads=1) as scorer:
             scorer.score(TEXTS[:3], ASKED)

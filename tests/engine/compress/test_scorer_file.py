@@ -1,4 +1,4 @@
-"""A file that cannot score is refused in a sentence, before any weight is computed with."""
+"""A file that is not a scorer is refused with a sentence, before any computation."""
 
 from collections.abc import Callable
 from dataclasses import replace

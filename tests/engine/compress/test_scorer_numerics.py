@@ -1,4 +1,4 @@
-"""Scores are what a plain float64 forward pass gives, one text and one query at a time, and what llama.cpp gives."""
+"""Scores equal those of a plain float64 forward pass, one text and one query at a time, and those of llama.cpp."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine.compress.scorer import QUERY, Scorer
+from laguna_engine.compress.scorer import MAX_QUERY_TOKENS, Scorer
 from laguna_engine.compress.scorer_windows import TAIL
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.llama.context import Context, ContextOptions, Outputs
@@ -26,11 +26,11 @@ TEXTS = (
 )
 
 HALF = 1e-6
-"""Largest squared error over squared size. What weights are multiplied with, keys and values have 11 bits: an error of
-2e-4 each, squared 4e-8, and some tens of them in a row."""
+"""Largest squared error over squared size. Activations, keys and values have 11 bits: an error of 2e-4 each, squared
+4e-8, and some tens of them in a row."""
 
 EIGHT_BIT = 1e-3
-"""Where what quantized weights are multiplied with is rounded to 8 bits, as ggml does: 4e-3 each, squared 2e-5."""
+"""For quantized weights ggml rounds the activations to 8 bits: an error of 4e-3 each, squared 2e-5."""
 
 VARIANTS = {
     "grouped heads": Variant(),
@@ -48,7 +48,7 @@ VARIANTS = {
 def expected(
     variant: Variant, weights: dict[str, Array], pieces: Sequence[Sequence[int]], query: Sequence[int], newline: int
 ) -> tuple[Array, Array, float]:
-    """Attention and gain of each piece of text, by itself; with them the query's log-probability without a text."""
+    """Attention and gain of each piece of text alone, and the query's log-probability without a text."""
     count, tail = len(query), min(TAIL, len(query))
     alone = [newline, *query]
     without = scorers.reference(variant, weights, alone).log_probabilities(alone, count).mean()
@@ -62,7 +62,7 @@ def expected(
 
 
 def tokens_of(path: Path, *texts: str) -> list[list[int]]:
-    """The file's own tokens of some texts."""
+    """Tokens of the texts in the file's vocabulary."""
     model = Model.open(path, vocab_only=True)
     found = [model.vocab.tokenize(text, special=False) for text in texts]
     model.close()
@@ -71,7 +71,7 @@ def tokens_of(path: Path, *texts: str) -> list[list[int]]:
 
 def compare(path: Path, variant: Variant, weights: dict[str, Array], bound: float, asked: str = ASKED) -> None:
     newline, query, *pieces = tokens_of(path, "\n", asked, *TEXTS)
-    attention, gain, without = expected(variant, weights, pieces, query[-QUERY:], newline[-1])
+    attention, gain, without = expected(variant, weights, pieces, query[-MAX_QUERY_TOKENS:], newline[-1])
     with Scorer.open(path, threads=1) as scorer:
         found = scorer.score(TEXTS, asked)
     assert nmse(np.array([score.attention for score in found]), attention) < bound

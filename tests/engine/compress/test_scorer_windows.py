@@ -1,4 +1,4 @@
-"""Blocks are packed into few rows, and a row sees the earlier rows of its own block and nothing else."""
+"""Blocks are packed into few rows, and a row attends to the earlier rows of its own block only."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -75,7 +75,7 @@ def test_rows_that_fill_a_window_up_see_themselves_alone() -> None:
 
 def test_the_rows_before_the_querys_tokens_are_asked_for_them() -> None:
     window = Window(128, QUERY, [[11, 12], []])
-    assert window.asked.tolist() == [[3, 4, 5], [7, 8, 9]]
+    assert window.query_rows.tolist() == [[3, 4, 5], [7, 8, 9]]
     assert window.targets.tolist() == [[7, 8, 9]] * 2
 
 
@@ -85,10 +85,10 @@ def test_the_tail_is_the_end_of_the_query_and_looks_at_the_text_alone() -> None:
     ends = [4 + 2 * TAIL, 7 + 4 * TAIL]
     for slot, (end, keys) in enumerate(zip(ends, ([1, 2], [5 + 2 * TAIL]), strict=True)):
         tail = slice(slot * TAIL, (slot + 1) * TAIL)
-        assert window.tails[tail].tolist() == list(range(end - TAIL, end))
-        for row in window.own[tail]:
+        assert window.tail_rows[tail].tolist() == list(range(end - TAIL, end))
+        for row in window.text_mask[tail]:
             assert np.flatnonzero(row == 0).tolist() == keys
 
 
 def test_of_a_short_query_the_tail_is_all_of_it_and_never_the_text() -> None:
-    assert set(Window(64, QUERY, [[11, 12]]).tails[:TAIL].tolist()) == {4, 5, 6}
+    assert set(Window(64, QUERY, [[11, 12]]).tail_rows[:TAIL].tolist()) == {4, 5, 6}

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.chat.template import Family
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.permissions import EditMode
 from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import AgentEvent
 from laguna_tui.context.codebase import Codebase
@@ -52,9 +52,9 @@ def project(tmp_path: Path, monkeypatch) -> Project:
 def session(tiny_model, project: Project, tmp_path: Path) -> Iterator[AgentSession]:
     codebase = Codebase(project.root, tmp_path / "index")
     edits = SessionEdits(EditMode.ASK, None, ResultStore(tmp_path / "cache"))
-    toolbox = Toolbox(Workspace(project.root), codebase=codebase, tools="full", edits=edits)
+    toolbox = Toolbox(FULL, Workspace(project.root), codebase=codebase, edits=edits)
     engine = ScriptedEngine(tiny_model.vocab, (RENAME, answer("Renamed.")), 16384)
-    yield AgentSession(Agent(engine, tiny_model.vocab, Family.XS_2_1, toolbox, opening=lambda: ""), edits)
+    yield AgentSession(Agent(engine, tiny_model.vocab, toolbox, opening=lambda: ""), edits)
     codebase.close()
 
 

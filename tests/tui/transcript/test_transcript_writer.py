@@ -91,6 +91,22 @@ def test_a_tool_call_is_one_line_until_it_is_opened() -> None:
     assert chat.rows()[2:5] == ["│ a", "│ b", "│ c"]
 
 
+def test_a_tool_that_failed_unexpectedly_shows_where_its_traceback_is() -> None:
+    chat = Chat()
+    output = "error: search failed (ValueError); try other arguments, or go on without it"
+    started, *_ = call(1, "search", "", pattern="x")
+    chat.hear(started, ToolFinished(1, "search", output, False, 0.01, "/home/me/.local/state/laguna-tui/tool-1.log"))
+    (called,) = [piece for piece in chat.document.pieces if isinstance(piece, ToolCallEntry)]
+    called.toggle()
+    chat.document.flush()
+    assert chat.rows()[1].endswith("failed  0.01 s")
+    assert chat.rows()[2:4] == [
+        f"│ {output}",
+        "│ All about the failure: /home/me/.local/state/laguna-tui/tool-1.log",
+    ]
+    assert "tool-1.log" in called.source()
+
+
 def test_calls_in_a_row_stand_close_together() -> None:
     chat = Chat()
     chat.hear(*call(1, "find", "x"), *call(2, "read", "y"), TextDelta("done"))

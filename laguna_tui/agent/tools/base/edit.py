@@ -14,12 +14,13 @@ import platformdirs
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.permissions import Approver, Decision, EditMode
 from laguna_tui.agent.tools.base.results import Answer, ResultStore, Steps
-from laguna_tui.agent.tools.base.tool_arguments import check_names, flag, text
+from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.edit_proposal import EditProposal
 from laguna_tui.base.events import EditDone, EditProposed
 from laguna_tui.base.paths import APP, FolderIdentity
+from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.base.units import plural
-from laguna_tui.repo.edit_files import EditError, apply_edit, propose_edit
+from laguna_tui.repo.edit_files import EditDialect, EditError, apply_edit, propose_edit
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.source_writer import ChangedError, TemporaryFiles, digest, replace_file
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -165,28 +166,30 @@ class SessionEdits:
         return sentence
 
 
+@dataclass(frozen=True, slots=True)
+class EditArguments:
+    """A file, the text to replace in it and the new text, in one place or in all."""
+
+    path: str = declared()
+    old: str = declared(blank=True)
+    new: str = declared(blank=True)
+    all: bool = declared(False, "replace every occurrence, names as whole words")
+
+
 SPEC = ToolSpec(
     name="edit",
     description="Replace text in a file. The old text must occur exactly once.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "path": {"type": "string"},
-            "old": {"type": "string"},
-            "new": {"type": "string"},
-            "all": {"type": "boolean", "description": "replace every occurrence, names as whole words"},
-        },
-        "required": ["path", "old", "new"],
-    },
+    parameters=json_schema(EditArguments),
 )
 _OWN = "{path} belongs to laguna-tui itself; edit another file"
 
 
 class Edit:
-    """The tool, for one session's edits."""
+    """The tool, for one session's edits; `dialect` is what is made of texts that are not quite the file's."""
 
-    def __init__(self, edits: SessionEdits) -> None:
+    def __init__(self, edits: SessionEdits, dialect: EditDialect) -> None:
         self._edits = edits
+        self._dialect = dialect
 
     def __call__(self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Steps:
         """The proposal, what comes of it, and `Changed PATH in N places.`, with a line for each of its notes.
@@ -195,11 +198,11 @@ class Edit:
             ArgumentError: an argument is missing or wrong.
             WorkspaceError: the edit is not made, and why; the file is as it was.
         """
-        check_names(arguments, ("path", "old", "new", "all"))
         self._edits.check()
-        path = text(arguments, "path")
-        old, new = text(arguments, "old", blank=True), text(arguments, "new", blank=True)
-        proposal = propose_edit(workspace, path, old, new, flag(arguments, "all"), should_stop)
+        wanted = read_arguments(EditArguments, arguments)
+        proposal = propose_edit(
+            workspace, wanted.path, wanted.old, wanted.new, wanted.all, should_stop, dialect=self._dialect
+        )
         _check_owner(proposal)
         yield from self._edits.make(proposal, should_stop)
         return Answer("\n".join([f"Changed `{escaped(proposal.path)}` in {proposal.counted}.", *proposal.notes]))

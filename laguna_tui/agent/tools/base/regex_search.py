@@ -139,7 +139,7 @@ def _is_tame(pieces: list[str]) -> bool:
 MATCH_COLUMNS = 1000
 # How long one search may take. A human waits for it.
 BUDGET_S = 10.0
-# One line may take so long: what needs more will not end within the budget either. A stop waits for it.
+# Processor time for one line: what needs more will not end within the budget either.
 _LINE_S = 0.25
 _SHORTEST_S = 0.001
 # Lines between two looks at the clock.
@@ -187,8 +187,11 @@ class Clock:
 class Matcher:
     """Finds the lines that match a pattern, within the time of a clock.
 
+    The clock is read between lines, because a search that runs cannot be interrupted: a stop by the user, or the end
+    of the budget, is noticed after at most `_LINE_S` seconds of processor time in one line.
+
     Attributes:
-        given_up: how many lines take too long to match; they are not found.
+        given_up: how many lines took longer than `_LINE_S` to match; they are not found.
     """
 
     def __init__(self, pattern: SearchPattern, clock: Clock) -> None:

@@ -1,68 +1,81 @@
-"""Reading a tool call's arguments, which a model wrote: each is checked, and a wrong one says what is expected."""
+"""Reading a tool call's arguments, which a model wrote, into the dataclass that declares them (`base.schema`).
+
+A model is met half way: digits in a text are a number, the words true and false are one of them, and a choice may be
+written in capitals. What is wrong beyond that gets a sentence that says what to call with.
+"""
 
 from collections.abc import Mapping
+from typing import Any, TypeVar
 
-_LAST_LINE = 10**9
+from laguna_tui.base.schema import REQUIRED, DeclaredField, declarations, unknown_names
+from laguna_tui.repo.relative_paths import escaped
+
+LAST_LINE = 10**9
 """No file that is read has as many lines; Python refuses to read or write numbers of thousands of digits."""
 _DIGITS = 10
+
+T = TypeVar("T")
 
 
 class ArgumentError(Exception):
     """An argument is missing or wrong; the message is a sentence for the model."""
 
 
-def check_names(arguments: Mapping[str, object], known: tuple[str, ...]) -> None:
-    """Refuse arguments the tool does not have.
+def read_arguments(cls: type[T], arguments: Mapping[str, object]) -> T:
+    """The arguments of a call, each of its type and in its range; those that were not given have their defaults.
+
+    Args:
+        cls: a dataclass whose fields are all declared.
+        arguments: as the model wrote them.
 
     Raises:
-        ArgumentError: names the unknown ones and lists the known.
+        ArgumentError: an argument is unknown, missing or wrong; says what to call with.
     """
-    unknown = sorted(set(arguments) - set(known))
+    fields = declarations(cls)
+    unknown = unknown_names(cls, arguments)
     if unknown:
-        raise ArgumentError(f"unknown argument {', '.join(unknown)}; use {', '.join(known)}")
+        raise ArgumentError(f"unknown argument {', '.join(unknown)}; use {', '.join(fields)}")
+    return cls(**{name: _READERS[field.kind](field, arguments) for name, field in fields.items()})
 
 
-def text(arguments: Mapping[str, object], name: str, default: str | None = None, *, blank: bool = False) -> str:
-    """A text argument; without a default it is required, and may not be blank unless `blank` says so.
-
-    Raises:
-        ArgumentError: it is missing, blank or no text.
-    """
-    value = arguments.get(name, default)
+def _text(field: DeclaredField, arguments: Mapping[str, object]) -> str:
+    value = arguments.get(field.name, field.default)
     if not isinstance(value, str):
-        raise ArgumentError(f"{name} is missing; call again with {name} as text")
-    if default is None and not blank and not value.strip():
-        raise ArgumentError(f"{name} is empty; call again with {name} as text")
-    return value
+        raise ArgumentError(f"{field.name} is missing; call again with {field.name} as text")
+    if field.default is REQUIRED and not field.rule.blank and not value.strip():
+        raise ArgumentError(f"{field.name} is empty; call again with {field.name} as text")
+    return _choice(field, value) if field.rule.choices else value
 
 
-def line_number(arguments: Mapping[str, object], name: str) -> int | None:
-    """A line number from 1, or None when it was not given. Digits in a text are taken as a number.
+def _choice(field: DeclaredField, value: str) -> str:
+    chosen = value.strip().lower() or str(field.default)
+    if chosen != field.default and field.wrong(chosen):
+        advice = field.rule.advice or field.allowed
+        raise ArgumentError(f"there is no {field.name} {escaped(value)}; call again with {advice}")
+    return chosen
 
-    Raises:
-        ArgumentError: it is no whole number from 1.
-    """
-    value = arguments.get(name)
+
+def _number(field: DeclaredField, arguments: Mapping[str, object]) -> int | None:
+    value = arguments.get(field.name)
     if value is None or value == "":
         return None
     if isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) <= _DIGITS:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LAST_LINE:
-        raise ArgumentError(f"{name} is not a line number; call again with a whole number from 1")
+    if not isinstance(value, int) or field.wrong(value):
+        least = f"{field.rule.minimum}"
+        raise ArgumentError(f"{field.name} is not a {field.rule.unit}; call again with a whole number from {least}")
     return value
 
 
-def flag(arguments: Mapping[str, object], name: str) -> bool:
-    """A yes or no, which is no when it was not given. The words true and false in a text are taken as such.
-
-    Raises:
-        ArgumentError: it is neither.
-    """
-    value = arguments.get(name, False)
+def _flag(field: DeclaredField, arguments: Mapping[str, object]) -> bool:
+    value = arguments.get(field.name, field.default)
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         return value.strip().lower() == "true"
     if value is not None and not isinstance(value, bool):
-        raise ArgumentError(f"{name} is neither true nor false; call again with one of them")
+        raise ArgumentError(f"{field.name} is neither true nor false; call again with one of them")
     return bool(value)
+
+
+_READERS: Mapping[type, Any] = {str: _text, int: _number, bool: _flag}

@@ -1,13 +1,15 @@
 """`find`: paths by a part of them or by a glob; few matches come with their outlines."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import incomplete, matching_paths, read_lines, symbol_line
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import check_names, text
+from laguna_tui.agent.tools.base.tool_arguments import read_arguments
+from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.base.units import plural
 from laguna_tui.repo.outline import outline
 from laguna_tui.repo.relative_paths import escaped
@@ -20,14 +22,18 @@ MAX_PATHS = 100
 OUTLINED_FILES = 3
 OUTLINE_LINES = 12
 
+
+@dataclass(frozen=True, slots=True)
+class FindArguments:
+    """pattern: a part of a path, or a glob."""
+
+    pattern: str = declared()
+
+
 SPEC = ToolSpec(
     name="find",
     description="List files by a part of their path or a glob. Few matches come with their outlines.",
-    parameters={
-        "type": "object",
-        "properties": {"pattern": {"type": "string"}},
-        "required": ["pattern"],
-    },
+    parameters=json_schema(FindArguments),
 )
 
 
@@ -37,8 +43,7 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     Raises:
         ArgumentError: the pattern is missing.
     """
-    check_names(arguments, ("pattern",))
-    pattern = text(arguments, "pattern").strip()
+    pattern = read_arguments(FindArguments, arguments).pattern.strip()
     listing = workspace.files(Clock(should_stop, BUDGET_S).is_over)
     notes = [] if listing.complete else [incomplete(len(listing.entries))]
     paths = matching_paths(pattern.removeprefix("./"), [entry.path for entry in listing.entries])

@@ -1,29 +1,33 @@
 """`read`: some lines of one file, each with its number."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.base.result_lines import read_lines
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, check_names, line_number, text
+from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError, read_arguments
+from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.workspace import Workspace
 
 # A screen or four of code: enough for a function and what is around it.
 LINES_A_CALL = 200
 
+
+@dataclass(frozen=True, slots=True)
+class ReadArguments:
+    """A file and the lines to show of it, both included."""
+
+    path: str = declared()
+    start: int | None = declared(None, "first line", minimum=1, maximum=LAST_LINE, unit="line number")
+    end: int | None = declared(None, minimum=1, maximum=LAST_LINE, unit="line number")
+
+
 SPEC = ToolSpec(
     name="read",
     description="Show lines of a file.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "path": {"type": "string"},
-            "start": {"type": "integer", "description": "first line"},
-            "end": {"type": "integer"},
-        },
-        "required": ["path"],
-    },
+    parameters=json_schema(ReadArguments),
 )
 
 
@@ -34,9 +38,8 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
         ArgumentError: an argument is wrong, or `start` is behind the last line or behind `end`.
         WorkspaceError: the path cannot be used.
     """
-    check_names(arguments, ("path", "start", "end"))
-    inside = workspace.locate(text(arguments, "path"))
-    start, end = line_number(arguments, "start") or 1, line_number(arguments, "end")
+    wanted = read_arguments(ReadArguments, arguments)
+    inside, start, end = workspace.locate(wanted.path), wanted.start or 1, wanted.end
     lines = read_lines(workspace, inside)
     if not lines:
         return Answer(f"{escaped(inside)} is empty")

@@ -6,6 +6,7 @@ what speaks for each behind it.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.base.regex_search import (
@@ -19,7 +20,8 @@ from laguna_tui.agent.tools.base.regex_search import (
 )
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read_lines, symbol_at, symbol_line
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, check_names, text
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
+from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.outline import Outline, outline
@@ -32,6 +34,14 @@ from laguna_tui.repo.workspace import Workspace, WorkspaceError
 LINES_SHOWN = 20
 
 
+@dataclass(frozen=True, slots=True)
+class RegexArguments:
+    """A regular expression, and the file or folder to search; empty for all of the workspace."""
+
+    pattern: str = declared()
+    path: str = declared("")
+
+
 def search_lines(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
     """The first 20 matching lines as `symbol path:line: code`, then how many more there are.
 
@@ -39,12 +49,12 @@ def search_lines(workspace: Workspace, arguments: Mapping[str, object], should_s
         ArgumentError: the pattern is missing or too long.
         WorkspaceError: the path cannot be used.
     """
-    check_names(arguments, ("pattern", "path"))
-    pattern = text(arguments, "pattern")
+    wanted = read_arguments(RegexArguments, arguments)
+    pattern = wanted.pattern
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
     clock = Clock(should_stop, BUDGET_S)
-    listing = listing_of(workspace, text(arguments, "path", ""), clock.is_over)
+    listing = listing_of(workspace, wanted.path, clock.is_over)
     hits, notes = collect_hits(workspace, listing.entries, prepare(pattern), clock)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
@@ -93,6 +103,16 @@ _REASONS = {
     "aside": "test, example or text",
 }
 
+
+@dataclass(frozen=True, slots=True)
+class SearchArguments:
+    """What to search for, how, and where; an empty path is all of the workspace."""
+
+    pattern: str = declared(help="regular expression, name, or words")
+    mode: str = declared(REGEX, "regex if not given", choices=MODES)
+    path: str = declared("", "file or folder to search in")
+
+
 SPEC = ToolSpec(
     name="search",
     description=(
@@ -100,15 +120,7 @@ SPEC = ToolSpec(
         " function, class or method is defined, by its name or a part of it. mode ranked: the code that a few words"
         " describe, best first."
     ),
-    parameters={
-        "type": "object",
-        "properties": {
-            "pattern": {"type": "string", "description": "regular expression, name, or words"},
-            "mode": {"type": "string", "enum": list(MODES), "description": "regex if not given"},
-            "path": {"type": "string", "description": "file or folder to search in"},
-        },
-        "required": ["pattern"],
-    },
+    parameters=json_schema(SearchArguments),
 )
 
 
@@ -128,18 +140,13 @@ class Search:
             ArgumentError: an argument is missing or wrong.
             WorkspaceError: the path cannot be used.
         """
-        check_names(arguments, ("pattern", "mode", "path"))
-        mode = text(arguments, "mode", REGEX).strip().lower() or REGEX
-        if mode not in MODES:
-            raise ArgumentError(f"there is no mode {escaped(mode)}; call again with one of {', '.join(MODES)}")
-        if mode == REGEX:
-            return search_lines(
-                workspace, {key: value for key, value in arguments.items() if key != "mode"}, should_stop
-            )
-        pattern = text(arguments, "pattern").strip()
+        wanted = read_arguments(SearchArguments, arguments)
+        if wanted.mode == REGEX:
+            return search_lines(workspace, {"pattern": wanted.pattern, "path": wanted.path}, should_stop)
+        mode, pattern = wanted.mode, wanted.pattern.strip()
         if len(pattern) > _QUERY_CHARS:
             raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
-        inside = workspace.locate(text(arguments, "path", ""))
+        inside = workspace.locate(wanted.path)
         known = self._brought_up_to_date(should_stop)
         lines = (self._symbols if mode == SYMBOL else self._ranked)(pattern, inside)
         return _answer(lines, _nothing(mode, pattern), [] if known else [STILL_INDEXING])

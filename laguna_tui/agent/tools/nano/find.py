@@ -5,12 +5,14 @@ Like `places.py`, made to be repeated word for word.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import incomplete, matching_paths, read_lines
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import check_names, text
+from laguna_tui.agent.tools.base.tool_arguments import read_arguments
+from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.repo.outline import outline
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
@@ -19,14 +21,18 @@ from laguna_tui.repo.workspace import Workspace, WorkspaceError
 LINES = 6
 _LINE_NUMBERS = re.compile(r"(?<=\S):\d+(-\d+)?$")
 
+
+@dataclass(frozen=True, slots=True)
+class FindArguments:
+    """pattern: a file's path, or a part of it."""
+
+    pattern: str = declared()
+
+
 SPEC = ToolSpec(
     name="find",
     description="What a file defines.",
-    parameters={
-        "type": "object",
-        "properties": {"pattern": {"type": "string"}},
-        "required": ["pattern"],
-    },
+    parameters=json_schema(FindArguments),
 )
 
 
@@ -36,8 +42,7 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     Raises:
         ArgumentError: the pattern is missing.
     """
-    check_names(arguments, ("pattern",))
-    pattern = text(arguments, "pattern").strip()
+    pattern = read_arguments(FindArguments, arguments).pattern.strip()
     listing = workspace.files(Clock(should_stop, BUDGET_S).is_over)
     notes = [] if listing.complete else [incomplete(len(listing.entries))]
     known = [entry.path for entry in listing.entries]

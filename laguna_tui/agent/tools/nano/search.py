@@ -13,7 +13,8 @@ from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, PATTERN_LIMIT_CHARS, Clock, Hit, collect_hits, prepare
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read_lines, shortened
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, check_names, text
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
+from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.repo.outline import Outline, outline
 from laguna_tui.repo.relative_paths import escaped, is_test
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
@@ -30,17 +31,19 @@ _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _IMPORT = re.compile(r"\s*(from\s+\S+\s+)?import\b")
 _OPENING, _CLOSING = "([{", ")]}"
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchArguments:
+    """Which list, and the name it is about. The bundled model was trained to name a list; all are given without one."""
+
+    list: str = declared("", choices=("defined", "used", "tested"), required=True, advice="defined, used or tested")
+    pattern: str = declared()
+
+
 SPEC = ToolSpec(
     name="search",
     description="Where a name is defined, used or tested.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "list": {"type": "string", "enum": ["defined", "used", "tested"]},
-            "pattern": {"type": "string"},
-        },
-        "required": ["list", "pattern"],
-    },
+    parameters=json_schema(SearchArguments),
 )
 
 
@@ -65,9 +68,9 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     Raises:
         ArgumentError: there is no such list; the pattern is missing or too long.
     """
-    check_names(arguments, ("list", "pattern"))
-    wanted_lists = _named(text(arguments, "list", ""))
-    pattern = text(arguments, "pattern").strip()
+    asked = read_arguments(SearchArguments, arguments)
+    titles = (asked.list.capitalize(),) if asked.list else tuple(LINES)
+    pattern = asked.pattern.strip()
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
     is_name = _NAME.fullmatch(pattern) is not None
@@ -81,18 +84,8 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     places = _Occurrences(workspace, hits)
     container = pattern.rpartition(".")[0].rpartition(".")[2] if is_name else ""
     makers = {DEFINED: lambda: places.defined(container), USED: places.used, TESTED: places.tested}
-    lists = {title: makers[title]() for title in wanted_lists}
+    lists = {title: makers[title]() for title in titles}
     return Answer("\n".join([*list_lines(lists, cut=places.cut), *notes]))
-
-
-def _named(name: str) -> tuple[str, ...]:
-    """The title of the list that goes by a name, or all titles where none is given."""
-    if not name.strip():
-        return tuple(LINES)
-    title = name.strip().capitalize()
-    if title not in LINES:
-        raise ArgumentError(f"there is no list {escaped(name)}; call again with defined, used or tested")
-    return (title,)
 
 
 def list_lines(lists: Mapping[str, Sequence[ListedLine]], *, cut: bool = False) -> Iterator[str]:

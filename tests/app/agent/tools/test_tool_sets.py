@@ -1,14 +1,18 @@
 """Who is told of which tools: the bundled model of exactly those that it was trained on, the others of more."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.template import Family, Renderer
+from laguna_engine.config import EngineInfo, KvType, Speculation
 from laguna_engine.llama.model import Model
-from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.registry import Toolbox, tool_specs
+from laguna_tui.agent.profile import PROFILES, profile_of
+from laguna_tui.agent.tools.full.profile import FULL
+from laguna_tui.agent.tools.nano.profile import NANO
+from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelKind, ToolSet
@@ -28,7 +32,7 @@ def nano():
 def test_the_bundled_model_sees_the_very_bytes_it_was_trained_on(nano):
     entry = load_catalogue()["nano"]
     renderer = Renderer(SafeEncoder(nano), Family[entry.template], thinking=entry.thinking)
-    ids = renderer.system(system_prompt(), tool_specs(entry.tools))
+    ids = renderer.system(PROFILES[entry.tools].system_prompt, PROFILES[entry.tools].specs)
     assert b"".join(map(nano.piece, ids)) == GOLDEN.read_bytes()
 
 
@@ -39,14 +43,14 @@ def test_every_other_model_has_the_full_set():
 
 
 def test_both_sets_find_search_and_edit_and_the_full_one_reads():
-    basic, full = tool_specs("basic"), tool_specs("full")
+    basic, full = NANO.specs, FULL.specs
     assert [spec.name for spec in basic] == ["find", "search", "edit"]
     assert [spec.name for spec in full] == ["find", "search", "read", "edit"]
     assert basic[2] == full[3]
 
 
 def test_the_full_set_searches_in_more_ways():
-    basic, full = tool_specs("basic"), tool_specs("full")
+    basic, full = NANO.specs, FULL.specs
     assert list(basic[1].parameters["properties"]) == ["list", "pattern"]
     assert full[1].parameters["properties"]["mode"]["enum"] == ["regex", "symbol", "ranked"]
 
@@ -54,24 +58,35 @@ def test_the_full_set_searches_in_more_ways():
 def test_a_set_does_what_it_says(tmp_path):
     (tmp_path / "a.py").write_text("def f():\n    pass\n")
     workspace, codebase = Workspace(tmp_path), Codebase(tmp_path, tmp_path / "cache")
-    boxes = [Toolbox(workspace, codebase=codebase, tools=tools) for tools in ("basic", "full")]
+    boxes = [Toolbox(profile, workspace, codebase=codebase) for profile in (NANO, FULL)]
     found = [box.run("find", {"pattern": "a.py"}).output for box in boxes]
     assert found == ["`a.py` defines:\n1. `f:1`", "a.py\nf a.py:1: def f():"]
 
 
 def test_the_small_model_is_told_of_edits_by_the_tool_alone():
-    assert "edit" in system_prompt(ToolSet.FULL)
-    assert "edit" not in system_prompt(ToolSet.BASIC)
+    assert "edit" in FULL.system_prompt
+    assert "edit" not in NANO.system_prompt
 
 
-def test_an_unknown_set_is_refused():
-    with pytest.raises(ValueError, match="all"):
-        tool_specs("all")
+def test_every_set_that_an_entry_can_name_has_a_profile():
+    assert set(PROFILES) == set(ToolSet)
 
 
-def test_a_toolbox_says_what_it_can_do(tmp_path):
-    codebase = Codebase(tmp_path, tmp_path / "cache")
-    workspace = Workspace(tmp_path)
-    assert Toolbox(workspace).specs == tool_specs("basic")
-    assert Toolbox(workspace, codebase=codebase, tools="basic").specs == tool_specs("basic")
-    assert Toolbox(workspace, codebase=codebase, tools="full").specs == tool_specs("full")
+def test_a_profile_follows_the_template_and_the_turns_of_the_entry():
+    info = EngineInfo("Laguna S 2.1", "laguna", "", 0, 0, 1, 1, ("CPU",), KvType.F16, "", Speculation.OFF, "", ())
+    entry = replace(load_catalogue()["xs-2.1"], turns=3)
+    assert profile_of(entry, info) == replace(FULL, family=Family.XS_2_1, turns=3)
+    assert profile_of(replace(entry, template=None), info).family is Family.S_2_1
+
+
+def test_tools_that_search_an_index_are_refused_without_one(tmp_path):
+    with pytest.raises(ValueError, match="codebase"):
+        Toolbox(FULL, Workspace(tmp_path))
+
+
+@pytest.mark.parametrize("profile", [NANO, FULL])
+def test_a_toolbox_runs_what_the_model_is_told_of(tmp_path, profile):
+    box = Toolbox(profile, Workspace(tmp_path), codebase=Codebase(tmp_path, tmp_path / "cache"))
+    names = ", ".join(spec.name for spec in profile.specs)
+    assert box.run("other", {}).output == f"error: there is no tool other; the tools are {names}"
+    assert not any("there is no tool" in box.run(spec.name, {}).output for spec in profile.specs)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
@@ -35,7 +36,7 @@ def root(tmp_path):
 @pytest.fixture
 def toolbox(root, tmp_path):
     codebase = Codebase(root, tmp_path / "index")
-    box = Toolbox(Workspace(root), ResultStore(tmp_path / "cache"), codebase=codebase, tools="full")
+    box = Toolbox(FULL, Workspace(root), ResultStore(tmp_path / "cache"), codebase=codebase)
     yield box
     box.close()
     codebase.close()
@@ -316,7 +317,7 @@ def test_a_disk_that_refuses_loses_only_the_copy(root, tmp_path):
     blocked = tmp_path / "file"
     blocked.touch()
     codebase = Codebase(root, tmp_path / "index")
-    box = Toolbox(Workspace(root), ResultStore(blocked), codebase=codebase, tools="full")
+    box = Toolbox(FULL, Workspace(root), ResultStore(blocked), codebase=codebase)
     (root / "many.txt").write_text("needle\n" * 30)
     result = box.run("search", {"pattern": "needle"})
     assert result.ok

@@ -7,6 +7,7 @@ import pytest
 from laguna_tui.agent.permissions import Decision, EditMode
 from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import EditDone, EditProposed
 from laguna_tui.context.codebase import Codebase
@@ -35,7 +36,7 @@ class Bench:
     def __init__(self, root, edits, codebase):
         self.edits = edits
         self.told = []
-        self.box = Toolbox(Workspace(root), codebase=codebase, tools="full", edits=edits)
+        self.box = Toolbox(FULL, Workspace(root), codebase=codebase, edits=edits)
 
     def run(self, arguments, should_stop=lambda: False):
         steps = self.box.steps("edit", arguments, should_stop)
@@ -145,7 +146,7 @@ def test_where_nobody_agrees_nothing_is_proposed(bench, cart, mode, sentence):
 
 def test_a_toolbox_that_was_told_of_no_edits_makes_none(root, tmp_path, cart):
     codebase = Codebase(root, tmp_path / "index")
-    result = Toolbox(Workspace(root), codebase=codebase, tools="full").run("edit", RENAME)
+    result = Toolbox(FULL, Workspace(root), codebase=codebase).run("edit", RENAME)
     assert result.output.startswith("error: edits are not allowed here")
     assert cart.read_text() == CART
 
@@ -365,7 +366,7 @@ def test_old_texts_are_private_and_gone_when_the_session_ends(bench, cart, tmp_p
 def test_an_edit_whose_old_text_nobody_can_keep_on_disk_can_be_taken_back_all_the_same(root, tmp_path, cart):
     (tmp_path / "file").touch()
     edits = SessionEdits(EditMode.ALLOW, store=ResultStore(tmp_path / "file/results"))
-    box = Toolbox(Workspace(root), codebase=Codebase(root, tmp_path / "index"), tools="full", edits=edits)
+    box = Toolbox(FULL, Workspace(root), codebase=Codebase(root, tmp_path / "index"), edits=edits)
     assert box.run("edit", RENAME).ok
     edits.undo()
     assert cart.read_text() == CART

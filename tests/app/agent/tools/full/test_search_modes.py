@@ -4,6 +4,7 @@ import pytest
 from filelock import FileLock
 
 from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.full.search import STILL_INDEXING, Search
 from laguna_tui.agent.tools.full.search import search_lines as regex_search
 from laguna_tui.agent.tools.registry import Toolbox
@@ -30,7 +31,7 @@ def codebase(root, tmp_path):
 @pytest.fixture
 def search(root, tmp_path, codebase):
     """Runs the tool as the model calls it."""
-    box = Toolbox(Workspace(root), ResultStore(tmp_path / "results"), codebase=codebase, tools="full")
+    box = Toolbox(FULL, Workspace(root), ResultStore(tmp_path / "results"), codebase=codebase)
     yield lambda pattern, **more: box.run("search", {"pattern": pattern, **more}).output
     box.close()
 

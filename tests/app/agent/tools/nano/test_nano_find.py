@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.agent.tools.nano.find import LINES, run
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.repo.workspace import Workspace
 
@@ -170,7 +171,7 @@ def test_a_stop_ends_it_and_says_so(root):
     ],
 )
 def test_a_wrong_call_is_answered_with_what_to_do(root, arguments, sentence):
-    result = Toolbox(Workspace(root)).run("find", arguments)
+    result = Toolbox(NANO, Workspace(root)).run("find", arguments)
     assert (result.output, result.ok) == (sentence, False)
 
 

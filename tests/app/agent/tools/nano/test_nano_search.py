@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from laguna_tui.agent.tools.base.regex_search import PATTERN_LIMIT_CHARS
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.nano.search import LINES, ListedLine, list_lines, run
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.repo.workspace import UnreadableError, Workspace
@@ -300,7 +302,11 @@ def test_a_stop_ends_it_and_says_so(shop):
 
 def test_an_exploding_expression_ends_in_time(root, monkeypatch):
     monkeypatch.setattr("laguna_tui.agent.tools.nano.search.BUDGET_S", 0.3)
-    assert found(filled(root, {"trap.txt": "a" * 60 + "!\n"}), "(a|aa)+$").splitlines()[1].startswith("… stopped after")
+    lines = 60  # each would take a quarter of a second of the processor, which is all the limit that a line has
+    workspace = filled(root, {"trap.txt": ("a" * 60 + "!\n") * lines})
+    begun = time.process_time()
+    assert found(workspace, "(a|aa)+$").splitlines()[1].startswith("… stopped after")
+    assert time.process_time() - begun < lines * 0.25 / 4
 
 
 @pytest.mark.parametrize(
@@ -316,7 +322,7 @@ def test_an_exploding_expression_ends_in_time(root, monkeypatch):
     ],
 )
 def test_a_wrong_call_is_answered_with_what_to_do(shop, arguments, sentence):
-    result = Toolbox(shop).run("search", arguments)
+    result = Toolbox(NANO, shop).run("search", arguments)
     assert (result.output, result.ok) == (sentence, False)
 
 

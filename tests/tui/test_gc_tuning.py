@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from laguna_tui.tui.process_setup import Heap
+from laguna_tui.tui.process_setup import GcTuner
 
 
 class Circle:
@@ -18,7 +18,7 @@ class Circle:
 
 @pytest.fixture(autouse=True)
 def collector() -> Iterator[None]:
-    """Nothing but the heap collects, and nothing stays set aside."""
+    """Nothing but the tuner collects, and nothing stays set aside."""
     gc.disable()
     yield
     gc.unfreeze()
@@ -26,26 +26,26 @@ def collector() -> Iterator[None]:
 
 
 def test_circles_that_died_after_they_were_set_aside_are_found_once_the_heap_has_grown() -> None:
-    heap, circle = Heap(), Circle()
+    tuner, circle = GcTuner(), Circle()
     dead = weakref.ref(circle)
-    heap.set_aside()
+    tuner.collect_and_freeze()
     del circle
-    heap.set_aside()
+    tuner.collect_and_freeze()
     assert dead() is not None
     alive = [[] for _ in range(gc.get_freeze_count())]
     # The first takes them in, the second looks at all.
     for _ in range(2):
-        heap.set_aside()
+        tuner.collect_and_freeze()
     assert dead() is None
     assert alive
 
 
 def test_garbage_alone_makes_it_look_at_all_of_it() -> None:
-    heap, made = Heap(), []
+    tuner, made = GcTuner(), []
     for _ in range(1000):
         circles = [Circle() for _ in range(1000)]
         made.append(weakref.ref(circles[0]))
-        heap.set_aside()
+        tuner.collect_and_freeze()
         del circles
         if made[0]() is None:
             return

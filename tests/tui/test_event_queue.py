@@ -54,7 +54,7 @@ class Flooding(ScriptedSession):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_controller, "Feed", partial(EventQueue, 8))
+    monkeypatch.setattr(session_controller, "EventQueue", partial(EventQueue, 8))
 
 
 async def test_an_answer_of_more_events_than_the_feed_holds_comes_whole() -> None:

@@ -1,0 +1,87 @@
+"""What is special about a kind of model, as one value: its prompt, its tools, and how a conversation with it is led.
+
+General code reads the profile and never asks which model it is about.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from laguna_engine.chat.messages import ToolSpec
+from laguna_engine.chat.template import Family
+from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.tools.base.guard import Guard
+from laguna_tui.agent.tools.base.results import Answer, Steps
+from laguna_tui.context.codebase import Codebase
+from laguna_tui.repo.workspace import Workspace
+
+
+class Run(Protocol):
+    """A tool's work on checked or unchecked arguments; raises ArgumentError or WorkspaceError."""
+
+    def __call__(
+        self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
+    ) -> Answer | Steps: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServices:
+    """What a session lends to its tools.
+
+    Attributes:
+        edits: what edits go through.
+        codebase: the folder's index; None where a session has none.
+    """
+
+    edits: SessionEdits
+    codebase: Codebase | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as a profile lists it.
+
+    Attributes:
+        spec: what the model is told about it.
+        bind: makes what runs its calls in one session.
+    """
+
+    spec: ToolSpec
+    bind: Callable[[ToolServices], Run]
+
+    @classmethod
+    def stateless(cls, spec: ToolSpec, run: Run) -> "Tool":
+        """A tool that needs the workspace and its arguments alone."""
+        return cls(spec, lambda services: run)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """How the app treats one kind of model.
+
+    Adding a model is an entry in models.toml, whose `tools` names one of the profiles there are; only a model that
+    needs other tools, another prompt or a guard gets a profile of its own (`agent/profile.py` lists them).
+
+    Attributes:
+        system_prompt: what the model reads first, without a newline at its end; the same bytes for a whole session.
+        tools: what it may call, in the order in which it is told of them.
+        guard: makes what a turn is held against, of the user's message and all that stands in the prompt before it, but
+            for the system's part.
+        family: which template it was trained on.
+        turns: how many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
+        attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
+        takes_news: whether it is reminded of what the user changed between two messages.
+    """
+
+    system_prompt: str
+    tools: tuple[Tool, ...]
+    guard: Callable[[str, str], Guard]
+    family: Family = Family.XS_2_1
+    turns: int | None = None
+    attaches: bool = True
+    takes_news: bool = True
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told about its tools."""
+        return tuple(tool.spec for tool in self.tools)

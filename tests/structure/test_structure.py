@@ -1,0 +1,38 @@
+"""The structure keeps within what a newcomer can follow; `python -m tests.structure --names` shows what is counted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.structure import trips
+from tests.structure.figures import Structure
+
+ENGINE_FILES, APP_FILES = 20, 40
+
+
+@pytest.fixture(scope="module")
+def structure() -> Structure:
+    return Structure()
+
+
+@pytest.mark.parametrize("figure", ["cycles", "loose", "uncontracted", "long"])
+def test_there_is_no(structure: Structure, figure: str):
+    assert getattr(structure, figure) == []
+
+
+def test_a_module_of_a_few_lines_has_more_than_one_importer_or_is_a_program_of_its_own(structure: Structure):
+    assert structure.thin == []
+
+
+def test_a_steady_decoding_round_enters_few_files_of_the_engine(tmp_path: Path):
+    assert len(trips.token(tmp_path)) <= ENGINE_FILES
+
+
+async def test_a_message_enters_few_files_of_the_app_before_its_first_token_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("HOME", *(f"XDG_{kind}_HOME" for kind in ("CACHE", "CONFIG", "DATA", "STATE"))):
+        monkeypatch.setenv(name, str(tmp_path))
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    assert len(await trips.message(folder)) <= APP_FILES
