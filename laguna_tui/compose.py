@@ -25,21 +25,20 @@ SETUP_SEEN = "setup-seen"
 
 def run_ask(settings: Settings, folder: Path, question: str, form: Format, *, stats: bool) -> ExitCode:
     """Answer one question on stdout; returns the exit code. UserError for settings that name no model."""
-    session = LocalSession.prepare(settings, folder, state_dir())
-    session.wait_s = ASK_WAIT_S
+    session = LocalSession.prepare(settings, folder, state_dir(), wait_s=ASK_WAIT_S)
     approver = terminal_approver()
     if approver is not None:
-        session.use_approver(approver)
+        session.edits.use_approver(approver)
     try:
         info = session.open(lambda progress: None)
     except EngineError as error:
         return _complain(error, ExitCode.MODEL)
-    for warning in session.given_up:
+    for warning in session.slot.given_up:
         sys.stderr.write(f"laguna-tui: {sanitize(warning)}\n")
     _stop_gently(session)
     try:
         # Closed before the session is, also when nobody reads on: the turn still has to leave the conversation whole.
-        with closing(session.ask(question)) as events:
+        with closing(session.chat.ask(question)) as events:
             return run(events, form, session.title, stats=stats, opened=info.plan[0])
     except EngineError as error:
         return _complain(error, ExitCode.FAILED)
@@ -52,8 +51,8 @@ def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
 
     named: the user chose the folder, so that all of it may be read, whatever it is.
     """
-    session = LocalSession.prepare(settings, folder, state_dir())
-    session.holds_more = "" if named else too_wide_because(folder)
+    holds_more = "" if named else too_wide_because(folder)
+    session = LocalSession.prepare(settings, folder, state_dir(), holds_more=holds_more)
     from laguna_tui.models.model_setup import ModelSetup
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings
@@ -75,7 +74,7 @@ def _stop_gently(session: LocalSession) -> None:
 
     def interrupted(*_: object) -> None:
         signal.signal(signal.SIGINT, before)
-        session.cancel()
+        session.chat.cancel()
 
     # Ignored in the background of a script: the Ctrl-C of what is in the foreground is not meant for us.
     if before is not signal.SIG_IGN:

@@ -1,7 +1,8 @@
-"""Show a long `pip install --verbose` as a few readable lines: `make` pipes the build through this.
+"""Shortens the output of `pip install --verbose`: `make` pipes the build through this.
 
-Compiling llama.cpp prints thousands of lines. Kept: what is being installed, the compiler's progress in place, and
-everything when it fails. Exits with 1 when the log ends in an error, because a pipe hides pip's own exit code.
+Compiling llama.cpp prints thousands of lines. This shows what is being installed, the compiler's progress on one line,
+and the end of the log if the build fails. Exits with 1 if the log ends in an error, because a pipe hides pip's exit
+code.
 """
 
 import collections
@@ -10,12 +11,12 @@ import sys
 
 STEP = re.compile(r"^\s*\[\s*(\d+)/(\d+)\]")
 WORTH_SHOWING = re.compile(r"^(Collecting|Building wheel|Successfully|ERROR|error:)", re.IGNORECASE)
-# How much of the log is shown when the build fails.
+# Lines of the log that are shown if the build fails.
 TAIL = 60
 
 
 def main() -> int:
-    """Copy the interesting part of stdin to stdout; returns the exit code."""
+    """Copy the relevant lines of stdin to stdout. Returns the exit code."""
     tail: collections.deque[str] = collections.deque(maxlen=TAIL)
     in_place = sys.stdout.isatty()
     succeeded = False

@@ -1,6 +1,6 @@
-"""Write the README's table of keys from the app's own bindings: `python packaging/readme_keys.py`.
+"""Generate the README's table of keys from the app's bindings: `python packaging/readme_keys.py`.
 
-A test compares the two, so that the README cannot drift.
+A test checks that the README is up to date.
 """
 
 from pathlib import Path
@@ -21,12 +21,12 @@ def keys_table() -> str:
 
 
 def _cell(key: str) -> str:
-    """Even in code, a bar would begin another column."""
+    """Escape bars: even in code they would start another column."""
     return key.replace("|", "\\|")
 
 
 def updated(text: str) -> str:
-    """The README's text with today's keys between its two marks."""
+    """The README with the table between its two marks replaced."""
     before, rest = text.split(BEGIN, 1)
     return before + BEGIN + "\n" + keys_table() + "\n" + END + rest.split(END, 1)[1]
 

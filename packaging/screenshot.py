@@ -1,4 +1,4 @@
-"""Make the README's pictures from the real app: `python packaging/screenshot.py`, after `make run` has worked once.
+"""Generates the README's screenshots from the real app: `python packaging/screenshot.py`, after `make run`.
 
 The bundled models really answer and really draft; only the key presses are scripted.
 """
@@ -24,7 +24,7 @@ POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Picture:
-    """What is asked, which keys are pressed afterwards, and how large the terminal is."""
+    """A screenshot: the questions to ask, the keys to press after them, and the terminal's size."""
 
     name: str
     questions: tuple[str, ...]
@@ -41,7 +41,7 @@ PICTURES = (
         (100, 28),
         Settings(),
     ),
-    # A length is given, because drafting does not pay for a model as small as its drafter: it would not draft at all.
+    # The draft length is fixed: for a model as small as its drafter drafting does not pay, so the app would not draft.
     Picture(
         "speculation.svg",
         ("where is StreamParser defined?",),
@@ -64,7 +64,7 @@ PICTURES = (
         (100, 28),
         Settings(),
     ),
-    # What is found and recommended is that of the machine the picture is taken on.
+    # Shows the machine that the picture is taken on.
     Picture("setup.svg", (), ("f8",), (100, 28), Settings()),
 )
 
@@ -89,13 +89,13 @@ async def take(picture: Picture, folder: Path) -> None:
 
 
 async def free(app: LagunaApp) -> None:
-    """Wait until the session is, or it waits for an answer about an edit."""
+    """Wait until the session is ready, or waits for a decision about an edit."""
     while app.state is not SessionState.READY and not app.edit_panel.has_focus:
         await asyncio.sleep(POLL_S)
 
 
 if __name__ == "__main__":
-    # A clone in a home of its own, so that the picture shows no path of the machine it was taken on.
+    # A clone in a temporary home, so that the picture shows no path of this machine.
     with tempfile.TemporaryDirectory() as home:
         os.environ["HOME"] = home
         clone = Path(home) / "laguna-tui"

@@ -17,6 +17,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from laguna_engine.events import Source
 from laguna_engine.llama.window_state import WindowState
 
 
@@ -24,12 +25,13 @@ from laguna_engine.llama.window_state import WindowState
 class DrafterSnapshot:
     """What a drafter remembers of `length` positions: pieces of its keys and values, in an order only it knows.
 
-    adapter: the one that its keys and values were made with, if that makes a difference to them.
+    adapter: the one that its keys and values were made with, if that makes a difference to them. drafter: whose it is.
     """
 
     length: int
     adapter: str | None
     pieces: tuple[NDArray[Any], ...]
+    drafter: Source | None = None
 
     @property
     def nbytes(self) -> int:

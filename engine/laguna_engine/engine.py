@@ -18,7 +18,7 @@ from laguna_engine.generation import Generation
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.loader import LoadedModel, Loader
 from laguna_engine.parity import Divergence, Replay, replay
-from laguna_engine.sequence import Preview, preview
+from laguna_engine.sequence import Preview
 from laguna_engine.stream import AsyncEventStream, Channel, EventStream
 from laguna_engine.worker import EngineWorker
 
@@ -82,10 +82,10 @@ class Engine:
     def __init__(self, thread: EngineWorker, opened: LoadedModel) -> None:
         """Use `Engine.open`."""
         self.info = opened.info
-        self.vocab: Vocab = opened.target.model.vocab
+        self.vocab: Vocab = opened.sequence.model.vocab
         self.n_ctx = opened.info.n_ctx
         self._thread = thread
-        self._sequence = opened.target
+        self._sequence = opened.sequence
         self._speculator = opened.speculator
         self._gate = RequestGate()
         # Also runs at exit: freeing a model under a thread that still computes would crash the interpreter's end.
@@ -125,7 +125,7 @@ class Engine:
     def preview(self, tokens: Sequence[int]) -> Preview:
         """What a request with `tokens` would cost now. Does not wait, not even for a running generation."""
         self._gate.require_open()
-        return preview(self._sequence.cache, self._sequence.rate, checked_tokens(tokens, self.vocab.size), self.n_ctx)
+        return self._sequence.preview(checked_tokens(tokens, self.vocab.size))
 
     def prefill_seconds(self, tokens: int) -> float | None:
         """What reading so many new prompt tokens will probably take; None before anything was measured."""
@@ -149,8 +149,7 @@ class Engine:
 
     def economy(self) -> dict[str, object]:
         """What was learned about which drafts pay here, JSON-able; for `EngineOptions.economy` of a later session."""
-        speculator = self._speculator
-        return {} if speculator is None else self._thread.call(speculator.policy.state)
+        return self._thread.call(self._speculator.learned)
 
     def clear(self) -> None:
         """Forget what is cached; RequestError while a generation is running."""

@@ -5,17 +5,36 @@ does not fit yields `ContextOverflow` right before its `Finished`. `DrafterFaile
 are seconds, counts are tokens.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
 
 
-class Source(Enum):
-    """Who proposed a token. The target alone decides whether it stands."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who proposed a token: a drafter, or the target, which alone decides what is accepted.
 
-    TARGET = "target"
-    DFLASH = "dflash"
-    SUFFIX = "suffix"
-    FILE = "file"
+    Two are equal if their `value` is, so `Source("dflash")` names a drafter wherever only its name matters.
+
+    Attributes:
+        value: the name in JSON, in `Drafting.sources` and in saved statistics; it never changes.
+        label: the name on the screen, `value` if empty.
+        colour: key of the colour it has on the screen (`teal`, `amber`, `violet`, `rose`); any other is shown as rose.
+        title: the subject of a sentence about it, `label` if empty.
+    """
+
+    value: str
+    label: str = field(default="", compare=False)
+    colour: str = field(default="", compare=False)
+    title: str = field(default="", compare=False)
+    TARGET: ClassVar["Source"]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or self.value)
+        object.__setattr__(self, "title", self.title or self.label)
+
+
+Source.TARGET = Source("target")
 
 
 class FinishReason(Enum):
@@ -103,15 +122,7 @@ class DrafterFailed:
     @property
     def sentence(self) -> str:
         """What the user is told; a front end adds what to do there."""
-        name = _DRAFTERS.get(self.drafter, self.drafter.value)
-        return f"{name} failed ({self.problem}) and is switched off; answers are the same, only slower."
-
-
-_DRAFTERS = {
-    Source.DFLASH: "The drafter",
-    Source.SUFFIX: "Drafting from the conversation",
-    Source.FILE: "Drafting from files",
-}
+        return f"{self.drafter.title} failed ({self.problem}) and is switched off; answers are the same, only slower."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """One request, from its prompt to its last token: prefill, then rounds of decoding; every event is reported at once.
 
-A round decodes what is committed but not yet in the KV cache, and commits what the target picks there. Plain decoding
-commits one token a round; with a `Speculator` a round has a draft too, and commits the accepted part of it.
+A round decodes what is committed but not yet in the KV cache, and commits what the target picks there. A
+`NullSpeculator` commits one token a round; with a `Speculator` a round has a draft too, and commits the accepted part.
 """
 
 import threading
@@ -13,11 +13,12 @@ from laguna_engine.checkpoints import CheckpointPolicy
 from laguna_engine.config import Request
 from laguna_engine.detokenizer import Detokenizer, StopTextFilter
 from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats, Token
-from laguna_engine.llama.context import Context, DecodeStatus, Outputs
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import Readout, SamplerChain, stages_of
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.sequence import TokenSequence
-from laguna_engine.speculate.speculator import Committed, Speculator
+from laguna_engine.speculate.speculator import Committed, NullSpeculator
 from laguna_engine.stream import Channel, EventBatcher
 
 _CHANNEL_CAPACITY = 4096
@@ -32,19 +33,15 @@ class Generation:
     def __init__(
         self,
         sequence: TokenSequence,
-        speculator: Speculator | None,
+        speculator: NullSpeculator,
         request: Request,
         prompt: list[int],
         leave: "Leave",
     ) -> None:
-        """`prompt` is the request's, checked. `leave` is told just before the last event can be read.
-
-        `speculator` is asked to stand aside when the request wants to be decoded plainly.
-        """
+        """`prompt` is the request's, checked. `leave` is called just before the last event can be read."""
         self.channel: Channel[Event] = Channel(_CHANNEL_CAPACITY)
         self._sequence = sequence
-        self._speculator = speculator if request.drafting.enabled else None
-        self._aside = None if request.drafting.enabled else speculator
+        self._speculator = speculator
         self._drafting = request.drafting
         self._sampling = request.sampling.seeded()
         self._limit = request.max_tokens
@@ -52,9 +49,10 @@ class Generation:
         self._leave = leave
         self._cancellation = Cancellation(sequence.context)
         self._batcher = EventBatcher(self.channel)
-        asked = speculator.remember if speculator is not None else _nothing
         self._checkpoint_policy = CheckpointPolicy(
-            sequence.cache.checkpoints, sequence.rate.seconds_for, lambda: sequence.timed_checkpoint(asked)
+            sequence.checkpoints,
+            sequence.rate.seconds_for,
+            lambda: sequence.timed_checkpoint(speculator.remember),
         )
         self._emitter = Emitter(sequence.model.vocab, request, self._batcher.put)
         self._cached = self._read = 0
@@ -108,7 +106,7 @@ class Generation:
 
     def _read_ahead(self) -> FinishReason:
         """Compute the prompt and pick nothing. A cache that begins with it is left alone: more of it may be wanted."""
-        if self._sequence.cache.begins_with(self._prompt):
+        if self._sequence.holds(self._prompt):
             self._read = self._cached = len(self._prompt)
             self._tell_prefill()
             return FinishReason.MAX_TOKENS
@@ -122,7 +120,9 @@ class Generation:
 
     def _prefill(self, chain: SamplerChain | None = None) -> FinishReason | None:
         """Compute what of the prompt is not cached, one micro-batch at a time so that it can be stopped."""
-        self._read = self._cached = self._rewind(chain)
+        reuse = self._speculator.begin(self._prompt, self._drafting, chain)
+        self._read = self._cached = reuse.keep
+        self._checkpoint_policy.begin(reuse.boundary, reuse.keep, len(self._prompt))
         self._tell_prefill()
         while self._read < len(self._prompt):
             if self.cancelled:
@@ -133,87 +133,56 @@ class Generation:
             self._tell_prefill()
         return None
 
-    def _rewind(self, chain: SamplerChain | None) -> int:
-        """Cut the cache back to what of the prompt it keeps; how many tokens that is."""
-        self._sequence.settle()
-        plan = self._sequence.cache.plan(self._prompt)
-        keep, checkpoints = plan.keep, self._sequence.cache.checkpoints
-        remembered = checkpoints.drafter_at(plan.checkpoint or checkpoints.before(keep))
-        if self._speculator is not None:
-            keep = self._speculator.begin(self._prompt, keep, self._drafting, chain, remembered)
-        reuse = plan if keep == plan.keep else self._sequence.cache.plan(self._prompt, keep)
-        kept = self._sequence.rewind_to(reuse).keep
-        if self._speculator is not None:
-            self._speculator.rewound(kept)
-        elif self._aside is not None:
-            self._aside.stand_aside(kept, remembered)
-        self._checkpoint_policy.begin(plan.boundary, kept, len(self._prompt))
-        return kept
-
     def _read_part(self) -> DecodeStatus:
         """Compute the next part of the prompt."""
-        size, every_row = self._sequence.context.n_ubatch, False
-        if self._speculator is not None:
-            size, every_row = self._speculator.part(self._read, size)
+        size, every_row = self._speculator.part(self._sequence.context.n_ubatch)
         size = self._checkpoint_policy.part(self._read, size)
-        part = self._prompt[self._read : self._read + size]
-        is_picked_from = self._read + len(part) == len(self._prompt) and self._limit != 0
+        is_picked_from = self._read + size >= len(self._prompt) and self._limit != 0
         outputs = Outputs.ALL if every_row else Outputs.LAST if is_picked_from else Outputs.NONE
-        status = (self._speculator or self._sequence).decode(part, outputs)
+        status = self._sequence.decode(size, outputs)
         if status is DecodeStatus.OK:
-            self._read += len(part)
+            self._read = self._sequence.position
             self._checkpoint_policy.read(self._read)
         return status
 
     def _decode(self, chain: SamplerChain) -> FinishReason:
         for token in self._prompt[max(0, len(self._prompt) - self._sampling.remembered) :]:
             chain.accept(token)
-        committed = [self._sequence.sample(chain)]
-        source = Source.TARGET
-        if self._speculator is not None:
-            self._speculator.committed(committed)
+        outcome = Committed([self._sequence.sample(chain)])
+        self._sequence.commit(outcome.tokens)
         # Only now: devices compute in the background, and picking a token waits for them.
         self._note_prompt_read()
         while True:
-            for place, token in enumerate(committed, 1 - len(committed)):
-                reason = self._emitter.commit(token, source if place else Source.TARGET)
+            for place, token in enumerate(outcome.tokens, 1 - len(outcome.tokens)):
+                reason = self._emitter.commit(token, outcome.source if place else Source.TARGET)
                 if reason is not None:
                     return reason
             if self._batcher.due():
                 # The sliding window moves on, and `preview` should know before the reader asks.
                 self._sequence.settle()
                 self._batcher.publish()
-            outcome = self._round(committed[-1], chain)
-            if isinstance(outcome, FinishReason):
-                return outcome
-            committed, source = outcome
+            following = self._round(chain)
+            if isinstance(following, FinishReason):
+                return following
+            outcome = following
 
-    def _round(self, last: int, chain: SamplerChain) -> tuple[list[int], Source] | FinishReason:
-        """Decode `last`: the tokens that are committed after it and who drafted all but one, or why there are none."""
+    def _round(self, chain: SamplerChain) -> Committed | FinishReason:
+        """What the next round commits, or why there is none."""
         if self.cancelled:
             return FinishReason.CANCELLED
-        if self._sequence.full:
+        if self._sequence.room <= 0:
             return FinishReason.CONTEXT_FULL
-        if self._speculator is not None:
-            return self._drafted_round(self._speculator, last, chain)
-        status = self._sequence.decode((last,))
-        if status is not DecodeStatus.OK:
-            return _INTERRUPTED[status]
-        return [self._sequence.sample(chain)], Source.TARGET
-
-    def _drafted_round(
-        self, speculator: Speculator, last: int, chain: SamplerChain
-    ) -> tuple[list[int], Source] | FinishReason:
         room = None if self._limit is None else self._limit - self._emitter.count
-        outcome = speculator.round(last, chain, room)
+        outcome = self._speculator.round(chain, room)
         self._tell_failures()
         if not isinstance(outcome, Committed):
             return _INTERRUPTED[outcome]
-        self._rounds += 1
-        self._drafted += outcome.told.drafted
-        self._accepted += outcome.told.accepted
-        self._batcher.put(outcome.told)
-        return outcome.tokens, outcome.source
+        if outcome.report is not None:
+            self._rounds += 1
+            self._drafted += outcome.report.drafted
+            self._accepted += outcome.report.accepted
+            self._batcher.put(outcome.report)
+        return outcome
 
     def _tell_prefill(self) -> None:
         self._tell_failures()
@@ -223,7 +192,7 @@ class Generation:
 
     def _tell_failures(self) -> None:
         """Say which drafters failed, to a reader who shows it: what is read ahead or replayed is not shown."""
-        if self._speculator is not None and self._limit != 0 and self._drafting.script is None:
+        if self._limit != 0 and self._drafting.script is None:
             for failure in self._speculator.failures():
                 self._batcher.put(failure)
 
@@ -245,10 +214,6 @@ class Generation:
             accepted=self._accepted,
             seed=self._sampling.seed,
         )
-
-
-def _nothing() -> None:
-    """What the drafter knows where there is none."""
 
 
 Leave = Callable[[Generation], None]

@@ -9,21 +9,13 @@ from dataclasses import dataclass, field
 
 from laguna_engine.checkpoints import Checkpoints
 from laguna_engine.config import EngineInfo, EngineOptions, Speculation
-from laguna_engine.draft.base import MAX_DRAFT, Drafter
-from laguna_engine.draft.dflash import DFlash
-from laguna_engine.draft.dflash_graph import LAST_LAYER_OUTPUTS, SPARE_ROWS
-from laguna_engine.draft.dflash_kv import FeatureBuffer
-from laguna_engine.draft.registry import Drafters, Listener
-from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
-from laguna_engine.errors import ContextError, GraphError, ModelFileError, OutOfMemory
+from laguna_engine.draft import registry
+from laguna_engine.draft.base import MAX_DRAFT, Drafter, DrafterPlan, DraftTarget
+from laguna_engine.errors import ContextError, EngineError, GraphError, ModelFileError, OutOfMemory
 from laguna_engine.events import LoadProgress, Source
 from laguna_engine.fit.memory import window_size
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.ggml.device import Device
-from laguna_engine.ggml.tensor import Tensor
-from laguna_engine.ggml.weights import HostEmbedding, Weights
-from laguna_engine.gguf import drafter_header as drafter_files
-from laguna_engine.gguf.drafter_header import DrafterHeader, TargetFacts
 from laguna_engine.gguf.header import Header, header_warnings, safe_context
 from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.context import Context
@@ -35,7 +27,7 @@ from laguna_engine.native.cpu_determinism import fixed_rows, use_fixed_kernels
 from laguna_engine.native.library import device_descriptions, recent_log
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.speculate.draft_policy import DraftPolicy
-from laguna_engine.speculate.speculator import Speculator
+from laguna_engine.speculate.speculator import NullSpeculator, Speculator
 
 STRICT_ON_GPU = (
     "strict speculation can promise the plain answer byte for byte only on the CPU: a GPU's kernels round by how many "
@@ -88,14 +80,14 @@ class Loader:
         if not gives_numbers(context, model.vocab.size):
             raise ModelFileError(f"{self._options.model}: its weights give no numbers; download it again")
         checkpoints = _checkpoints(model, self._options, warnings)
-        target = TokenSequence(model, context, capacity, paired=strict, checkpoints=checkpoints)
-        speculator = assembly.speculator(target)
+        sequence = TokenSequence(model, context, capacity, paired=strict, checkpoints=checkpoints)
+        speculator = assembly.speculator(sequence)
         # Asked for now because the answer takes a walk through the whole vocabulary.
         if not model.vocab.eog:
             warnings.append("the model names no token that ends an answer; every answer goes on until it is stopped")
         self._tell("context", 1.0)
-        info = _info(model, self._options, target.capacity, assembly.described, warnings + assembly.warnings)
-        return LoadedModel(target, speculator, info, self.undo)
+        info = _info(model, self._options, sequence.capacity, assembly.described, warnings + assembly.warnings)
+        return LoadedModel(sequence, speculator, info, self.undo)
 
     def undo(self) -> None:
         """Free what was opened; the drafter first, which may use the target's weights."""
@@ -112,10 +104,10 @@ class Loader:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """An open target, who drafts for it (None when nobody is to), what to say about it, and how to free it all."""
+    """The sequence of an open target, who drafts for it, what to say about it, and how to free it all."""
 
-    target: TokenSequence
-    speculator: Speculator | None
+    sequence: TokenSequence
+    speculator: NullSpeculator
     info: EngineInfo
     close: Callable[[], None]
 
@@ -186,29 +178,28 @@ def _text(model: Model, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-_NO_NUMBERS = "its weights give no numbers; download it again"
-
-_HEADS = ("output.weight", "token_embd.weight")
-"""The target's output matrix; models that have none use their embeddings."""
-
-
 @dataclass(slots=True)
 class SpeculatorFactory:
-    """Puts together what one engine needs. `warnings` are sentences for the user, `described` a line on the drafter."""
+    """Opens the drafters of one engine, and what they need. `warnings` are sentences for the user."""
 
     model: Model
     options: EngineOptions
     warnings: list[str] = field(default_factory=list)
-    described: str = ""
-    _drafter: DrafterHeader | None = None
-    _dflash: DFlash | None = None
-    _own_head: Weights | None = None
+    _plans: dict[Source, DrafterPlan] = field(default_factory=dict)
+    _drafters: list[Drafter] = field(default_factory=list)
 
     def check(self) -> None:
-        """Read the drafter's file and see that it belongs to the model; ModelFileError if not."""
-        if self.options.drafter is not None and self.options.speculation is not Speculation.OFF:
-            self._drafter = drafter_files.read(self.options.drafter)
-            drafter_files.check_pair(self._drafter, self._facts)
+        """Find out which drafters apply; ModelFileError if one was named that does not belong to the model."""
+        if self.options.speculation is Speculation.OFF:
+            return
+        for entry in registry.DRAFTERS:
+            plan = entry.plan(self.options, self.model.header)
+            if plan is None:
+                continue
+            if plan.layers and self._tapping is not None:
+                self.warnings.append(f"{entry.source.title} is not used: only one drafter can read the target's layers")
+            else:
+                self._plans[entry.source] = plan
 
     def context(self, options: ContextOptions) -> Context:
         """A context that can be tapped, if it is to be and can be."""
@@ -227,95 +218,67 @@ class SpeculatorFactory:
         context.close()
         return self._without_hook(options, "its taps are not what they should be")
 
-    def speculator(self, target: TokenSequence) -> Speculator | None:
-        """Who drafts for `target`, whose context was made here."""
+    def speculator(self, sequence: TokenSequence) -> NullSpeculator:
+        """Who drafts for `sequence`, whose context was made here."""
         if self.options.speculation is Speculation.OFF:
-            return None
+            return NullSpeculator(sequence)
         policy = DraftPolicy()
         if self.options.economy is not None:
             policy.load(self.options.economy)
-        suffix, files = SuffixDrafter(), FileDrafter()
-        drafters: dict[Source, Drafter] = {Source.SUFFIX: suffix, Source.FILE: files}
-        listeners: dict[Source, Listener] = {Source.SUFFIX: suffix, Source.FILE: files}
-        taps = target.context.taps
-        feed = None
-        if taps is not None and self._open_dflash(taps, target.capacity) and self._dflash is not None:
-            drafters[Source.DFLASH] = self._dflash
-            assert taps.features is not None, "a drafter always has taps"
-            tapped_last = self.model.n_layer - 1 in taps.layers
-            outputs = taps.outputs if tapped_last else None
-            feed = FeatureBuffer(self._dflash, target.context.synchronize, taps.features.rows, outputs)
-        left_out = frozenset(name for name, _ in self.options.adapters if self._dflash is None)
-        made = Drafters(drafters, listeners, suffix, files, self._dflash, feed, left_out)
-        return Speculator(target, made, policy)
-
-    def close(self) -> None:
-        """Free the drafter; before the target, whose output matrix it may share."""
-        if self._dflash is not None:
-            self._dflash.close()
-        if self._own_head is not None:
-            self._own_head.close()
-        self._dflash = self._own_head = None
+        taps = sequence.context.taps
+        if taps is not None:
+            for source, plan in self._plans.items():
+                self._open(source, plan, sequence, taps)
+        return Speculator(sequence, self._drafters, policy, [name for name, _ in self.options.adapters])
 
     @property
-    def _facts(self) -> TargetFacts:
-        return TargetFacts.of(self.model.header)
+    def described(self) -> str:
+        """A line on what was opened, empty if there is nothing to say."""
+        return next((drafter.description for drafter in self._drafters if drafter.description), "")
+
+    def close(self) -> None:
+        """Free the drafters; before the target, whose output matrix they may share."""
+        while self._drafters:
+            self._drafters.pop().close()
+
+    def _open(self, source: Source, plan: DrafterPlan, sequence: TokenSequence, taps: Taps | CallbackTaps) -> None:
+        features = taps.features if plan.layers else None
+        if plan.layers and features is None:
+            return
+        opened = DraftTarget(
+            header=self.model.header,
+            sequence=sequence,
+            backend=taps.backend,
+            head=taps.head if isinstance(taps, Taps) else None,
+            features=None if features is None else features.tensor,
+            outputs=taps.outputs if self.model.n_layer - 1 in plan.layers else None,
+            warn=self.warnings.append,
+        )
+        try:
+            drafter = plan.open(opened)
+        except EngineError:
+            raise
+        except Exception as error:
+            self.warnings.append(f"{source.title} is not used: {type(error).__name__} - {error}")
+            return
+        if drafter is not None:
+            self._drafters.append(drafter)
+
+    @property
+    def _tapping(self) -> DrafterPlan | None:
+        """The drafter that reads outputs of the target's layers."""
+        return next((plan for plan in self._plans.values() if plan.layers), None)
 
     def _tap_arguments(self, options: ContextOptions) -> tuple[tuple[int, ...], TargetShape, int, int, int]:
-        layers = self._drafter.taps if self._drafter else ()
-        outputs = LAST_LAYER_OUTPUTS if self.model.n_layer - 1 in layers else MAX_DRAFT + 1
+        plan = self._tapping
+        layers, spare = (plan.layers, plan.spare_rows) if plan is not None else ((), 0)
+        last_tapped = plan is not None and self.model.n_layer - 1 in layers
+        outputs = plan.last_layer_outputs if plan is not None and last_tapped else MAX_DRAFT + 1
         ubatch = min(options.n_ubatch, options.n_batch)
         shape = TargetShape(self.model.n_embd, self.model.n_layer)
-        return layers, shape, ubatch + SPARE_ROWS, min(outputs, ubatch), options.threads or physical_cores()
+        return layers, shape, ubatch + spare, min(outputs, ubatch), options.threads or physical_cores()
 
     def _without_hook(self, options: ContextOptions, why: str) -> Context:
         """The slower way: with a callback where a drafter needs features, with whole logits in any case."""
         self.warnings.append(f"drafting costs more than it should: this llama.cpp takes no graph hook ({why})")
         return Context(self.model, options, CallbackTaps(*self._tap_arguments(options)))
-
-    def _open_dflash(self, taps: Taps | CallbackTaps, capacity: int) -> bool:
-        path = self.options.drafter
-        if self._drafter is None or path is None or taps.features is None:
-            return False
-        try:
-            self._dflash = DFlash.open(
-                self._drafter,
-                self._facts,
-                taps.features.tensor,
-                self._head(taps),
-                HostEmbedding(self.model.header, "token_embd.weight"),
-                taps.backend,
-                self.options.adapters,
-                context=min(self.options.draft_context, capacity),
-                repack=self.options.repack,
-            )
-        except GraphError as error:
-            self.warnings.append(f"the drafter {path.name} is not used: {error}")
-            self.close()
-            return False
-        if not self._dflash.gives_numbers():
-            self.warnings.append(f"the drafter {path.name} is not used: {_NO_NUMBERS}")
-            self.close()
-            return False
-        for name, file in self.options.adapters:
-            if not self._dflash.gives_numbers(name):
-                self.warnings.append(f"the adapter {file.name} is not used: {_NO_NUMBERS}")
-                self._dflash.leave_out(name)
-        self.described = _described(self._drafter)
-        return True
-
-    def _head(self, taps: Taps | CallbackTaps) -> Tensor | None:
-        """The target's output matrix where the drafter can use it: its own, or a copy of it."""
-        if self._drafter is None or self._drafter.own_head is not None:
-            return None
-        if isinstance(taps, Taps) and taps.head is not None:
-            return taps.head
-        names = {info.name for info in self.model.header.tensors}
-        name = next(name for name in _HEADS if name in names)
-        self._own_head = Weights(self.model.header, [name], taps.backend)
-        return self._own_head[name]
-
-
-def _described(drafter: DrafterHeader) -> str:
-    kind = "DSpark" if drafter.has("markov_w1.weight") else "DFlash"
-    return f"{kind}, {drafter.n_layer} layers, drafts up to {drafter.longest} tokens"

@@ -1,19 +1,22 @@
-"""The one sequence of an engine: its tokens, what of them is in the KV cache, and what a new prompt would cost.
+"""The one sequence of an engine: its committed tokens, what of them is in the KV cache, and what a prompt would cost.
 
-Everything that changes the KV cache goes through `TokenSequence`, on the engine thread, so that the cache and its
-record cannot disagree. A prompt that goes back further than the sliding window reaches takes it from a checkpoint; if
-that fails, the prompt is computed from scratch: slow, never wrong. Previews read snapshots, from any thread.
+`TokenSequence` is the only owner of the committed tokens and of the position up to which they are computed. Everything
+that changes either goes through it, on the engine thread, and is reported to its observers. A prompt that goes back
+further than the sliding window reaches takes the window from a checkpoint; if that fails, the prompt is computed from
+scratch: slow, never wrong. Previews read snapshots, from any thread.
 """
 
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from laguna_engine.checkpoints import Checkpoint, Checkpoints, DrafterSnapshot
 from laguna_engine.errors import ContextError
-from laguna_engine.llama.context import Context, DecodeStatus, Outputs
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import LOGITS, SamplerChain
 
@@ -25,22 +28,23 @@ _SLICE = 1024
 class Reuse:
     """How a prompt meets the cache.
 
-    `keep` tokens stay and the rest is computed; it is always less than the prompt, because the logits after the last
-    token are needed. `first_changed` is the first index where prompt and cache differ, None when one only extends the
-    other. `checkpoint` is the length of the one whose sliding-window cells have to be put back first, None when the
-    cache's own will do. `reprefill` says that a shared prefix is lost: the cells it needs are gone, and no checkpoint
-    has them.
+    Attributes:
+        keep: tokens that stay; the rest is computed. Always less than the prompt, because the logits after the last
+            token are needed.
+        first_changed: the first index where prompt and cache differ, None when one only extends the other.
+        reprefill: whether a shared prefix is lost: the cells it needs are gone, and no checkpoint has them.
+        checkpoint: the length of the one whose sliding-window cells have to be put back first, None when the cache's
+            own will do.
+        boundary: where the prompt departs from what is cached.
+        drafter: what the drafter knew at the last checkpoint up to `keep`, once the sequence was rewound.
     """
 
     keep: int
     first_changed: int | None
     reprefill: bool
     checkpoint: int | None = None
-
-    @property
-    def boundary(self) -> int:
-        """Where the prompt departs from what is cached."""
-        return self.keep if self.first_changed is None else self.first_changed
+    boundary: int = field(default=0, compare=False)
+    drafter: DrafterSnapshot | None = field(default=None, compare=False, repr=False)
 
 
 def common_prefix(left: list[int], right: list[int]) -> int:
@@ -66,54 +70,31 @@ def can_rewind(length: int, pos_min: int, window: int) -> bool:
     return 0 <= pos_min < length and pos_min <= max(0, length - window + 1)
 
 
-class PrefixCache:
-    """A mirror of the one sequence in the KV cache, and its checkpoints. Engine thread; anybody may read."""
+def plan_reuse(
+    held: list[int],
+    prompt: list[int],
+    *,
+    pos_min: int = 0,
+    window: int = 0,
+    checkpoints: Sequence[int] = (),
+    at_most: int | None = None,
+) -> Reuse:
+    """What a KV cache of the tokens `held` is worth to `prompt`.
 
-    def __init__(self, window: int, checkpoints: Checkpoints | None = None) -> None:
-        """`window` is the model's sliding window in tokens (`Model.n_swa`), 0 if it has none."""
-        self.checkpoints = checkpoints or Checkpoints(0, 0)
-        self._window = window
-        self._tokens: list[int] = []
-        self._pos_min = -1
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._tokens)
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        """`tokens` were decoded behind what was there."""
-        # Once a token, and atomic by itself; the lock only keeps tokens and `_pos_min` together.
-        self._tokens.extend(tokens)
-
-    def settle(self, pos_min: int, pos_max: int) -> None:
-        """Take over what the KV cache itself says it holds: the positions `pos_min` to `pos_max`, or -1 and -1."""
-        with self._lock:
-            del self._tokens[pos_max + 1 :]
-            self._pos_min = pos_min
-            # Asked after every round, and hardly ever so.
-            if self.checkpoints.lengths and self.checkpoints.lengths[-1] > len(self._tokens):
-                self.checkpoints.cut(len(self._tokens))
-
-    def begins_with(self, tokens: list[int]) -> bool:
-        """Whether all of `tokens` is held, at the start."""
-        with self._lock:
-            return self._tokens[: len(tokens)] == tokens
-
-    def plan(self, tokens: list[int], at_most: int | None = None) -> Reuse:
-        """What the cache is worth to the prompt `tokens`, when no more than `at_most` of it is to be kept."""
-        with self._lock:
-            held, pos_min, checkpoints = self._tokens.copy(), self._pos_min, self.checkpoints.lengths
-        shared = common_prefix(held, tokens)
-        first_changed = shared if shared < min(len(held), len(tokens)) else None
-        wanted = min(shared, len(tokens) - 1, len(tokens) if at_most is None else at_most)
-        # Nothing is taken away when the cache ends right there, so whatever it holds is enough.
-        if wanted == len(held) or can_rewind(wanted, pos_min, self._window):
-            return Reuse(wanted, first_changed, reprefill=False)
+    pos_min, window: as for `can_rewind`. checkpoints: the lengths of those there are. at_most: keep no more than that.
+    """
+    shared = common_prefix(held, prompt)
+    first_changed = shared if shared < min(len(held), len(prompt)) else None
+    wanted = min(shared, len(prompt) - 1, len(prompt) if at_most is None else at_most)
+    # Nothing is taken away when the cache ends right there, so whatever it holds is enough.
+    if wanted == len(held) or can_rewind(wanted, pos_min, window):
+        keep, checkpoint = wanted, None
+    else:
         # One at `length` also serves a token less, which is all that is wanted when a prompt comes again as it was.
         checkpoint = max((length for length in checkpoints if length <= wanted + 1), default=None)
-        if checkpoint is None:
-            return Reuse(0, first_changed, reprefill=True)
-        return Reuse(min(checkpoint, wanted), first_changed, reprefill=False, checkpoint=checkpoint)
+        keep = 0 if checkpoint is None else min(checkpoint, wanted)
+    lost = keep < wanted and checkpoint is None
+    return Reuse(keep, first_changed, lost, checkpoint, boundary=keep if first_changed is None else first_changed)
 
 
 _MEMORY_TOKENS = 8192
@@ -159,22 +140,56 @@ class PrefillRate:
             return tokens * self._seconds / self._tokens if self._tokens else None
 
 
-def preview(cache: PrefixCache, rate: PrefillRate, tokens: list[int], capacity: int) -> Preview:
-    """The cost of `tokens` in a context of `capacity`. Reads snapshots only, so any thread may ask at any time."""
-    reuse = cache.plan(tokens)
-    new = len(tokens) - reuse.keep
+def prefill_preview(reuse: Reuse, rate: PrefillRate, length: int, capacity: int) -> Preview:
+    """The cost of a prompt of `length` tokens, which meets the cache as `reuse` says, in a context of `capacity`."""
+    new = length - reuse.keep
     return Preview(
         cached=reuse.keep,
         new=new,
         first_changed=reuse.first_changed,
         reprefill=reuse.reprefill,
         seconds=rate.seconds_for(new),
-        fits=len(tokens) < capacity,
+        fits=length < capacity,
     )
 
 
+class SequenceObserver(Protocol):
+    """Follows a `TokenSequence`, which reports on the engine thread. Must not raise."""
+
+    def committed(self, tokens: Sequence[int]) -> None:
+        """`tokens` were committed behind the others; most of them are computed later."""
+        ...
+
+    def truncated(self, length: int) -> None:
+        """Positions from `length` on are no longer in the KV cache, and tokens from there on no longer committed.
+
+        After a rejected draft `length` is more than what is committed: the accepted part of the draft comes next.
+        """
+        ...
+
+    def writing(self, rows: int) -> None:
+        """The hidden states of the next `rows` positions are about to be written."""
+        ...
+
+    def written(self, start: int, count: int, rows: int) -> None:
+        """The positions from `start` on were computed: `count` of them are in the KV cache now, while the hidden states
+        of `rows` were written. Those beyond `count` are of no use: the second half of a pair, or a stopped decode."""
+        ...
+
+
 class TokenSequence:
-    """Owns `model` and `context`. `capacity`, `cache` and `rate` may be read from any thread."""
+    """The committed tokens and the part of them that is in the KV cache of `context`.
+
+    Engine thread only, except `capacity`, `rate`, `position`, `plan` and `preview`.
+
+    Attributes:
+        position: positions in the KV cache. All committed tokens but the newest are computed in the end; while a draft
+            is verified, `position` is beyond them.
+        capacity: tokens that fit.
+        checkpoints: of the sliding window.
+        rate: how long prompts take.
+        observers: who follows, in the order of the reports; `attach` adds one.
+    """
 
     def __init__(
         self,
@@ -185,8 +200,9 @@ class TokenSequence:
         paired: bool = False,
         checkpoints: Checkpoints | None = None,
     ) -> None:
-        """`capacity` is the number of tokens to use; the context, whose size llama.cpp rounds up, may hold more.
+        """Start with nothing; `context` must be empty.
 
+        capacity: tokens to use; the context, whose size llama.cpp rounds up, may hold more.
         paired: never compute one token alone. On the CPU one row takes other kernels than two or more, and rounds
         differently; in pairs an answer is byte for byte the same, however its tokens are batched.
         checkpoints: where to keep those of a sliding window; nowhere if None.
@@ -195,38 +211,99 @@ class TokenSequence:
         self.context = context
         # The partner of the last token needs a place, if only for a moment.
         self.capacity = min(capacity, context.n_ctx - 1) if paired else capacity
-        self.cache = PrefixCache(model.n_swa, checkpoints)
+        self.checkpoints = checkpoints or Checkpoints(0, 0)
         self.rate = PrefillRate()
+        self.observers: list[SequenceObserver] = []
+        self.position = 0
+        self._tokens: list[int] = []
+        self._pos_min = -1
         self._paired = paired
         self._last_row = -1
+        self._lock = threading.Lock()
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The committed tokens: always the same object, whose content follows."""
+        return self._tokens
 
     @property
     def room(self) -> int:
         """How many tokens more fit."""
-        return self.capacity - len(self.cache)
+        return self.capacity - self.position
 
-    @property
-    def full(self) -> bool:
-        """Whether not one more token fits."""
-        return self.room <= 0
+    def attach(self, observer: SequenceObserver) -> None:
+        """Have `observer` follow from now on; what is committed already comes first."""
+        self.observers.append(observer)
+        if self._tokens:
+            observer.committed(self._tokens)
 
-    def rows(self, count: int) -> int:
-        """How many rows `decode` computes for `count` tokens: one token is paired where none is computed alone."""
-        return max(count, 2) if self._paired else count
+    def plan(self, prompt: list[int], at_most: int | None = None) -> Reuse:
+        """What the cache is worth to `prompt`, when no more than `at_most` of it is to be kept. Any thread."""
+        with self._lock:
+            held, pos_min, checkpoints = self._tokens[: self.position], self._pos_min, self.checkpoints.lengths
+        return plan_reuse(
+            held, prompt, pos_min=pos_min, window=self.model.n_swa, checkpoints=checkpoints, at_most=at_most
+        )
 
-    def rewind(self, tokens: list[int]) -> Reuse:
-        """Cut the KV cache back to what the prompt `tokens` can keep; says how much that is."""
+    def preview(self, prompt: list[int]) -> Preview:
+        """The cost of `prompt`. Any thread may ask at any time."""
+        return prefill_preview(self.plan(prompt), self.rate, len(prompt), self.capacity)
+
+    def holds(self, prompt: list[int]) -> bool:
+        """Whether all of `prompt` is in the KV cache, at the start."""
+        return len(prompt) <= self.position and self._tokens[: len(prompt)] == prompt
+
+    def rewind(self, prompt: list[int], at_most: int | None = None) -> Reuse:
+        """Let `prompt` be what is committed, and cut the KV cache back to what of it can be kept.
+
+        at_most: keep no more than that. Returns what was kept, which is nothing if the plan failed.
+        """
         self.settle()
-        return self.rewind_to(self.cache.plan(tokens))
-
-    def rewind_to(self, reuse: Reuse) -> Reuse:
-        """Cut the KV cache back as just planned; says what was kept, which is nothing if the plan failed."""
-        if reuse.keep == len(self.cache):
-            return reuse
+        reuse = self.plan(prompt, at_most)
+        drafter = self.checkpoints.drafter_at(reuse.checkpoint or self.checkpoints.before(reuse.keep))
         if self._went_back(reuse):
-            return reuse
-        self.cut(0)
-        return replace(reuse, keep=0, reprefill=True, checkpoint=None)
+            reuse = replace(reuse, drafter=drafter)
+        else:
+            self.context.remove(0)
+            reuse = replace(reuse, keep=0, reprefill=True, checkpoint=None)
+        self._forget(reuse.keep)
+        self._append(prompt[reuse.keep :])
+        return reuse
+
+    def commit(self, tokens: Sequence[int]) -> None:
+        """`tokens` follow: all but the last were verified just now, or there is only one. The rest of what was drafted
+        is cut out of the KV cache."""
+        computed = len(self._tokens) - 1 + len(tokens)
+        if computed < self.position:
+            self.context.remove(computed)
+            self._forget(computed)
+        self._append(tokens)
+
+    def decode(self, count: int, outputs: Outputs = Outputs.LAST) -> DecodeStatus:
+        """Compute the next `count` of the committed tokens."""
+        return self._compute(self._tokens[self.position : self.position + count], outputs)
+
+    def verify(self, draft: Sequence[int]) -> DecodeStatus:
+        """Compute the newest token and `draft` behind it, all with logits; `commit` says how much of it is right."""
+        return self._compute([*self._tokens[self.position :], *draft], Outputs.ALL)
+
+    def sample(self, chain: SamplerChain) -> int:
+        """Let `chain` pick what follows the last token decoded."""
+        return self.context.sample(chain, self._last_row)
+
+    def settle(self) -> None:
+        """Take over what the KV cache itself says it holds."""
+        pos_min, pos_max = self.context.positions()
+        with self._lock:
+            self._pos_min, self.position = pos_min, pos_max + 1
+            # Asked after every round, and hardly ever so.
+            if self.checkpoints.lengths and self.checkpoints.lengths[-1] > self.position:
+                self.checkpoints.cut(self.position)
+
+    def clear(self) -> None:
+        """Forget everything, and overwrite it."""
+        self.context.clear()
+        self._forget(0)
 
     def timed_checkpoint(self, snapshot: Callable[[], DrafterSnapshot | None]) -> float:
         """Make a checkpoint behind what is cached, with the drafter's `snapshot`; the seconds that took."""
@@ -240,71 +317,75 @@ class TokenSequence:
 
     def save_checkpoint(self, drafter: DrafterSnapshot | None) -> None:
         """Make a checkpoint behind what is cached, where `drafter` is remembered; nothing if it would be too large."""
-        checkpoints = self.cache.checkpoints
         nbytes = self.context.window_bytes() + (0 if drafter is None else drafter.nbytes)
-        if not checkpoints.fits(nbytes):
+        if not self.checkpoints.fits(nbytes):
             return
-        gone = checkpoints.make_room(len(self.cache), nbytes)
+        gone = self.checkpoints.make_room(self.position, nbytes)
         window = self.context.save_window(None if gone is None else gone.window)
         if window is not None:
-            checkpoints.add(Checkpoint(len(self.cache), window, drafter))
+            self.checkpoints.add(Checkpoint(self.position, window, drafter))
 
-    def decode(self, tokens: Sequence[int], outputs: Outputs = Outputs.LAST) -> DecodeStatus:
-        """Compute `tokens` behind what is there; unless all went well the mirror follows what the KV cache kept."""
-        start = len(self.cache)
-        self.cache.extend(tokens)
+    def margin(self, tokens: list[int], expected: int, found: int) -> float:
+        """The logit of `found` minus that of `expected` behind `tokens`. Leaves the cache with part of them."""
+        self.context.read_out(LOGITS)
+        self.rewind(tokens)
+        while self.position < len(tokens):
+            if self.decode(self.context.n_ubatch) is not DecodeStatus.OK:
+                raise ContextError("the margin could not be computed; the computation was stopped")
+        logits = self.context.logits(self._last_row)
+        return float(logits[found] - logits[expected])
+
+    def _went_back(self, reuse: Reuse) -> bool:
+        """Cut the KV cache as planned, with the window of a checkpoint if need be; whether it answers rightly there."""
+        if reuse.keep == self.position:
+            return True
+        if reuse.checkpoint is not None:
+            saved = self.checkpoints.at(reuse.checkpoint)
+            if not self.context.load_window(saved.window):
+                return False
+        self.context.remove(reuse.keep)
+        pos_min, pos_max = self.context.positions()
+        return pos_max + 1 == reuse.keep and can_rewind(reuse.keep, pos_min, self.model.n_swa)
+
+    def _forget(self, length: int) -> None:
+        """The KV cache was cut to `length` positions: so are the tokens."""
+        with self._lock:
+            del self._tokens[length:]
+        self.settle()
+        for observer in self.observers:
+            observer.truncated(length)
+
+    def _append(self, tokens: Sequence[int]) -> None:
+        # Once a token, and atomic by itself; the lock only keeps what is read together from changing in between.
+        self._tokens.extend(tokens)
+        for observer in self.observers:
+            observer.committed(tokens)
+
+    def _compute(self, tokens: Sequence[int], outputs: Outputs) -> DecodeStatus:
+        """Compute `tokens` behind what is in the KV cache; unless all went well, `position` is what it kept."""
+        start, count = self.position, len(tokens)
+        rows = max(count, 2) if self._paired else count
+        for observer in self.observers:
+            observer.writing(rows)
         self._last_row = -1
         status = None
         try:
-            if self.rows(len(tokens)) > len(tokens):
+            if rows > count:
                 status = self._decode_pair(tokens[0], start, outputs)
             else:
                 # The last layer and the output matrix are computed for rows with logits only.
                 pair = self._paired and outputs is Outputs.LAST
                 status = self.context.decode(tokens, start, Outputs.PAIR if pair else outputs)
         finally:
-            if status is not DecodeStatus.OK:
+            if status is DecodeStatus.OK:
+                self.position = start + count
+            else:
+                # A draft that was not verified is not committed.
+                self.context.remove(len(self._tokens))
                 self.settle()
+            for observer in self.observers:
+                observer.written(start, self.position - start, rows)
         return status
-
-    def sample(self, chain: SamplerChain) -> int:
-        """Let `chain` pick what follows the last token decoded."""
-        return self.context.sample(chain, self._last_row)
-
-    def settle(self) -> None:
-        """Let the mirror follow the KV cache."""
-        self.cache.settle(*self.context.positions())
-
-    def cut(self, length: int) -> None:
-        """Forget the tokens from position `length` on."""
-        self.context.remove(length)
-        self.settle()
-
-    def margin(self, tokens: list[int], expected: int, found: int) -> float:
-        """The logit of `found` minus that of `expected` behind `tokens`. Leaves the cache with part of them."""
-        self.context.read_out(LOGITS)
-        start = self.rewind(tokens).keep
-        while start < len(tokens):
-            part = tokens[start : start + self.context.n_ubatch]
-            if self.decode(part) is not DecodeStatus.OK:
-                raise ContextError("the margin could not be computed; the computation was stopped")
-            start += len(part)
-        logits = self.context.logits(self._last_row)
-        return float(logits[found] - logits[expected])
-
-    def clear(self) -> None:
-        """Forget everything, and overwrite it."""
-        self.context.clear()
-        self.settle()
-
-    def _went_back(self, reuse: Reuse) -> bool:
-        """Cut the cache as planned, with the window of a checkpoint if need be; whether it answers rightly there."""
-        if reuse.checkpoint is not None:
-            saved = self.cache.checkpoints.at(reuse.checkpoint)
-            if not self.context.load_window(saved.window):
-                return False
-        self.cut(reuse.keep)
-        return len(self.cache) == reuse.keep and can_rewind(reuse.keep, self.context.positions()[0], self.model.n_swa)
 
     def _decode_pair(self, token: int, start: int, outputs: Outputs) -> DecodeStatus:
         """Compute `token` together with a second one that is thrown away."""

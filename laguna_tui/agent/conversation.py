@@ -1,13 +1,12 @@
-"""The transcript of one chat and the only code that adds to it: every piece is rendered once and then left alone.
+"""One chat: all that is known about it, and the only code that changes it.
 
-What was sent to the engine therefore stays a prefix of what is sent next, and its KV cache stays good. The one
-exceptions are the user's, `change`, which renders the conversation again with some blocks shortened, left out or taken
-back in, and `forget`, for a model that reads only the newest turns of a chat.
-
-What was read of files in a conversation, as tokens that a copying drafter may propose. Bounded, latest last.
+A growing transcript, of which every piece is rendered once and then left alone: what was sent to the engine stays a
+prefix of what is sent next, and its KV cache stays good. The exceptions are announced: `change`, which renders the
+conversation again with some blocks shortened, left out or taken back in, and `forget`, for a model that reads only the
+newest turns of a chat.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
@@ -17,9 +16,11 @@ from laguna_engine.chat.messages import AssistantMessage
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.chat.template import Renderer
 from laguna_engine.chat.transcript import Block, Role, TokenView, Transcript
-from laguna_tui.agent.messages import MESSAGE, ChatMessage, GeneratedMessage, as_messages
+from laguna_tui.agent.messages import MESSAGE, REMINDER, ChatMessage, FilesRead, GeneratedMessage, GenerationRecord
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
-from laguna_tui.context.blocks import Attachment, Place
+from laguna_tui.context.blocks import Attachment, Gathered, Place
+from laguna_tui.context.mentions import unmarked
+from laguna_tui.context.token_counter import CachedTokenCounter
 
 _ANSWER = "answer"
 
@@ -44,29 +45,83 @@ class ConversationBlock(NamedTuple):
         return self.said.attached[self.part - 1]
 
 
-class Conversation:
-    """A growing transcript in the model's own format; `files` is what was read on the way."""
+_FORGETS = "this model keeps in mind {kept} of a chat, so the earlier ones are left out of its prompt from here on"
 
-    def __init__(self, vocabulary: Tokenizer, profile: ModelProfile, *, thinking: bool) -> None:
+
+def forgets(turns: int) -> str:
+    """The note shown once a chat has more turns than the model reads."""
+    return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
+
+
+class Conversation:
+    """One chat with one model, as the model reads it and as another one can be told of it.
+
+    Attributes:
+        profile: what is special about the model.
+        stop_tokens: what ends its turn.
+        transcript: the prompt so far, block by block.
+        files: what was read on the way.
+        computed: how many tokens of the transcript were in the KV cache after the newest turn; what of them is not
+            there any more has to be computed again.
+        last: the newest generation, which ended the last turn; None before there is one.
+    """
+
+    def __init__(
+        self, vocabulary: Tokenizer, profile: ModelProfile, *, thinking: bool, opening: Callable[[], str] = str
+    ) -> None:
+        """Begin with the system prompt and the tools.
+
+        Args:
+            vocabulary: that of the model.
+            thinking: whether the model thinks before it answers.
+            opening: what stands before the user's first words; asked for once, when it is needed.
+        """
         self.profile = profile
+        self.files = FilesRead()
+        self.computed = 0
+        self.last: GenerationRecord | None = None
         self._tools = profile.specs
         self._thinking = thinking
+        self._opening = opening
+        self._opened: str | None = None
+        self._shown: frozenset[str] = frozenset()
+        self._calls = 0
         self._heard: list[ChatMessage | GeneratedMessage] = []
         self._forgotten: list[ChatMessage | GeneratedMessage] = []
         self.use_vocabulary(vocabulary)
-        self.files = FilesRead()
         self.stop_tokens = self._renderer.stop_tokens
         self.transcript = Transcript()
-        self.transcript.append(
-            Role.SYSTEM, self._renderer.system(profile.system_prompt, self._tools), "system prompt and tools"
-        )
+        system = self._renderer.system(profile.system_prompt, self._tools)
+        self.transcript.append(Role.SYSTEM, system, "system prompt and tools")
 
     def use_vocabulary(self, vocabulary: Tokenizer) -> None:
         """Go on with this vocabulary, which is that of the same model opened again."""
         self._vocabulary = vocabulary
+        self.piece = vocabulary.piece
+        self.count = CachedTokenCounter(lambda text: len(vocabulary.tokenize(text, special=False)))
         encoder = SafeEncoder(vocabulary)
         self._renderer = Renderer(encoder, self.profile.family, self._thinking)
         self._markers = encoder.markers
+
+    def emptied(self) -> "Conversation":
+        """A new chat with the same model. The ids of calls go on, so that each is given once in a session."""
+        new = Conversation(self._vocabulary, self.profile, thinking=self._thinking, opening=self._opening)
+        new._calls = self._calls
+        return new
+
+    def retold_for(self, profile: ModelProfile, vocabulary: Tokenizer, *, thinking: bool) -> "Conversation":
+        """The same chat as another model reads it; this one's vocabulary may be closed.
+
+        Raises:
+            EngineError: the other model cannot chat.
+        """
+        new = Conversation(vocabulary, profile, thinking=thinking, opening=self._opening)
+        new._opened, new._shown, new._calls = self._opened, self._shown, self._calls
+        new.retell(self.said())
+        for text in self.files.texts:
+            new.remember(text)
+        new.forget_old_turns()
+        return new
 
     @property
     def tokens(self) -> TokenView:
@@ -87,9 +142,11 @@ class Conversation:
         """The user's newest message, and all that stands in the prompt before it, but for the system's part."""
         *_, newest = (piece for piece in self.pieces() if piece.said is not None and _is_question(piece.said))
         assert isinstance(newest.said, ChatMessage)
-        begin = self.transcript.blocks[0].end
-        earlier = b"".join(map(self._vocabulary.piece, self.tokens[begin : newest.block.start]))
-        return newest.said.text, earlier.decode("utf-8", errors="replace")
+        return newest.said.text, self.decode(self.tokens[self.transcript.blocks[0].end : newest.block.start])
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens."""
+        return b"".join(map(self._vocabulary.piece, tokens)).decode("utf-8", errors="replace")
 
     @property
     def present(self) -> frozenset[str]:
@@ -98,19 +155,70 @@ class Conversation:
         pairs = (pair for each in said for pair in zip(each.attachments, each.attached, strict=True))
         return frozenset(came.digest for came, stands in pairs if stands.place is not Place.DROPPED)
 
+    def message(self, text: str, attachments: tuple[Attachment, ...] = ()) -> ChatMessage:
+        """The user's message as it is added now."""
+        words = text if self.profile.attaches else unmarked(text)
+        return ChatMessage(
+            Role.USER, MESSAGE, words, opening="" if self._heard else self._first(), attachments=attachments
+        )
+
     def message_parts(self, said: ChatMessage) -> list[list[int]]:
         """The tokens that a user's message would add, piece by piece; it is not added."""
         return self._renderer.user_parts(said.parts)
 
     def with_message(self, *said: ChatMessage) -> list[int]:
         """The tokens the engine would be given for a message and what stands before it, which are not added yet."""
-        added = (token for each in said for part in self.message_parts(each) for token in part)
-        return [*self.tokens, *added, *self._renderer.generation_prompt()]
+        return self._prompt(self.tokens, said)
+
+    def begun(self, message: str, gathered: Gathered, news: Sequence[str] = ()) -> list[int]:
+        """The tokens the engine would be given if a turn began; the arguments are those of `begin`."""
+        return self.with_message(*self._beginning(message, gathered, news))
+
+    def begun_alone(self, message: str, gathered: Gathered) -> list[int]:
+        """The same for a new chat that begins with this message."""
+        said = replace(self.message(message, gathered.attachments), opening=self._first())
+        return self._prompt(self.tokens[: self.transcript.blocks[0].end], [said])
+
+    def begin(self, message: str, gathered: Gathered, news: Sequence[str] = ()) -> None:
+        """Begin a turn.
+
+        Args:
+            message: what the user typed.
+            gathered: what it brings along.
+            news: what the model is told before it; one that has heard nothing yet needs no reminder.
+        """
+        for said in self._beginning(message, gathered, news):
+            self.add_message(said)
 
     def add_message(self, said: ChatMessage) -> None:
         """Add what the user said."""
         self._add_message(self.transcript, said)
         self._heard.append(said)
+
+    def add_reminder(self, text: str) -> None:
+        """Add what the app tells the model in the user's place."""
+        self.add_message(ChatMessage(Role.USER, REMINDER, text))
+
+    def take_new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
+        """The notes to show: those that are given and what there is to say about forgotten turns.
+
+        A note about the model itself is shown once in a chat.
+        """
+        turns = self.profile.turns
+        own = (forgets(turns),) if turns is not None and self.forgets else ()
+        new = tuple(note for note in (*notes, *own) if note not in self._shown)
+        self._shown |= {self.profile.unattached_note, *own}.intersection(new)
+        return new
+
+    def next_call_id(self) -> int:
+        """The number of the next call of a tool, from 1."""
+        self._calls += 1
+        return self._calls
+
+    def remember(self, excerpt: str) -> None:
+        """Let drafters copy what was read of a file."""
+        if excerpt and not self.files.holds(excerpt):
+            self.files.add(excerpt, self._vocabulary.tokenize(excerpt, special=False))
 
     def result_size(self, text: str) -> int:
         """How many tokens a tool's answer and the opening of the next turn take."""
@@ -127,11 +235,13 @@ class Conversation:
         self.transcript.append(Role.ASSISTANT, self._renderer.generation_prompt(), _ANSWER)
         return StreamParser(self._tools, in_reasoning=self._thinking, markers=self._markers)
 
-    def close_turn(self, generated: Sequence[int]) -> None:
+    def record(self, generation: GenerationRecord) -> None:
         """Add what the model said and whatever its turn needs to be whole."""
-        heard = GeneratedMessage(_ANSWER, tuple(generated))
+        heard = GeneratedMessage(_ANSWER, generation.tokens, generation.answer, generation.calls)
         self.transcript.extend(self._answered(heard))
         self._heard.append(heard)
+        if generation.tokens:
+            self.last = generation
 
     def correct_turn(self, message: AssistantMessage) -> None:
         """Put an answer or a call into the place of what the model said last."""
@@ -146,11 +256,14 @@ class Conversation:
         self._heard.append(said)
 
     def said(self) -> tuple[ChatMessage, ...]:
-        """Everything said so far, for another model; needs the vocabulary, so ask before the engine is closed."""
+        """Everything said so far, for another model."""
         # What opens the chat stands before its first words, and again before those that are first in the prompt.
         opening = "" if self._forgotten else None
         heard = [*self._forgotten, *_opened(self._heard, opening)]
-        return as_messages(heard, self._vocabulary, self._markers, self._tools, thinking=self._thinking)
+        return tuple(
+            each if isinstance(each, ChatMessage) else ChatMessage(Role.ASSISTANT, each.label, answer=each.answer)
+            for each in heard
+        )
 
     def retell(self, said: Sequence[ChatMessage]) -> None:
         """Add what was said to another model, written as this one writes it."""
@@ -171,6 +284,11 @@ class Conversation:
         heard = self._placed(places)
         self.transcript, self._heard = self._with(heard), heard
 
+    def forget_old_turns(self) -> None:
+        """Leave out of the prompt what the model will not read beside the next message."""
+        if self.profile.turns is not None:
+            self.forget(self.profile.turns - 1)
+
     def forget(self, turns: int) -> None:
         """Keep only the newest `turns` turns in the prompt; not while a turn runs. `said` still has the others."""
         begins = [index for index, each in enumerate(self._heard) if _is_question(each)]
@@ -186,6 +304,20 @@ class Conversation:
             self._add(transcript, each)
         self._forgotten += _opened(self._heard[:at], "" if self._forgotten else None)
         self.transcript, self._heard = transcript, kept
+
+    def _first(self) -> str:
+        """What stands before the first question: asked for once, so that what was read ahead stays right."""
+        if self._opened is None:
+            self._opened = self._opening()
+        return self._opened
+
+    def _beginning(self, message: str, gathered: Gathered, news: Sequence[str]) -> list[ChatMessage]:
+        reminders = [ChatMessage(Role.USER, REMINDER, each) for each in news] if self._heard else []
+        return [*reminders, self.message(message, gathered.attachments)]
+
+    def _prompt(self, before: Iterable[int], said: Iterable[ChatMessage]) -> list[int]:
+        added = (token for each in said for part in self.message_parts(each) for token in part)
+        return [*before, *added, *self._renderer.generation_prompt()]
 
     def _pieces(self, transcript: Transcript) -> list[ConversationBlock]:
         system, *others = transcript.blocks
@@ -258,37 +390,3 @@ def _opened(
     if not heard or opening is None or not isinstance(first := heard[0], ChatMessage):
         return list(heard)
     return [replace(first, opening=opening), *heard[1:]]
-
-
-# About 1,500 lines of code: what a conversation is about at the moment. More only makes wrong matches likelier.
-MAX_FILE_TOKENS = 16_384
-
-
-class FilesRead:
-    """Tokens of what was read. A stretch that is read again moves to the end and is still the same object."""
-
-    def __init__(self) -> None:
-        self._stretches: dict[str, Sequence[int]] = {}
-
-    @property
-    def tokens(self) -> tuple[Sequence[int], ...]:
-        """Everything that is kept, latest last."""
-        return tuple(self._stretches.values())
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """What was read, latest last."""
-        return tuple(self._stretches)
-
-    def holds(self, text: str) -> bool:
-        """Whether this text is kept; if so, it is the latest now."""
-        known = self._stretches.pop(text, None)
-        if known is not None:
-            self._stretches[text] = known
-        return known is not None
-
-    def add(self, text: str, tokens: Sequence[int]) -> None:
-        """Keep a text's tokens, its end when it is too long alone, and forget the oldest that no longer fit."""
-        self._stretches[text] = tuple(tokens[-MAX_FILE_TOKENS:])
-        while sum(map(len, self._stretches.values())) > MAX_FILE_TOKENS:
-            del self._stretches[next(iter(self._stretches))]

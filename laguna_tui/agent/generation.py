@@ -1,11 +1,12 @@
 """One generation of the model: the engine's events become the agent's, and its tokens are kept for the transcript.
 
-Deals in tokens and events. Changes no transcript: the turn appends `generated` once the generation is over.
+Deals in tokens and events. Changes no transcript: the conversation records the generation once it is over.
 """
 
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from laguna_engine.chat.messages import CallFinished, Malformed, ParserEvent, Reasoning, Text, ToolCall
@@ -14,6 +15,7 @@ from laguna_engine.config import Request
 from laguna_engine.events import DrafterFailed, Event, Finished, FinishReason, Prefill, Round, Source, Token
 from laguna_engine.sequence import Preview
 from laguna_tui.agent.loop_guard import is_loop
+from laguna_tui.agent.messages import GenerationRecord, assistant_message, calls_of
 from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, StepFinished, TextDelta
 
 
@@ -128,7 +130,7 @@ class Attribution:
             found = self._text.find(letter, at, at + _REACH)
             at = found + 1 if found >= 0 else at
             source = self._sources[found] if found >= 0 else self._last
-            if parts and parts[-1][1] is source:
+            if parts and parts[-1][1] == source:
                 parts[-1] = (parts[-1][0] + letter, source)
             else:
                 parts.append((letter, source))
@@ -164,6 +166,22 @@ class Generation:
         self._trail = Attribution()
         self._rounds = RoundReporter()
         self._prompt = 0
+        self._heard: list[ParserEvent] = []
+        self._parsed = False
+
+    def record(self, request: Request) -> GenerationRecord:
+        """What was made of the request, whole or as far as it came; nothing more is taken in afterwards."""
+        if not self._parsed:
+            self._finish_parsing()
+        sampling = request.sampling if self.seed is None else replace(request.sampling, seed=self.seed)
+        return GenerationRecord(
+            request.tokens,
+            tuple(self.generated),
+            sampling,
+            assistant_message(self._heard),
+            tuple(calls_of(self._heard)),
+            tuple(self.drafted),
+        )
 
     def run(self, request: Request, cancelled: Callable[[], bool]) -> Iterator[AgentEvent]:
         """Generate, and yield what there is to show. Ends early, but in order, once `cancelled` says so."""
@@ -203,7 +221,9 @@ class Generation:
             self._engine.cancel()
             return
         self._trail.lay(token.text, token.source)
-        yield from self._said(self._parser.feed(token.id, self._piece(token.id)))
+        events = self._parser.feed(token.id, self._piece(token.id))
+        self._heard += events
+        yield from self._said(events)
         speed = self._meter.count(time.monotonic())
         if speed is not None:
             yield Rate(self._meter.tokens, speed, self._prompt + len(self.generated))
@@ -212,13 +232,20 @@ class Generation:
         self.seed = event.stats.seed
         self.reason = FinishReason.STOP_TOKEN if self._parser.ended else event.reason
         whole = self.reason in (FinishReason.STOP_TOKEN, FinishReason.STOP_TEXT)
-        last = self._parser.finish()
+        last = self._finish_parsing()
         # A call that was cut off by a limit or by the user is nobody's mistake; one that goes round in a loop is.
         yield from self._said(
             last if whole or self.looping else [each for each in last if not isinstance(each, Malformed)]
         )
         yield from _reported(self._rounds.finish())
         yield StepFinished(event.stats, self._prompt + len(self.generated), self._engine.n_ctx)
+
+    def _finish_parsing(self) -> Sequence[ParserEvent]:
+        """What the parser held back."""
+        self._parsed = True
+        last = self._parser.finish()
+        self._heard += last
+        return last
 
     def _said(self, events: Sequence[ParserEvent]) -> Iterator[AgentEvent]:
         for event in events:

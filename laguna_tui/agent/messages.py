@@ -1,21 +1,30 @@
-"""What was said in a conversation, apart from how a model's template writes it: so that another model can read it.
+"""What was said and read in a conversation, apart from how a model's template writes it, so that another can read it.
 
-Tokens mean something else to another model, so a conversation is taken apart with the old vocabulary, and rendered
-again with the new one.
+Tokens mean something else to another model, so what a model says is kept taken apart too, to be rendered again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from laguna_engine.chat.encoding import Tokenizer
-from laguna_engine.chat.messages import AssistantMessage, CallFinished, Malformed, Reasoning, Text, ToolCall, ToolSpec
-from laguna_engine.chat.parser import StreamParser
+from laguna_engine.chat.messages import (
+    AssistantMessage,
+    CallFinished,
+    Malformed,
+    ParserEvent,
+    Reasoning,
+    Text,
+    ToolCall,
+)
 from laguna_engine.chat.transcript import Role
+from laguna_engine.config import Sampling
 from laguna_tui.agent.tools.base.results import in_place
 from laguna_tui.context.blocks import Attachment, Place
 
 MESSAGE = "message"
 """The label of the user's own words."""
+REMINDER = "reminder"
+"""The label of what the app tells the model in the user's place."""
+_TITLE_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,35 +85,82 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedMessage:
-    """What the model said, as it is kept while the conversation runs: its tokens."""
+    """What the model said.
+
+    Attributes:
+        label: of its block.
+        tokens: as they were generated.
+        answer: the same, taken apart; a call that cannot be run is part of its text.
+        calls: in the order written, runnable or not, also one that was cut off.
+    """
 
     label: str
     tokens: Sequence[int]
+    answer: AssistantMessage
+    calls: tuple[ToolCall | Malformed, ...] = ()
 
 
-def as_messages(
-    heard: Sequence[ChatMessage | GeneratedMessage],
-    vocabulary: Tokenizer,
-    markers: Mapping[int, str],
-    tools: Sequence[ToolSpec],
-    *,
-    thinking: bool,
-) -> tuple[ChatMessage, ...]:
-    """The messages, with the model's taken apart. vocabulary, markers, thinking: what they were generated with."""
+@dataclass(frozen=True, slots=True)
+class GenerationRecord:
+    """One generation that was made.
 
-    def said(each: ChatMessage | GeneratedMessage) -> ChatMessage:
-        if isinstance(each, ChatMessage):
-            return each
-        parser = StreamParser(tools, in_reasoning=thinking, markers=markers)
-        return ChatMessage(Role.ASSISTANT, each.label, answer=_message(each.tokens, vocabulary, parser))
+    Attributes:
+        prompt: what the engine was given.
+        tokens: what it said.
+        sampling: with which sampling, seed included.
+        answer, calls: what was said, taken apart, as in `GeneratedMessage`.
+        rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
+    """
 
-    return tuple(map(said, heard))
+    prompt: Sequence[int]
+    tokens: Sequence[int]
+    sampling: Sampling
+    answer: AssistantMessage
+    calls: tuple[ToolCall | Malformed, ...] = ()
+    rounds: Sequence[tuple[int, int]] = ()
 
 
-def _message(tokens: Sequence[int], vocabulary: Tokenizer, parser: StreamParser) -> AssistantMessage:
-    events = [event for token in tokens for event in parser.feed(token, vocabulary.piece(token))]
+# About 1,500 lines of code: what a conversation is about at the moment. More only makes wrong matches likelier.
+MAX_FILE_TOKENS = 16_384
+
+
+class FilesRead:
+    """Tokens of what was read, that a copying drafter may propose. Bounded, latest last.
+
+    A stretch that is read again moves to the end and is still the same object.
+    """
+
+    def __init__(self) -> None:
+        self._stretches: dict[str, Sequence[int]] = {}
+
+    @property
+    def tokens(self) -> tuple[Sequence[int], ...]:
+        """Everything that is kept, latest last."""
+        return tuple(self._stretches.values())
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What was read, latest last."""
+        return tuple(self._stretches)
+
+    def holds(self, text: str) -> bool:
+        """Whether this text is kept; if so, it is the latest now."""
+        known = self._stretches.pop(text, None)
+        if known is not None:
+            self._stretches[text] = known
+        return known is not None
+
+    def add(self, text: str, tokens: Sequence[int]) -> None:
+        """Keep a text's tokens, its end when it is too long alone, and forget the oldest that no longer fit."""
+        self._stretches[text] = tuple(tokens[-MAX_FILE_TOKENS:])
+        while sum(map(len, self._stretches.values())) > MAX_FILE_TOKENS:
+            del self._stretches[next(iter(self._stretches))]
+
+
+def assistant_message(events: Iterable[ParserEvent]) -> AssistantMessage:
+    """What the events of a whole turn say."""
     text, reasoning, calls = "", "", list[ToolCall]()
-    for event in (*events, *parser.finish()):
+    for event in events:
         match event:
             case Reasoning(part):
                 reasoning += part
@@ -115,3 +171,27 @@ def _message(tokens: Sequence[int], vocabulary: Tokenizer, parser: StreamParser)
             case _:
                 pass
     return AssistantMessage(text, reasoning, tuple(calls))
+
+
+def calls_of(events: Iterable[ParserEvent]) -> Iterator[ToolCall | Malformed]:
+    """The calls of a turn, runnable or not."""
+    for event in events:
+        if isinstance(event, CallFinished):
+            yield event.call
+        elif isinstance(event, Malformed):
+            yield event
+
+
+def call_title(call: ToolCall) -> str:
+    """A call in a few words: its name and what it was mostly about."""
+    pattern = call.arguments.get("pattern")
+    texts = [value for value in call.arguments.values() if isinstance(value, str)]
+    # Of a search for `pattern` in a `list`, both; of an edit only the path.
+    about = texts[: texts.index(pattern) + 1] if isinstance(pattern, str) else texts[:1]
+    return short_title(" ".join([call.name, *about]))
+
+
+def short_title(text: str) -> str:
+    """As much of a text, on one line, as tells it from others in a list."""
+    title = " ".join(text.split())
+    return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"

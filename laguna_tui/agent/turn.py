@@ -5,18 +5,16 @@ model's turn is closed and every call in it has an answer.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
-from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
-from laguna_engine.chat.transcript import Role
 from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import Generation, TokenEngine
 from laguna_tui.agent.loop_guard import LoopGuard
-from laguna_tui.agent.messages import ChatMessage
+from laguna_tui.agent.messages import call_title
 from laguna_tui.agent.tools.base.guard import CheckedAnswer
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, failure, fitted
 from laguna_tui.agent.tools.registry import Toolbox
@@ -39,8 +37,6 @@ MAX_STEPS = 25
 MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
 MAX_CALLS_A_STEP = 8
-# As much of a call as tells it from others in a list.
-_LABEL_CHARS = 60
 
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
@@ -62,30 +58,14 @@ class AgentOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class GenerationRecord:
-    """One generation that was made: what the engine was given, what it said, and with which sampling, seed included.
-
-    rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
-    """
-
-    prompt: Sequence[int]
-    tokens: Sequence[int]
-    sampling: Sampling
-    rounds: Sequence[tuple[int, int]] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class TurnParts:
-    """What a turn works with. `cancelled` may be set from any thread; `made` hears of every generation."""
+    """What a turn works with. `cancelled` may be set from any thread."""
 
     engine: TokenEngine
-    vocabulary: Tokenizer
     toolbox: Toolbox
     conversation: Conversation
     options: AgentOptions
     cancelled: Callable[[], bool]
-    call_ids: Iterator[int]
-    made: Callable[[GenerationRecord], None]
 
 
 class Turn:
@@ -116,7 +96,7 @@ class Turn:
             end = yield from self._step()
             if end is TurnEnd.EMPTY_ANSWER and not self._nudged:
                 self._nudged = True
-                self._conversation.add_message(ChatMessage(Role.USER, "reminder", _NUDGE))
+                self._conversation.add_reminder(_NUDGE)
             elif end is not None:
                 return end
             end = yield from self._answer_calls()
@@ -133,7 +113,7 @@ class Turn:
         if self._parts.cancelled():
             return TurnEnd.CANCELLED
         parser = self._conversation.open_turn()
-        step = Generation(self._parts.engine, parser, self._parts.vocabulary.piece)
+        step = Generation(self._parts.engine, parser, self._conversation.piece)
         answer = CheckedAnswer(self._guard.expected)
         request = self._request()
         try:
@@ -145,10 +125,8 @@ class Turn:
                 elif text := answer.feed(event.text):
                     yield replace(event, text=text)
         finally:
-            self._conversation.close_turn(step.generated)
+            self._conversation.record(step.record(request))
             self._unanswered = list(step.calls)
-            sampling = request.sampling if step.seed is None else replace(request.sampling, seed=step.seed)
-            self._parts.made(GenerationRecord(request.tokens, tuple(step.generated), sampling, tuple(step.drafted)))
         return (yield from self._correct(answer, self._end_of(step, answer)))
 
     def _end_of(self, step: Generation, answer: CheckedAnswer) -> TurnEnd | None:
@@ -207,7 +185,7 @@ class Turn:
         return CallRejected(call.raw, call.problem)
 
     def _run(self, call: ToolCall, *, too_many: bool) -> Iterator[AgentEvent]:
-        call_id = next(self._parts.call_ids)
+        call_id = self._conversation.next_call_id()
         yield ToolStarted(call_id, call.name, call.arguments)
         self._rejected = 0
         begun = time.perf_counter()
@@ -218,7 +196,7 @@ class Turn:
         if not objection:
             self._loops.record(call, result.output, edited=bool(self._made))
         self._guard.take(call, result)
-        self._answer(result.output, _label(call))
+        self._answer(result.output, call_title(call))
         # Not told before: whoever stops listening here must not leave a conversation that knows nothing of the edit.
         yield from self._made
         seconds = time.perf_counter() - begun - self._waited
@@ -233,7 +211,7 @@ class Turn:
         """What the tool says, cut to the room there is."""
         toolbox, conversation = self._parts.toolbox, self._conversation
         result = yield from self._told(call, toolbox.steps(call.name, call.arguments, self._parts.cancelled))
-        self._remember(result.excerpt)
+        conversation.remember(result.excerpt)
         room = self._parts.engine.n_ctx - len(conversation.tokens) - ANSWER_ROOM
         output = fitted(result.output, conversation.result_size, room)
         if output == result.output:
@@ -264,12 +242,6 @@ class Turn:
             asked = event.asks
             yield event
 
-    def _remember(self, excerpt: str) -> None:
-        """Let drafters copy what was read of a file."""
-        files = self._conversation.files
-        if excerpt and not files.holds(excerpt):
-            files.add(excerpt, self._parts.vocabulary.tokenize(excerpt, special=False))
-
     def _answer(self, text: str, label: str) -> None:
         self._conversation.add_result(text, label)
         self._unanswered.pop(0)
@@ -277,16 +249,6 @@ class Turn:
     def _answer_the_rest(self) -> None:
         while self._unanswered:
             self._answer(_NOT_RUN, "call that was not run")
-
-
-def _label(call: ToolCall) -> str:
-    """A call in a few words: its name and what it was mostly about."""
-    pattern = call.arguments.get("pattern")
-    texts = [value for value in call.arguments.values() if isinstance(value, str)]
-    # Of a search for `pattern` in a `list`, both; of an edit only the path.
-    about = texts[: texts.index(pattern) + 1] if isinstance(pattern, str) else texts[:1]
-    words = " ".join(" ".join([call.name, *about]).split())
-    return words if len(words) <= _LABEL_CHARS else words[: _LABEL_CHARS - 1] + "…"
 
 
 def _end_of(step: Generation) -> TurnEnd | None:

@@ -7,7 +7,7 @@ flags of the command line and the documentation's table are all made from that.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,15 +165,6 @@ def json_schema(cls: type) -> dict[str, Any]:
 def unknown_names(cls: type, names: Iterable[str]) -> list[str]:
     """The names that no field of the dataclass has, sorted."""
     return sorted(set(names) - set(declarations(cls)))
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """The known word nearest to a misspelt one, as a part of a sentence in brackets; empty if none is near."""
-    # Imported when something is wrong, because every command would wait for it.
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, known, 1)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _limit(value: float, meaning: str) -> str:

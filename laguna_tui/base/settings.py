@@ -11,7 +11,8 @@ from pathlib import Path
 from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import config_path
-from laguna_tui.base.schema import declarations, declared, did_you_mean, unknown_names
+from laguna_tui.base.schema import declarations, declared, unknown_names
+from laguna_tui.base.spelling import did_you_mean
 
 KV_TYPES = ("f16", "q8_0", "q4_0")
 SPECULATION = ("fast", "strict", "off")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from laguna_tui.models.entry import ModelEntry
 
 
+_MEASURED = Source("dflash")
+"""Who drafts with the file that is measured."""
+
 QUESTIONS = (
     "Where is parse_config defined?",
     "Who calls load_settings, and what do they do with what it returns?",
@@ -68,12 +71,12 @@ def measure(
     engine, _, _ = open_engine(options, settings, model.stem, CONTEXT, None, Engine.open)
     with engine:
         prompts, stop_tokens = _prompts(engine, entry, thinking=thinking)
-        drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length)
+        drafting = Drafting(sources=frozenset({_MEASURED}), length=length)
         for done, prompt in enumerate(prompts):
             progress(done, len(prompts))
             request = Request(prompt, stop_tokens=stop_tokens, max_tokens=ANSWER_TOKENS, drafting=drafting)
             metrics.extend(engine.generate(request))
-    record = metrics.summary().drafters.get(Source.DFLASH)
+    record = metrics.summary().drafters.get(_MEASURED)
     if record is None:
         raise UserError(f"{drafter}: drafted nothing for {model}; its context is too small for the questions")
     return record

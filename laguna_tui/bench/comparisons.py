@@ -9,7 +9,7 @@ from laguna_tui.bench import statistics
 from laguna_tui.bench.measurement import BenchResult, MarkdownTable, number, percent
 from laguna_tui.bench.parity import NEAR_TIE, Parity, compare, pieces, replayer
 from laguna_tui.bench.runner import PLAIN_VARIANT, BenchEngine, Runner, Sample, Variant, drafted_variant
-from laguna_tui.bench.workload import BOTH, COPY, DFLASH, BenchOptions
+from laguna_tui.bench.workload import BenchOptions, label_of, uses
 
 _DRAFTER_COLUMNS = (
     "",
@@ -79,7 +79,7 @@ class DrafterRow:
         same = "–" if self.parity is None else f"{self.parity.same} of {self.parity.prompts}"
         ratios = [number(self.ratio_median), number(self.ratio_best)]
         rounds = [number(self.tokens_per_round), number(self.drafted_per_round), percent(self.acceptance)]
-        return [self.way, number(self.tokens_per_second, 1), *ratios, *rounds, same]
+        return [label_of(self.way), number(self.tokens_per_second, 1), *ratios, *rounds, same]
 
 
 @dataclass(slots=True)
@@ -109,8 +109,7 @@ class DrafterComparison:
         return BenchResult(table, [row.fields() for row in rows], self._notes())
 
     def _variants(self) -> list[Variant]:
-        uses = (COPY,) if self.options.drafter is None else (DFLASH, COPY, BOTH)
-        return [PLAIN_VARIANT, *map(drafted_variant, uses)]
+        return [PLAIN_VARIANT, *map(drafted_variant, uses(self.options.drafter))]
 
     def _compare(self, stage: Runner) -> None:
         """Count the equal answers, which takes no time."""
@@ -228,5 +227,5 @@ class KvComparison:
         return BenchResult(table, [row.fields() for row in rows], [_KV_NOTE])
 
     def _variants(self, kind: str) -> list[Variant]:
-        use = COPY if self.options.drafter is None else BOTH
+        use = uses(self.options.drafter)[-1]
         return [replace(way, name=f"{kind} {way.name}") for way in (PLAIN_VARIANT, drafted_variant(use))]

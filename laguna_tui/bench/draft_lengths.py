@@ -100,7 +100,7 @@ class LengthSweep(VariantMeasurement):
         names = [way.name for way in self.variants() if statistics.of_variant(self.samples, way.name)]
         rows = [SweepRow.of(self.samples, name) for name in names]
         table = MarkdownTable(_SWEEP_COLUMNS, [row.cells() for row in rows])
-        return BenchResult(table, [row.fields() for row in rows], [f"Drafter: {self.options.use}. {_SWEEP_NOTE}"])
+        return BenchResult(table, [row.fields() for row in rows], [f"{self.options.who} {_SWEEP_NOTE}"])
 
 
 def lengths_of(options: BenchOptions) -> list[Variant]:
@@ -245,7 +245,7 @@ class SpeedupPrediction(VariantMeasurement):
     def _notes(self, costs: DraftCosts, rows: Sequence[PredictionRow]) -> list[str]:
         positions = " ".join(percent(chance) for chance in costs.chances) or "none"
         notes = [
-            f"Drafter: {self.options.use}. Acceptance by position, given all before: {positions}; one a for all: "
+            f"{self.options.who} Acceptance by position, given all before: {positions}; one a for all: "
             f"{costs.constant:.2f}. A plain token takes {1e3 * costs.plain_s:.3f} ms."
         ]
         measured = [row for row in rows if row.measured is not None]
@@ -342,7 +342,9 @@ class RoundProfile(VariantMeasurement):
         ]
         table = MarkdownTable(_PROFILE_COLUMNS, [row.cells() for row in rows])
         return BenchResult(
-            table, [row.fields() for row in rows], [f"Drafter: {self.options.use}. {_PROFILE_NOTE}", *self._notes()]
+            table,
+            [row.fields() for row in rows],
+            [f"{self.options.who} {_PROFILE_NOTE}", *self._notes()],
         )
 
     def _notes(self) -> list[str]:

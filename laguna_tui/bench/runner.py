@@ -6,16 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from laguna_engine.config import PLAIN, Drafting
 from laguna_engine.engine import Engine, EngineInfo, EngineOptions, Request
-from laguna_engine.events import Event, Finished, Round, Source, Stats, Token
+from laguna_engine.events import Event, Finished, Round, Stats, Token
 from laguna_tui.base.progress import ProgressLine
-from laguna_tui.bench.workload import BOTH, CONTEXT, COPY, DFLASH, BenchOptions, BenchPrompt, prepare_prompts
+from laguna_tui.bench.workload import CONTEXT, BenchOptions, BenchPrompt, prepare_prompts, sources_of
 from laguna_tui.session.opening import open_engine
-
-_SOURCES = {
-    DFLASH: frozenset({Source.DFLASH}),
-    COPY: frozenset({Source.SUFFIX, Source.FILE}),
-    BOTH: None,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +26,7 @@ PLAIN_VARIANT = Variant("plain", PLAIN)
 def drafted_variant(use: str, length: int | None = None) -> Variant:
     """Return the variant with this drafter. length: tokens per round, None to let the engine choose."""
     name = use if length is None else str(length)
-    return Variant(name, Drafting(sources=_SOURCES[use], length=length))
+    return Variant(name, Drafting(sources=sources_of(use), length=length))
 
 
 @dataclass(frozen=True, slots=True)

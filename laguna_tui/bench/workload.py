@@ -14,8 +14,9 @@ from importlib import resources
 from pathlib import Path
 
 from laguna_engine.config import PLAIN, EngineOptions, Sampling, Speculation
+from laguna_engine.draft import registry
 from laguna_engine.engine import Engine, Request
-from laguna_engine.events import Event
+from laguna_engine.events import Event, Source
 from laguna_engine.sequence import Preview
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.loop import Agent
@@ -37,8 +38,31 @@ CONTEXT = 4096
 less uses all it has."""
 
 COPY, DFLASH, BOTH = "copy", "dflash", "both"
-USES = (DFLASH, COPY, BOTH)
-"""Drafters to choose from."""
+"""All copying drafters, the drafter with a file, and all drafters. Others are chosen by their names."""
+
+_COPIES = frozenset({Source("suffix"), Source("file")})
+
+
+def single_drafters() -> dict[str, Source]:
+    """Return the drafters that are measured by themselves, by name."""
+    return {entry.source.value: entry.source for entry in registry.DRAFTERS if entry.source not in _COPIES}
+
+
+def uses(drafter: Path | None) -> list[str]:
+    """Return what can be compared: each drafter, copying, and all together. drafter: the file that DFlash needs."""
+    single = [name for name in single_drafters() if name != DFLASH or drafter is not None]
+    return [*single, COPY, *([BOTH] if single else [])]
+
+
+def sources_of(use: str) -> frozenset[Source] | None:
+    """Return the sources of a use; None for all drafters."""
+    return None if use == BOTH else _COPIES if use == COPY else frozenset({single_drafters()[use]})
+
+
+def label_of(use: str) -> str:
+    """Return the name of a use in a report."""
+    return single_drafters()[use].label if use in single_drafters() else use
+
 
 _SETTINGS = ("model", "drafter", "threads", "kv", "context", "gpu_layers", "temperature", "seed", "speculation")
 
@@ -78,6 +102,11 @@ class BenchOptions:
         """
         options = engine_options(self.fixed(kv), self.entry, self.drafter, Speculation(self.settings.speculation))
         return options if self.settings.context else replace(options, n_ctx=CONTEXT)
+
+    @property
+    def who(self) -> str:
+        """A sentence on `use`."""
+        return f"Who drafts: {label_of(self.use)}."
 
     def fixed(self, kv: str | None = None) -> Settings:
         """Return the settings a plan must keep; the drafter too, because it is being measured."""
@@ -119,9 +148,10 @@ def _checked(options: BenchOptions, use: str | None) -> BenchOptions:
     for name, value, least in (("tokens", options.tokens, 2), ("repeats", options.repeats, 1)):
         if value < least:
             raise UserError(f"--{name} {value}: it must be {least} or more")
-    if use is not None and use not in USES:
-        raise UserError(f"--use {use}: it must be one of {', '.join(USES)}")
-    if use in (DFLASH, BOTH) and options.drafter is None:
+    known = [*single_drafters(), COPY, BOTH]
+    if use is not None and use not in known:
+        raise UserError(f"--use {use}: it must be one of {', '.join(known)}")
+    if use is not None and use not in uses(options.drafter):
         raise UserError(
             f"--use {use}: {options.entry.title} has no drafter here; give one with --drafter FILE.gguf, or --use copy"
         )

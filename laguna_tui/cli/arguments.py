@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import too_wide_because
-from laguna_tui.base.schema import did_you_mean
+from laguna_tui.base.spelling import did_you_mean
 from laguna_tui.base.text import sanitize_line
 
 _Commands = argparse._SubParsersAction
@@ -71,7 +71,7 @@ class SuggestingParser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, _Commands) and value not in action.choices:
-            near = did_you_mean(value, list(action.choices))
+            near = did_you_mean(value, action.choices)
             self.error(f"there is no command {_quoted(value)}{near or '; there are ' + ', '.join(action.choices)}")
         super()._check_value(action, value)
 
@@ -86,7 +86,7 @@ class SuggestingParser(argparse.ArgumentParser):
 
 
 def _nearest_option(word: str, parser: argparse.ArgumentParser) -> str:
-    return did_you_mean(word.partition("=")[0], list(parser._option_string_actions))
+    return did_you_mean(word.partition("=")[0], parser._option_string_actions)
 
 
 def _quoted(word: str) -> str:

@@ -14,8 +14,7 @@ from laguna_tui.context.blocks import Completion
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.mentions import open_mention, written
 from laguna_tui.context.name_resolution import meanings
-from laguna_tui.repo.fuzzy import COMPARED, FuzzyMatch, FuzzyPaths, folded, has_near
-from laguna_tui.repo.fuzzy import fuzzy_match as fit_of
+from laguna_tui.repo.fuzzy import COMPARED, FuzzyMatch, FuzzyPaths, folded, fuzzy_match, has_near
 from laguna_tui.repo.relative_paths import escaped, is_test, path_stem
 from laguna_tui.repo.symbol_search import Definition
 
@@ -106,7 +105,7 @@ def _fitting(places: FuzzyPaths, typed: _Typed, late: Iterable[str]) -> Iterator
     yield from ((places.whole[line], fit) for line, fit in likely)
     letters = folded(typed.name)
     for place in late:
-        how = fit_of(place.rpartition("/")[2], letters)
+        how = fuzzy_match(place.rpartition("/")[2], letters)
         if how is not None and "/" not in typed.name:
             yield place, how
 
@@ -182,7 +181,7 @@ def _definitions(codebase: Codebase, typed: _Typed) -> tuple[list[Definition], d
     scopes, _, last = typed.name.replace("::", ".").rpartition(".")
     if scopes:
         members = codebase.members(scopes, _MEMBERS)
-        inside = {member.name: fit_of(member.name, folded(last)) for member in members}
+        inside = {member.name: fuzzy_match(member.name, folded(last)) for member in members}
         fits: dict[str, int] = {name: how for name, how in inside.items() if how is not None}
         return [member for member in members if member.name in fits], fits
     names = codebase.spellings.names

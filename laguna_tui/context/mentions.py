@@ -47,6 +47,14 @@ class Mention:
     first: int | None = None
     last: int | None = None
 
+    @property
+    def plain(self) -> str:
+        """The name, and its lines as compilers write them."""
+        if self.first is None:
+            return self.name
+        last = "" if self.last == self.first else f"-{self.last}"
+        return f"{self.name}:{self.first}{last}"
+
 
 @dataclass(frozen=True, slots=True)
 class OpenMention:
@@ -70,6 +78,13 @@ def mentions(message: str) -> tuple[Mention, ...]:
             found.append(mention)
         at = message.find("@", at + 1 if mention is None else mention.stop)
     return tuple(found)
+
+
+def unmarked(message: str) -> str:
+    """The message with its mentions as plain names."""
+    for mention in reversed(mentions(message)):
+        message = message[: mention.start] + mention.plain + message[mention.stop :]
+    return message
 
 
 def open_mention(message: str, cursor: int) -> OpenMention | None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from laguna_engine.compress.compressor import Compression, Part, Scores, SpanScorer, compress
+from laguna_engine.compress.compressor import compress
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.estimate import estimate
+from laguna_engine.compress.result import Compression, Part, Scores, SpanScorer
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from enum import Enum
 from typing import TextIO
 
-from laguna_engine.events import Round
+from laguna_engine.events import Round, Source
 from laguna_tui.base.events import AgentEvent, DraftRound, EditProposed, TurnFinished
 from laguna_tui.headless.outcome import TurnOutcome, finish_detail
 
@@ -65,7 +65,7 @@ def _fields(event: AgentEvent) -> dict[str, object]:
         case DraftRound(round_, stood, instead):
             return {**_round(round_), "stood": stood, "rejected": round_.rejected, "instead": instead}
         case _:
-            return _plain(asdict(event))
+            return {key: _plain(getattr(event, key), value) for key, value in asdict(event).items()}
 
 
 def _round(round_: Round) -> dict[str, object]:
@@ -90,8 +90,9 @@ def _short(round_: Round) -> list[object]:
     ]
 
 
-def _plain(values: dict[str, object]) -> dict[str, object]:
-    return {key: value.value if isinstance(value, Enum) else value for key, value in values.items()}
+def _plain(value: object, as_dict: object) -> object:
+    """A field's value for JSON: names for what has one, else what `asdict` made of it."""
+    return value.value if isinstance(value, Enum | Source) else as_dict
 
 
 def _snake(name: str) -> str:

@@ -70,7 +70,7 @@ def _speculation_line(outcome: TurnOutcome) -> str:
     return (
         f"speculation {summary.tokens_per_round:.2f} tokens a round in {summary.rounds:,} rounds"
         f" · {summary.together.acceptance:.0%} of {summary.together.drafted:,} drafted tokens accepted"
-        f" · {', '.join(f'{source.value} {share:.0%}' for source, share in shares)}"
+        f" · {', '.join(f'{source.label} {share:.0%}' for source, share in shares)}"
     )
 
 

@@ -26,7 +26,7 @@ class ModelKind(StrEnum):
 
 
 class ToolSet(StrEnum):
-    """Tools offered to a model: `basic` are the ones that a small model was trained on, word for word."""
+    """Profile of a model (`agent/profile.py`): `basic` is that of the bundled small model."""
 
     BASIC = "basic"
     FULL = "full"

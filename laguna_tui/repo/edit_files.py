@@ -7,9 +7,9 @@ person agrees, is in `protected`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.spelling import nearest
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
 from laguna_tui.repo.relative_paths import escaped
@@ -160,7 +160,7 @@ def _near(inside: str, paths: Sequence[str]) -> list[str]:
     by_name: dict[str, list[str]] = {}
     for known in paths:
         by_name.setdefault(known.rpartition("/")[2], []).append(known)
-    names = get_close_matches(inside.rpartition("/")[2], by_name, _NAMED)
+    names = nearest(inside.rpartition("/")[2], by_name, _NAMED)
     return [known for name in names for known in by_name[name]]
 
 

@@ -1,7 +1,7 @@
 """Fuzzy matching of typed letters and names, fast enough for a hundred thousand names.
 
 One scale for files, folders and definitions. The names are prepared once; `FuzzyNames.best` then compares only those
-that contain the letters at all.
+that contain the letters at all. Misspelt words are matched by `base.spelling`.
 """
 
 import re

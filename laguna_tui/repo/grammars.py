@@ -1,6 +1,7 @@
 """tree-sitter grammars and their queries, each loaded for the first file of its language.
 
-A grammar that is missing or incompatible with the installed tree-sitter is no error: its files are outlined instead.
+A grammar that is missing or incompatible with the installed tree-sitter is no error: its files are parsed by line
+patterns (`outline`).
 """
 
 import importlib

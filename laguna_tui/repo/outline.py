@@ -1,11 +1,11 @@
-"""Which lines define a name, and which definition a line lies in: by line patterns and indentation.
+"""Which lines of a file define a name, and which definition a line lies in; by line patterns where there is no grammar.
 
-Deals in lines of text. Never parses: a definition reaches as far as the lines indented deeper than it, which holds
-for Python by the language and for the others by the way they are formatted.
+`syntax.file_outline` makes the outline of any file. `line_outline` is for the languages without a grammar: a definition
+reaches as far as the lines indented deeper than it, which holds by the way that code is formatted.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,13 +29,17 @@ class Defined(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One defined name: lines `line` to `end`, both counted from 1 and included; `indent` in columns."""
+    """One defined name: lines `line`, that of the name, to `end`, both counted from 1 and included.
+
+    Attributes:
+        prototype: whether only its head stands here, as in C's headers.
+    """
 
     name: str
     kind: Kind
     line: int
     end: int
-    indent: int
+    prototype: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +48,16 @@ class Outline:
 
     definitions: tuple[Definition, ...]
 
-    def enclosing(self, line: int) -> Definition | None:
-        """The innermost definition whose lines include the given one (from 1), or None."""
-        inside = (d for d in self.definitions if d.line <= line <= d.end)
-        return max(inside, key=lambda d: d.line, default=None)
-
-    def at(self, line: int) -> Definition | None:
-        """The definition whose first line is the given one, or None."""
-        return next((d for d in self.definitions if d.line == line), None)
+    def enclosing(self, lines: Iterable[int]) -> Iterator[list[Definition]]:
+        """For each of some lines (from 1, in ascending order) the definitions that include it, the innermost last."""
+        around: list[Definition] = []
+        seen = 0
+        for line in lines:
+            while seen < len(self.definitions) and self.definitions[seen].line <= line:
+                around.append(self.definitions[seen])
+                seen += 1
+            around = [definition for definition in around if definition.end >= line]
+            yield around
 
     def top_level(self) -> list[Definition]:
         """Functions and types that lie in no other definition."""
@@ -64,8 +70,8 @@ class Outline:
         return [definition for definition in outer if definition.kind is not Kind.VARIABLE]
 
 
-def outline(path: str, lines: Sequence[str]) -> Outline:
-    """The outline of a file's lines; empty when its language is not known."""
+def line_outline(path: str, lines: Sequence[str]) -> Outline:
+    """The outline of a file's lines by their look; empty when its language is not known."""
     language = language_of(path)
     if language is None:
         return Outline(())
@@ -108,8 +114,8 @@ def _with_ends(
     language: Language, lines: Sequence[str], inner: set[int], begins: Mapping[int, Defined]
 ) -> tuple[Definition, ...]:
     """Close each open definition at the first line that is indented no deeper; one pass over the lines."""
-    open_: list[Definition] = []
-    closed: list[Definition] = []
+    open_: list[tuple[int, int]] = []  # the columns that each is indented by, and its line
+    ends: dict[int, int] = {}
     last = 0
     for number, line in enumerate(lines, 1):
         if number in inner:
@@ -119,17 +125,15 @@ def _with_ends(
             continue
         columns = _indent(line)
         closes = _CLOSING.match(line.lstrip())
-        while open_ and (columns < open_[-1].indent or (columns == open_[-1].indent and not closes)):
-            closed.append(_ended(open_.pop(), last))
+        while open_ and (columns < open_[-1][0] or (columns == open_[-1][0] and not closes)):
+            ends[open_.pop()[1]] = last
         if number in begins:
-            open_.append(Definition(begins[number].name, begins[number].kind, number, number, columns))
+            open_.append((columns, number))
         last = number
-    closed.extend(_ended(definition, last) for definition in open_)
-    return tuple(sorted(closed, key=lambda d: d.line))
-
-
-def _ended(definition: Definition, last: int) -> Definition:
-    return Definition(definition.name, definition.kind, definition.line, max(last, definition.line), definition.indent)
+    ends.update((begin, last) for _, begin in open_)
+    return tuple(
+        Definition(found.name, found.kind, begin, max(ends[begin], begin)) for begin, found in sorted(begins.items())
+    )
 
 
 def _indent(line: str) -> int:

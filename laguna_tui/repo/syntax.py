@@ -5,13 +5,14 @@ time is known up to where the time ended.
 """
 
 import re
+from collections.abc import Sequence
 
 from laguna_tui.repo.chunking import make_units
-from laguna_tui.repo.grammars import grammar, language_name
+from laguna_tui.repo.grammars import Grammar, grammar, language_name
 from laguna_tui.repo.language_patterns import Kind, language_of
-from laguna_tui.repo.outline import outline
+from laguna_tui.repo.outline import Outline, line_outline
 from laguna_tui.repo.symbols import Symbol, Syntax
-from laguna_tui.repo.syntax_tree import tree_contents
+from laguna_tui.repo.syntax_tree import tree_contents, tree_outline
 from laguna_tui.repo.text_files import split_lines
 
 # A megabyte of ordinary code takes half a second; a file made to be slow must not hold up the others.
@@ -26,15 +27,41 @@ _BRACKET = re.compile(r"[()\[\]{}]")
 
 def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S) -> Syntax:
     """The structure of a file's text; offsets are into exactly this text."""
-    name = language_name(path)
-    short = len(text) <= PARSE_LIMIT_CHARS
-    parsed = grammar(name) if name and short and not _too_deep(text) else None
-    if name and parsed:
-        symbols, references = tree_contents(parsed, text, limit_s)
-        return Syntax(name, True, symbols, make_units(path, text, symbols), references)
+    parser = _grammar_for(path, text)
+    if parser:
+        symbols, references = tree_contents(parser, text, limit_s)
+        return Syntax(parser.name, True, symbols, make_units(path, text, symbols), references)
     language = language_of(path)
-    symbols = _outlined(path, text) if language and short else ()
+    symbols = _outlined(path, text) if language and len(text) <= PARSE_LIMIT_CHARS else ()
     return Syntax(language.name if language else "", False, symbols, make_units(path, text, symbols), {})
+
+
+def file_outline(path: str, lines: Sequence[str], limit_s: float = PARSE_LIMIT_S) -> Outline:
+    """The definitions of a file by their lines: by its grammar, else by line patterns, the same as `analyse`'s.
+
+    What a syntax error hides from the grammar is looked for with the line patterns, because a file that is being worked
+    on often has one; the index has such a definition again when its file is right.
+
+    Args:
+        path: its suffix names the language.
+        lines: all of the file, without newlines.
+        limit_s: what a grammar cannot parse in this time is left out.
+    """
+    text = "\n".join(lines)
+    parser = _grammar_for(path, text)
+    if parser is None:
+        return line_outline(path, lines)
+    found, broken = tree_outline(parser, text, limit_s)
+    if broken:
+        known = {definition.line for definition in found}
+        found += [one for one in line_outline(path, lines).definitions if one.line in broken - known]
+    return Outline(tuple(sorted(found, key=lambda definition: definition.line)))
+
+
+def _grammar_for(path: str, text: str) -> Grammar | None:
+    """The grammar to parse a text with; None for a language without one, and for a text that would take too long."""
+    name = language_name(path)
+    return grammar(name) if name and len(text) <= PARSE_LIMIT_CHARS and not _too_deep(text) else None
 
 
 def _too_deep(text: str) -> bool:
@@ -53,7 +80,7 @@ def _outlined(path: str, text: str) -> tuple[Symbol, ...]:
     begins = _line_starts(text, len(lines))
     symbols: list[Symbol] = []
     around: list[Symbol] = []
-    for found in outline(path, lines).definitions:
+    for found in line_outline(path, lines).definitions:
         while around and around[-1].end < found.line:
             around.pop()
         start, stop = begins[found.line - 1], begins[found.end]

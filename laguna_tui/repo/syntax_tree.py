@@ -13,6 +13,7 @@ from tree_sitter import Node
 
 from laguna_tui.repo.grammars import Grammar
 from laguna_tui.repo.language_patterns import Kind
+from laguna_tui.repo.outline import Definition
 from laguna_tui.repo.symbols import Symbol
 
 # Names that more than this many different ones surround in a file say little; the commonest are kept.
@@ -30,6 +31,8 @@ _WRAPPERS = frozenset(
 )
 _DECORATED = frozenset({"decorated_definition"})
 _LEADERS = frozenset("comment line_comment block_comment attribute_item".split())
+# C and C++ declare a function in one place and define it in another.
+_PROTOTYPES = frozenset({"declaration", "field_declaration"})
 _KINDS = {"function": Kind.FUNCTION, "type": Kind.TYPE, "variable": Kind.VARIABLE}
 
 
@@ -46,11 +49,42 @@ class _Found(NamedTuple):
 
 def tree_contents(grammar: Grammar, text: str, limit_s: float) -> tuple[tuple[Symbol, ...], dict[str, int]]:
     """Symbols in their order, and how often each name that is not defined here is referred to."""
+    source, root = _parsed(grammar, text, limit_s)
+    symbols = _symbols(source, _in_order(grammar, source, root), _char_offsets(source, text))
+    return symbols, _references(grammar, source, root, {symbol.name for symbol in symbols})
+
+
+def tree_outline(grammar: Grammar, text: str, limit_s: float) -> tuple[list[Definition], set[int]]:
+    """The same symbols by their lines alone, which takes half the time, and the lines that syntax errors cover."""
+    source, root = _parsed(grammar, text, limit_s)
+    definitions = [
+        Definition(found.name, found.kind, found.row + 1, _last_row(found.node) + 1, found.core.type in _PROTOTYPES)
+        for found in _in_order(grammar, source, root)
+        if found.kind is not None
+    ]
+    return definitions, _broken_lines(root)
+
+
+def _broken_lines(root: Node) -> set[int]:
+    lines: set[int] = set()
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        if node.is_error:
+            lines.update(range(node.start_point.row + 1, _last_row(node) + 2))
+        elif node.has_error:
+            nodes += node.children
+    return lines
+
+
+def _parsed(grammar: Grammar, text: str, limit_s: float) -> tuple[bytes, Node]:
     # A lone surrogate is one character; so is the "?" that takes its place.
     source = text.encode("utf-8", errors="replace")
-    root = grammar.parse(source, limit_s).root_node
-    symbols = _symbols(source, sorted(_definitions(grammar, source, root), key=_outermost), _char_offsets(source, text))
-    return symbols, _references(grammar, source, root, {symbol.name for symbol in symbols})
+    return source, grammar.parse(source, limit_s).root_node
+
+
+def _in_order(grammar: Grammar, source: bytes, root: Node) -> list[_Found]:
+    return sorted(_definitions(grammar, source, root), key=_outermost)
 
 
 def _definitions(grammar: Grammar, source: bytes, root: Node) -> Iterator[_Found]:

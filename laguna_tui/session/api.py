@@ -1,4 +1,7 @@
-"""What every front end depends on: the protocol of a chat session and its values. No engine and no Textual in here."""
+"""What every front end depends on: the protocols of a chat session, one for each controller, and their values.
+
+No engine and no Textual in here.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,99 +61,133 @@ class ModelChoice:
     current: bool = False
 
 
-class ChatSession(Protocol):
-    """One conversation with one model. What does not say otherwise is called from one thread, which may block.
-
-    `open`, `ask`, `new_chat`, `speculate`, `switch`, `prove` and `change` raise `EngineError` or `UserError` with a
-    sentence for the user.
-    """
-
-    @property
-    def title(self) -> str:
-        """The model's name, as it is shown."""
-        ...
-
-    @property
-    def folder(self) -> Path:
-        """The folder that is asked about."""
-        ...
-
-    def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
-        """Load the model, saying how far it has come."""
-        ...
+class Chat(Protocol):
+    """Asking, and what is done to the conversation. `cancel` may be called from any thread, the rest from one."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
-        """Send a message; iterate to make it go on. Ends after `TurnFinished`."""
+        """Send a message; iterate to make it go on. Ends after `TurnFinished`.
+
+        Raises:
+            EngineError, UserError: while iterating; a sentence for the user.
+        """
         ...
 
     def cancel(self) -> None:
-        """Stop what runs now, soon. Called from any thread, at any time; harmless when nothing runs."""
+        """Stop what runs now, soon. Harmless when nothing runs."""
         ...
 
     def new_chat(self) -> None:
         """Forget the conversation."""
         ...
 
-    def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> SessionInfo:
-        """Decode in this mode from now on. The conversation stays; the model may have to be loaded again.
+    def prefetch(self, message: str) -> None:
+        """Compute what is certain of a message that is being typed, so that its answer begins sooner.
 
-        An `EngineError` says why the mode cannot be had; everything is as it was then.
+        Returns when that is done, or soon after `cancel`. What is sent afterwards is answered the same.
         """
         ...
 
-    def models(self) -> Sequence[ModelChoice]:
-        """What could answer. Called from any thread, also while a turn runs; may take half a second."""
+    def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
+        """Generate the last generation of the last answer again without speculation, and compare.
+
+        `cancel` ends it early.
+
+        Raises:
+            UserError: there is no answer yet.
+            EngineError: the engine fails.
+        """
+        ...
+
+
+class PromptView(Protocol):
+    """What the prompt consists of, and what a message would add. Any thread, but for `change`."""
+
+    def cost(self, message: str) -> Cost | None:
+        """What sending this message would cost now; None while no model is open. May take 100 ms."""
+        ...
+
+    def complete(self, text: str, cursor: int) -> Sequence[Completion]:
+        """Ways to complete the mention under the cursor, best first. Takes milliseconds."""
+        ...
+
+    def blocks(self) -> Sequence[ContextBlock]:
+        """The prompt's blocks, in its order."""
+        ...
+
+    def block_text(self, number: int) -> BlockText:
+        """One block's text."""
+        ...
+
+    def change_cost(self, places: Mapping[int, Place]) -> Cost | None:
+        """What the next message would cost more with these blocks in these places; nothing is changed."""
+        ...
+
+    def change(self, places: Mapping[int, Place]) -> None:
+        """Put these blocks into these places from the next message on. The session's thread only.
+
+        Raises:
+            UserError: no model is open.
+        """
+        ...
+
+
+class Models(Protocol):
+    """Which model answers, and how it decodes."""
+
+    def choices(self) -> Sequence[ModelChoice]:
+        """What could answer. Any thread, also while a turn runs; may take half a second."""
         ...
 
     def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         """Answer with another model from now on: a name, or the path of a file. The conversation stays.
 
-        An `EngineError` or `UserError` says why it cannot be had; the model before answers on then, if there was one.
+        Raises:
+            EngineError, UserError: it cannot be had; the model before answers on, if there was one.
         """
         ...
 
-    def prove(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
-        """Generate the last generation of the last answer again without speculation, and compare.
+    def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        """Decode in this mode from now on. The conversation stays; the model may have to be loaded again.
 
-        `cancel` ends it early. UserError when there is no answer yet.
+        Raises:
+            EngineError, UserError: the mode cannot be had; everything is as it was.
         """
         ...
 
-    def cost(self, message: str) -> Cost | None:
-        """What sending this message would cost now; None while no model is open. Any thread; may take 100 ms."""
+
+class Edits(Protocol):
+    """What the model may change in the folder."""
+
+    @property
+    def mode(self) -> EditMode:
+        """Which edits the model may make. Any thread; the user's ALWAYS makes it ALLOW."""
         ...
 
-    def complete(self, text: str, cursor: int) -> Sequence[Completion]:
-        """Ways to go on with a mention that the cursor stands in, best first. Any thread; milliseconds."""
+    @mode.setter
+    def mode(self, mode: EditMode) -> None: ...
+
+    def use_approver(self, approver: Approver) -> None:
+        """Whom to ask about edits; set before the session is opened. Whoever iterates `ask` waits for the answer."""
         ...
 
-    def ahead(self, message: str) -> None:
-        """Compute what is certain of a message that is being typed, so that its answer begins sooner.
-
-        Returns when that is done, or soon after `cancel`. Harmless: whatever is sent afterwards is answered the same.
-        """
+    def undo(self) -> str:
+        """Take back the newest edit of this session; a sentence about what became of it. Not while a turn runs."""
         ...
 
-    def blocks(self) -> Sequence[ContextBlock]:
-        """What the prompt consists of now, in its order. Any thread."""
-        ...
 
-    def block_text(self, number: int) -> BlockText:
-        """One block's text. Any thread."""
-        ...
+class Folder(Protocol):
+    """The folder that is asked about."""
 
-    def change_cost(self, places: Mapping[int, Place]) -> Cost | None:
-        """What the next message would cost more if these blocks were changed so; nothing is changed. Any thread."""
-        ...
-
-    def change(self, places: Mapping[int, Place]) -> None:
-        """Put these blocks into these places from the next message on."""
+    @property
+    def path(self) -> Path:
+        """Where it is."""
         ...
 
     def trust(self) -> str:
         """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it. Any thread.
 
-        UserError says why the folder cannot be trusted.
+        Raises:
+            UserError: the folder cannot be trusted.
         """
         ...
 
@@ -158,22 +195,48 @@ class ChatSession(Protocol):
         """Read the folder's code, also where it waited to be asked for; a sentence about it. Any thread."""
         ...
 
+
+class ChatSession(Protocol):
+    """One conversation with one model about one folder: each controller of a front end is given its part of it."""
+
     @property
-    def edits(self) -> EditMode:
-        """Which edits the model may make. Any thread; the user's ALWAYS makes it ALLOW."""
+    def title(self) -> str:
+        """The model's name, as it is shown."""
         ...
 
-    @edits.setter
-    def edits(self, mode: EditMode) -> None: ...
+    def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        """Load the model.
 
-    def use_approver(self, approver: Approver) -> None:
-        """Whom to ask about edits; said before `open`. Whoever iterates `ask` waits for the answer."""
-        ...
-
-    def undo(self) -> str:
-        """Take back the newest edit of this session; a sentence about what became of it."""
+        Raises:
+            EngineError, UserError: it cannot be opened; a sentence for the user.
+        """
         ...
 
     def close(self) -> None:
         """Free everything. Idempotent."""
+        ...
+
+    @property
+    def chat(self) -> Chat:
+        """Asking."""
+        ...
+
+    @property
+    def prompt(self) -> PromptView:
+        """What is in the prompt."""
+        ...
+
+    @property
+    def models(self) -> Models:
+        """Which model answers."""
+        ...
+
+    @property
+    def edits(self) -> Edits:
+        """What is changed."""
+        ...
+
+    @property
+    def folder(self) -> Folder:
+        """What is asked about."""
         ...

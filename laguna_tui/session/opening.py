@@ -6,9 +6,9 @@ What the user fixed is kept or refused, with the numbers. Without a plan it cost
 import shlex
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from laguna_engine.config import EngineOptions, Speculation
 from laguna_engine.engine import Engine
@@ -28,12 +28,6 @@ from laguna_tui.session.draft_statistics import load_draft_statistics, save_draf
 from laguna_tui.session.model_options import NOTES, VERDICTS, describe_model, economy_file, engine_options
 from laguna_tui.session.opening_report import OpenedAs, OpeningReport, strict_lines, summary
 
-if TYPE_CHECKING:
-    from laguna_tui.agent.loop import Agent
-    from laguna_tui.agent.tools.base.edit import SessionEdits
-    from laguna_tui.agent.tools.registry import Toolbox
-    from laguna_tui.session.workspace_context import WorkspaceContext
-
 T = TypeVar("T")
 
 SMALL_BYTES = 64 << 20
@@ -44,18 +38,6 @@ TOO_LATE = (
 )
 _AS_SET = "Opened as you set it; nothing was planned."
 _FITS_ANYWHERE = "size: {} MB fit on any machine, so nothing was planned."
-
-
-@dataclass(slots=True)
-class SessionParts:
-    """The engine and everything around it; a switch of models puts others in their places."""
-
-    engine: Engine
-    toolbox: "Toolbox"
-    agent: "Agent"
-    opened_as: OpenedAs
-    context: "WorkspaceContext"
-    edits: "SessionEdits"
 
 
 def open_selection(
@@ -100,10 +82,10 @@ def close_engine(engine: Engine, options: EngineOptions, state: Path | None) -> 
 
 
 def session_info(
-    parts: SessionParts, settings: Settings, folder: Path, mode: Speculation, withheld: str
+    engine: Engine, report: OpeningReport, settings: Settings, folder: Path, mode: Speculation, withheld: str
 ) -> SessionInfo:
-    """What a front end is to know of an open session. withheld: why the folder is not read; mostly empty."""
-    info, report = parts.engine.info, parts.opened_as.report
+    """What a front end shows of an open session. withheld: why the folder is not read; mostly empty."""
+    info = engine.info
     warnings = (*report.warnings, *info.warnings, *filter(None, (withheld,)))
     return SessionInfo(
         info.n_ctx, describe_model(info), warnings, mode, info.drafter, report.lines, strict_refusal(settings, folder)

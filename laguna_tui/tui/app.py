@@ -1,6 +1,6 @@
-"""The app: what keys and commands do with the session, the conversation and the models.
+"""The app: connects the session, the controllers and the widgets, and maps keys and commands to them.
 
-The screen is drawn at once; the model loads behind it, and what is typed meanwhile waits its turn.
+The screen shows at once; the model loads in the background, and messages sent meanwhile are queued.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.edits.edit_controller import EditController
 from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.event_sanitizer import safe_path
+from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.model_controller import ModelController
 from laguna_tui.tui.models.plan_screen import PlanScreen
 from laguna_tui.tui.process_setup import on_ending_signals
@@ -30,15 +31,15 @@ from laguna_tui.tui.speed.speed_controller import SpeedController
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 from laguna_tui.tui.tui_settings import TuiSettings
 
-# The second ctrl+c must follow this soon to mean: quit.
+# Seconds in which a second Ctrl+C quits.
 TWICE_S = 1.5
 
 
 class LagunaApp(BaseApp):
-    """Chat with the session on a screen. `run()` it; `return_code` is 128 + n when signal n ended it."""
+    """The TUI. `return_code` is 128 + n after signal n."""
 
     def __init__(self, session: ChatSession, settings: TuiSettings, model_setup: ModelSetup | None = None) -> None:
-        super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder)}")
+        super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder.path)}")
         self._session = session
         controller = self._controller = SessionController(session)
         writer = self.writer = TranscriptWriter(self.document)
@@ -47,17 +48,19 @@ class LagunaApp(BaseApp):
             self, controller, writer, panel=self.speed_panel, hint_bar=hint_bar, transcript=transcript
         )
         self.edit_controller = EditController(
-            self, session, controller, writer, panel=self.edit_panel, prompt=prompt, transcript=transcript
+            self, session.edits, controller, writer, panel=self.edit_panel, prompt=prompt, transcript=transcript
         )
-        self.prompt_controller = PromptController(self, session, controller, prompt, hint_bar, self._watch)
+        self.prompt_controller = PromptController(self, session.prompt, controller, prompt, hint_bar, self._watch)
         self.model_controller = ModelController(
-            self, session, controller, model_setup, settings.marker, prompt=prompt, hint_bar=hint_bar, go_on=self._go_on
-        )
+            self, session.models, controller, model_setup, settings.marker,
+            prompt=prompt, hint_bar=hint_bar, resume=self._resume,
+        )  # fmt: skip
         self.chat_controller = ChatController(
             self,
-            session,
             controller,
             writer,
+            title=session.title,
+            folder=session.folder.path,
             transcript=transcript,
             prompt=prompt,
             hint_bar=hint_bar,
@@ -70,13 +73,15 @@ class LagunaApp(BaseApp):
 
     @property
     def state(self) -> SessionState:
-        """What the session is doing."""
+        """The state of the session."""
         return self._controller.state
 
     def on_mount(self) -> None:
-        super().on_mount()
+        self.set_up()
         on_ending_signals(self._leave)
-        asyncio.get_running_loop().set_exception_handler(lambda _, told: self.failed_behind(told.get("exception")))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: self.failed_behind(context.get("exception"))
+        )
         self.chat_controller.open()
         self.model_controller.begin()
 
@@ -99,19 +104,19 @@ class LagunaApp(BaseApp):
             self.chat_controller.send(event.text)
 
     def _command(self, text: str) -> None:
-        told = argument(text)
-        if told is not None:
-            getattr(self, f"action_{told[0].action}")(told[1])
+        parsed = argument(text)
+        if parsed is not None:
+            getattr(self, f"action_{parsed[0].action}")(parsed[1])
             return
         command = find(text)
         if command is None:
-            self.tell(f"There is no command {text}. F1 lists them.", "warning")
+            notify(self, f"There is no command {text}. F1 lists them.", "warning")
         else:
             self.run_command(command)
 
     @on(EditPanel.Stopped)
     def action_stop(self) -> None:
-        """Stop the answer; messages that waited go back into the input, and so does the focus."""
+        """Stop the answer; queued messages and the focus return to the input."""
         self.prompt.focus()
         self.chat_controller.stop()
 
@@ -120,7 +125,7 @@ class LagunaApp(BaseApp):
         self.chat_controller.new_chat()
 
     def action_interrupt(self) -> None:
-        """Ctrl+C: copy a selection, else clear the input, else stop, else (again, soon) quit."""
+        """Ctrl+C: copy the selection, else clear the input, else stop; pressed twice, quit."""
         selected = self.screen.get_selected_text()
         if selected:
             self._copy(selected)
@@ -137,11 +142,11 @@ class LagunaApp(BaseApp):
         if self.prompt.text:
             self.prompt.past.add(self.prompt.text)
             self.prompt.load_text("")
-            self.tell("↑ brings back what you typed. Press Ctrl+C again to quit.")
+            notify(self, "↑ brings back what you typed. Press Ctrl+C again to quit.")
             return
         if self._controller.state is SessionState.BUSY:
             self.action_stop()
-        self.tell("Press Ctrl+C again to quit.")
+        notify(self, "Press Ctrl+C again to quit.")
 
     # -- edits
 
@@ -150,103 +155,103 @@ class LagunaApp(BaseApp):
         self.edit_controller.decide(event.decision)
 
     def action_undo(self) -> None:
-        """Take back the newest edit."""
+        """Undo the newest edit."""
         self.edit_controller.undo()
-        self._go_on()
+        self._resume()
 
     def action_edits(self, wanted: str = "") -> None:
-        """Say which edits are made, or change it."""
+        """Show or change the edit mode."""
         self.edit_controller.use(wanted)
 
     # -- models
 
     def action_model(self, wanted: str = "") -> None:
-        """Choose the model that answers; without a name, from a list."""
+        """Change the model; without a name, show the picker."""
         if wanted:
             self.model_controller.change(wanted)
         else:
             self.model_controller.choose()
 
     def action_setup(self) -> None:
-        """What this machine is, and what model suits it; or switch to the one that was got."""
+        """Show the setup screen, or switch to the downloaded model."""
         self.model_controller.set_up()
 
     def action_fit(self, wanted: str = "") -> None:
-        """Which contexts and caches of a model fit here; without a name, of the one that is recommended."""
+        """Show the fit screen of a model; without a name, of the recommended one."""
         self.model_controller.show_fit(wanted)
 
     # -- the context
 
     def action_context(self) -> None:
-        """Show what the prompt consists of, and let the user change it."""
-        self.push_screen(ContextScreen(self._session, self.prompt_controller.context_size), self._arrange)
+        """Show the context screen."""
+        self.push_screen(ContextScreen(self._session.prompt, self.prompt_controller.context_size), self._arrange)
 
     def _arrange(self, changes: Changes | None) -> None:
         if not changes:
             return
         if not self._controller.free:
-            self.tell("The context changes when the answer is done.")
+            notify(self, "The context changes when the answer is done.")
         self._controller.arrange(changes)
-        self._go_on()
+        self._resume()
 
     def action_trust(self) -> None:
         """Let the folder's AGENTS.md instruct the model, from the next chat on."""
-        self.chat_controller.say(self._session.trust)
+        self.chat_controller.say(self._session.folder.trust)
 
     def action_index(self) -> None:
-        """Read the folder's code, also where it is more than a project."""
-        self.chat_controller.say(self._session.index)
+        """Index the folder's code, even if it is the home folder."""
+        self.chat_controller.say(self._session.folder.index)
 
     def action_plan(self) -> None:
-        """Say how the model was opened, and why so."""
+        """Show how the model was opened, and why."""
         self.push_screen(PlanScreen(self.chat_controller.plan))
 
     # -- speculation
 
     def action_speed(self) -> None:
-        """Show the numbers, or hide them."""
+        """Show or hide the speed panel."""
         self.speed_controller.toggle_panel()
 
     def action_tint(self) -> None:
-        """Tint what was said by who proposed it, or stop it."""
+        """Turn the tint of the answer on or off."""
         self.speed_controller.toggle_tint()
 
     def action_drafts(self) -> None:
-        """Show the last rounds, with what did not stand."""
+        """Show the last rounds with the rejected drafts."""
         self.speed_controller.show_drafts()
 
     def action_prove(self) -> None:
-        """Generate the last answer again without speculation, and compare."""
-        self.chat_controller.prove()
+        """Generate the last answer again without speculation and compare."""
+        self.chat_controller.check_replay()
 
     def action_speculation(self) -> None:
-        """Decode plainly from the next answer on, or draft again."""
+        """Turn speculation off or on, from the next answer on."""
         self.speed_controller.toggle_drafting()
-        self._go_on()
+        self._resume()
 
     def action_strict(self) -> None:
-        """Strict speculation, or back to fast."""
+        """Switch between strict and fast speculation."""
         self.speed_controller.toggle_strict()
-        self._go_on()
+        self._resume()
 
     # -- polling
 
-    def _go_on(self) -> None:
-        """There is something to poll for again."""
-        self.chat_controller.go_on()
+    def _resume(self) -> None:
+        """Resume polling and update the screen."""
+        self.chat_controller.resume()
 
     def _watch(self) -> None:
-        """Poll; nothing has changed on the screen yet."""
+        """Resume polling."""
         self.chat_controller.watch()
 
     # -- leaving
 
     async def action_quit(self) -> None:
-        """Leave."""
+        """Quit."""
         self._leave(0)
 
     def _leave(self, code: int) -> None:
-        """Stop the engine's work and leave with this exit code; textual restores the terminal."""
+        """Stop all work and exit with this code; Textual restores the terminal."""
         self._keep_draft()
         self._stop_work()
         self.exit(return_code=code)
@@ -257,7 +262,7 @@ class LagunaApp(BaseApp):
         self.model_controller.leave()
 
     def _keep_draft(self) -> None:
-        """The arrow keys bring back what was not sent."""
+        """Add unsent text to the history."""
         for text in (*self._controller.queued, self.prompt.text):
             self.prompt.past.add(text)
 

@@ -1,7 +1,7 @@
-"""Asking something slow while the user types: one question at a time, the newest only, not on the screen's thread.
+"""Runs slow queries on a background thread, one at a time, only the newest.
 
-A question that is still waiting when another comes is never asked; an answer that has been overtaken is never told. So
-fast typing costs no more than slow typing: there is at most one thread, and none while nothing is asked.
+A query still waiting when another is submitted is dropped, and so is the result of one that was superseded. So fast
+typing costs no more than slow typing: there is at most one thread, and none while idle.
 """
 
 import contextlib
@@ -19,33 +19,40 @@ A = TypeVar("A")
 
 
 class BackgroundQuery(Generic[Q, A]):
-    """`put` and `forget` are for the screen's thread, where `tell` and `failed` are called too."""
+    """Call `submit` and `cancel` on the app's thread; `on_result` and `on_error` are called there too."""
 
     def __init__(
         self,
         pump: MessagePump,
-        ask: Callable[[Q], A],
-        tell: Callable[[Q, A], None],
-        failed: Callable[[str], None],
+        run: Callable[[Q], A],
+        on_result: Callable[[Q, A], None],
+        on_error: Callable[[str], None],
     ) -> None:
-        """pump: whose queue the answers come through. failed: is given a sentence that is safe to show."""
-        self._pump, self._ask, self._tell, self._failed = pump, ask, tell, failed
+        """Create a query.
+
+        Args:
+            pump: message pump that the callbacks are called through.
+            run: runs a query on the background thread.
+            on_result: called with the query and its result.
+            on_error: called with a sanitised sentence if `run` raised.
+        """
+        self._pump, self._run, self._on_result, self._on_error = pump, run, on_result, on_error
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, Q]] = []
         self._running = False
         self._newest = 0
 
-    def put(self, question: Q) -> None:
-        """Ask this, as soon as the question before it is answered."""
+    def submit(self, query: Q) -> None:
+        """Run `query` as soon as the running one has ended, instead of any that waits."""
         self._newest += 1
         with self._lock:
-            self._waiting = [(self._newest, question)]
+            self._waiting = [(self._newest, query)]
             started, self._running = self._running, True
         if not started:
-            threading.Thread(target=self._run, name="laguna-latest", daemon=True).start()
+            threading.Thread(target=self._work, name="laguna-query", daemon=True).start()
 
-    def forget(self) -> None:
-        """Nobody wants to know any more."""
+    def cancel(self) -> None:
+        """Drop the waiting query and the result of the running one."""
         self._newest += 1
         with self._lock:
             self._waiting = []
@@ -57,19 +64,19 @@ class BackgroundQuery(Generic[Q, A]):
             self._running = False
             return None
 
-    def _run(self) -> None:
+    def _work(self) -> None:
         while (taken := self._take()) is not None:
-            number, question = taken
+            number, query = taken
             try:
-                self._send(number, partial(self._tell, question, self._ask(question)))
+                self._call(number, partial(self._on_result, query, self._run(query)))
             except Exception as error:
-                self._send(number, partial(self._failed, error_sentence(error)))
+                self._call(number, partial(self._on_error, error_sentence(error)))
 
-    def _send(self, number: int, tell: Callable[[], None]) -> None:
-        def told() -> None:
+    def _call(self, number: int, callback: Callable[[], None]) -> None:
+        def call_if_newest() -> None:
             if number == self._newest:
-                tell()
+                callback()
 
-        # The app may have ended while the question was being answered.
+        # The app may have ended meanwhile.
         with contextlib.suppress(RuntimeError):
-            self._pump.call_later(told)
+            self._pump.call_later(call_if_newest)

@@ -1,4 +1,4 @@
-"""The screen without the model: its widgets, its keys, and what the user can do with what is already there."""
+"""The app without a session: its widgets, its bindings, and the actions that need no model."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 
@@ -39,12 +38,12 @@ from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
 
 ALWAYS = ("quit", "interrupt")
 MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
-# From this width on there is room for a column beside lines of prose of full length.
+# Minimum width for a column beside prose of full width.
 COLUMN_FROM = 150
 
 
 class BaseApp(CrashSafeApp):
-    """Transcript, hint bar, input and status bar."""
+    """The main screen: transcript, speed panel, edit panel, hint bar, input and status bar."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "laguna"
@@ -62,13 +61,13 @@ class BaseApp(CrashSafeApp):
         Binding("ctrl+o", "toggle_tools", "Open or close the tool calls and edits", priority=True),
         Binding("f2", "speed", "How fast it is, and why", priority=True),
         Binding("f3", "tint", "Tint the answer by who proposed it", priority=True),
-        Binding("f4", "drafts", "What was drafted, and what did not stand", priority=True),
-        Binding("f5", "prove", "Prove that speculation changed nothing", priority=True),
+        Binding("f4", "drafts", "What was drafted, and what was rejected", priority=True),
+        Binding("f5", "prove", "Check that speculation changed nothing", priority=True),
         Binding("f6", "speculation", "Speculation off or on", priority=True),
         Binding("f7", "model", "Choose the model that answers", priority=True),
         Binding("f8", "setup", "Set up: get a model that suits this machine", priority=True),
-        Binding("f9", "context", "The context, block by block: what it costs, what to leave out", priority=True),
-        Binding("ctrl+r", "search_history", "Search what you typed before"),
+        Binding("f9", "context", "The context: its blocks and their costs", priority=True),
+        Binding("ctrl+r", "search_history", "Search the input history"),
         Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
         Binding("ctrl+down", "block(1)", "To the block below", priority=True),
         Binding("pageup", "page(-1)", "Scroll up a page", priority=True),
@@ -95,29 +94,26 @@ class BaseApp(CrashSafeApp):
         yield self.prompt
         yield self.status_bar
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
+        """Register the themes and focus the input. Not `on_mount`: Textual calls that of every base class by itself."""
         for theme in (themes.DARK, themes.LIGHT):
             self.register_theme(theme)
         wanted = self.settings.theme
         known = wanted in self.available_themes
         self.theme = wanted if known else themes.automatic()
         if not known and wanted != AUTO_THEME:
-            self.tell(f"There is no theme “{wanted}”. Choose one with /theme.", "warning")
-        self.watch(self.prompt.mentions, "found", self._hush)
+            notify(self, f"There is no theme “{wanted}”. Choose one with /theme.", "warning")
+        self.watch(self.prompt.mentions, "found", self._hide_notes)
         self.prompt.focus()
 
-    def _hush(self, found: Sequence[Completion]) -> None:
+    def _hide_notes(self, found: Sequence[Completion]) -> None:
         self.hint_bar.hushed = bool(found)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.tint_variables(self.current_theme)
 
-    def tell(self, text: str, severity: SeverityLevel = "information") -> None:
-        """A short note over the screen, made safe."""
-        notify(self, text, severity)
-
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Our commands in textual's palette."""
+        """The app's commands in Textual's palette."""
         del screen
         for command in COMMANDS:
             yield SystemCommand(command.title, command.summary, partial(self.run_command, command))
@@ -131,7 +127,7 @@ class BaseApp(CrashSafeApp):
         self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def run_command(self, command: Command) -> None:
-        """Do what the command says."""
+        """Run a command's action."""
         self.run_worker(self.run_action(command.action))
 
     # -- input and the row above it
@@ -148,7 +144,7 @@ class BaseApp(CrashSafeApp):
 
     @on(PromptInput.Untypable)
     def _refuse_mention(self, event: PromptInput.Untypable) -> None:
-        self.tell(f"{event.label} cannot be mentioned: its name cannot be typed. Rename it.", "warning")
+        notify(self, f"{event.label} cannot be mentioned: its name has control characters. Rename it.", "warning")
 
     @on(PromptInput.EndPressed)
     @on(HintBar.FollowClicked)
@@ -156,11 +152,11 @@ class BaseApp(CrashSafeApp):
         self.action_follow()
 
     @on(Transcript.FollowChanged)
-    def _show_way_back(self, event: Transcript.FollowChanged) -> None:
+    def _update_follow_link(self, event: Transcript.FollowChanged) -> None:
         self.hint_bar.following = event.following
 
     @on(Transcript.Left)
-    def _back_to_prompt(self, event: Transcript.Left) -> None:
+    def _focus_prompt(self, event: Transcript.Left) -> None:
         self.prompt.focus()
         if event.typed:
             self.prompt.insert(event.typed)
@@ -175,7 +171,7 @@ class BaseApp(CrashSafeApp):
         self.transcript.scroll_relative(y=event.lines, animate=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While another screen is open, our keys belong to it; one can always quit."""
+        """Disable the app's keys while another screen is open, except quitting."""
         actions = (binding.action.partition("(")[0] for binding in BaseApp.BINDINGS if isinstance(binding, Binding))
         return len(self.screen_stack) <= 1 or action in ALWAYS or action not in actions
 
@@ -207,7 +203,7 @@ class BaseApp(CrashSafeApp):
         """Open all tool calls and edits, or close them."""
         self.transcript.toggle_all(ToolCallEntry, EditEntry)
 
-    # -- taking things out
+    # -- copying and exporting
 
     @on(Transcript.Copied)
     def _copy_block(self, event: Transcript.Copied) -> None:
@@ -222,32 +218,32 @@ class BaseApp(CrashSafeApp):
         if answer:
             self._copy(answer)
         else:
-            self.tell("There is no answer to copy yet.", "warning")
+            notify(self, "There is no answer to copy yet.", "warning")
 
     def _copy(self, text: str) -> None:
         self.copy_to_clipboard(text)
         lines = text.count("\n") + 1
-        self.tell(f"Copied {lines} {plural(lines, 'line')}.")
+        notify(self, f"Copied {lines} {plural(lines, 'line')}.")
 
     def action_export(self) -> None:
-        """Write the conversation into the folder we were started in."""
+        """Write the conversation into the current folder."""
         try:
             path = write_chat(self.document, Path.cwd(), time.localtime())
         except OSError as error:
-            self.tell(f"The chat was not written: {error}. Start laguna-tui where you may write.", "error")
+            notify(self, f"The chat was not written: {error}. Start laguna-tui in a writable folder.", "error")
         else:
-            self.tell(f"Wrote {safe_path(path)}")
+            notify(self, f"Wrote {safe_path(path)}")
 
     # -- screens
 
     @staticmethod
     def help_sections() -> dict[str, list[KeyRow]]:
-        """What the help screen and the documentation of the keys are made from."""
+        """The sections of the help screen and of the README's table of keys."""
         return {
             "Everywhere": key_rows(BaseApp.BINDINGS),
             "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING)],
             "In the transcript": key_rows(Transcript.BINDINGS),
-            "When a file is to be changed": key_rows(EditPanel.BINDINGS),
+            "When an edit is proposed": key_rows(EditPanel.BINDINGS),
             "In the context": key_rows(ContextScreen.BINDINGS),
             "Commands": command_rows(),
         }

@@ -1,12 +1,12 @@
-"""The chat on the screen: messages go out, and what the session says comes in.
+"""Sends messages to the session and applies its events to the transcript, the bars and the other controllers.
 
-The session's queue is polled at drawing speed while there is something to poll for, and applied to the transcript, the
-status bar, the row above the input, and the other controllers.
+The session's queue is polled at drawing speed while the session is busy.
 """
 
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from textual.app import App
 from textual.timer import Timer
@@ -14,10 +14,10 @@ from textual.timer import Timer
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import ReplayCheck, ReplayProgress
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.session.api import ChatSession, SessionInfo
+from laguna_tui.session.api import SessionInfo
 from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.edits.edit_controller import EditController
-from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_proof
+from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_replay
 from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.process_setup import GcTuner
@@ -52,16 +52,17 @@ class ChatController:
     """Sends messages and shows events. Screen's thread only.
 
     Attributes:
-        plan: how the model was opened, sanitised: the first line in short, then `subject: sentence`.
+        plan: how the model was opened, sanitised: a summary, then `subject: sentence` lines.
     """
 
     def __init__(
         self,
         app: App[None],
-        session: ChatSession,
         controller: SessionController,
         writer: TranscriptWriter,
         *,
+        title: str,
+        folder: Path,
         transcript: Transcript,
         prompt: PromptInput,
         hint_bar: HintBar,
@@ -73,7 +74,7 @@ class ChatController:
         self._app, self._controller, self._writer = app, controller, writer
         self._transcript, self._prompt, self._hint_bar, self._status_bar = transcript, prompt, hint_bar, status_bar
         self._speed, self._edits, self._typing = speed, edits, typing
-        self._model, self._folder = sanitize_line(session.title), safe_path(session.folder)
+        self._model, self._folder = sanitize_line(title), safe_path(folder)
         self._sanitizer = EventSanitizer()
         self._gc = GcTuner()
         self._welcome = WelcomeEntry(self._model, self._folder)
@@ -92,22 +93,22 @@ class ChatController:
     # -- to the session
 
     def send(self, message: str) -> None:
-        """Ask, now or when the session is free."""
+        """Send a message, now or when the session is free."""
         if self._controller.state is SessionState.FAILED:
             notify(self._app, NO_MODEL, "warning")
             self._prompt.replace_text(message)
             return
         if self._controller.send(message):
-            self._writer.ask(sanitize(message))
+            self._writer.add_question(sanitize(message))
             self._transcript.follow()
-        self.go_on()
+        self.resume()
 
     def stop(self) -> None:
-        """Stop the answer; messages that waited go back into the input."""
+        """Stop the answer; queued messages return to the input."""
         if self._controller.state is not SessionState.BUSY:
             return
         self._controller.stop()
-        self._give_back()
+        self._restore_queued()
         self.show()
 
     def new_chat(self) -> None:
@@ -119,46 +120,46 @@ class ChatController:
         self._writer.clear()
         self._transcript.document.append(self._welcome)
         self._transcript.action_follow()
-        self.go_on()
+        self.resume()
 
-    def prove(self) -> None:
+    def check_replay(self) -> None:
         """Generate the last answer again without speculation, and compare."""
-        if not self._controller.prove():
-            notify(self._app, "An answer can be proved when nothing else is going on.", "warning")
+        if not self._controller.check_replay():
+            notify(self._app, "The session is busy. Stop it with Esc, then press F5.", "warning")
             return
         self._transcript.follow()
-        self.go_on()
+        self.resume()
 
     def say(self, done: Callable[[], str]) -> None:
-        """Do something on a thread of its own, which may wait for a file or another process, and show its sentence."""
+        """Run `done` on its own thread, since it may wait for a file or a process, and show the sentence it returns."""
 
         def do() -> None:
             try:
                 text, kind = sanitize(done()), "info"
             except Exception as error:
                 text, kind = error_sentence(error), "error"
-            self._app.call_later(self._said, text, kind)
+            self._app.call_later(self._show_sentence, text, kind)
 
         threading.Thread(target=do, name="laguna-command", daemon=True).start()
 
-    def _said(self, text: str, kind: str) -> None:
-        """Show a sentence now: nothing may be polled for."""
-        self._writer.say(text, kind)
+    def _show_sentence(self, text: str, kind: str) -> None:
+        """Show a sentence now; the poller may be paused."""
+        self._writer.add_notice(text, kind)
         self._transcript.follow()
         self.show()
 
-    def go_on(self) -> None:
-        """There is something to poll for again."""
+    def resume(self) -> None:
+        """Resume polling and update the screen."""
         self.watch()
         self.show()
 
     def watch(self) -> None:
-        """Poll; nothing has changed on the screen yet."""
+        """Resume polling."""
         if self._poller is not None:
             self._poller.resume()
 
-    def _give_back(self) -> None:
-        """Put the messages that wait into the input."""
+    def _restore_queued(self) -> None:
+        """Move queued messages into the input."""
         waiting = self._controller.unqueue()
         if waiting:
             self._prompt.replace_text("\n".join(part for part in (self._prompt.text, waiting) if part))
@@ -166,7 +167,7 @@ class ChatController:
     # -- from the session
 
     def _poll(self) -> None:
-        """Apply what happened since the last drawing, and draw it once."""
+        """Apply all new events, then update the screen once."""
         if not self._app.screen_stack:
             # The app is closing: Textual takes the screens away before the timers.
             return
@@ -178,14 +179,14 @@ class ChatController:
         self.show()
 
     def show(self) -> None:
-        """Draw what has changed, once."""
+        """Update the screen."""
         self._edits.show()
         self._status_bar.status = replace(
             self._status_bar.status,
             state=self._controller.state,
-            ahead=self._controller.reading_ahead,
+            prefetching=self._controller.prefetching,
             asking=self._edits.asking,
-            unasked=self._edits.unasked,
+            auto_edit=self._edits.auto_edit,
         )
         if not self._controller.free:
             self._typing.busy()
@@ -201,21 +202,21 @@ class ChatController:
         elif is_event(item):
             item = self._sanitizer.safe(item)
             self._writer.apply(item)
-            self._speed.tracker.hear(item)
+            self._speed.tracker.update(item)
         elif isinstance(item, ReplayProgress | ReplayCheck):
-            item = safe_proof(item) if isinstance(item, ReplayCheck) else item
-            self._writer.prove(item)
+            item = safe_replay(item) if isinstance(item, ReplayCheck) else item
+            self._writer.show_replay(item)
         elif isinstance(item, EditUndone):
-            self._writer.say(item.sentence)
-        self._status_bar.status = self._status_bar.status.told(item)
-        self._typing.hear(item)
+            self._writer.add_notice(item.sentence)
+        self._status_bar.status = self._status_bar.status.updated(item)
+        self._typing.handle(item)
         self._react(item)
 
     def _react(self, item: object) -> None:
-        """What the session has become, or failed to."""
+        """Handle a change of the session's state."""
         match item:
             case SessionOpened(info):
-                self._welcome.tell(sanitize_line(info.details))
+                self._welcome.set_details(sanitize_line(info.details))
                 self._opened(info)
                 self._gc.collect_and_freeze()
             case ModeChanged(info):
@@ -225,15 +226,15 @@ class ChatController:
                 self._changed(info, title)
                 self._gc.collect_and_freeze()
             case SessionFailed(sentence):
-                self._status_bar.status = replace(self._status_bar.status, proof=None, load=None)
-                self._writer.fail(sentence)
+                self._status_bar.status = replace(self._status_bar.status, replay=None, load=None)
+                self._writer.add_error(sentence)
                 if self._controller.state is SessionState.FAILED:
-                    self._give_back()
+                    self._restore_queued()
             case SessionIdle():
                 self._writer.settle()
                 self._gc.collect_and_freeze()
                 if isinstance(self._app.screen, ContextScreen):
-                    self._app.screen.look()
+                    self._app.screen.reload()
             case ContextChanged(used):
                 self._status_bar.status = replace(self._status_bar.status, used=used)
                 notify(self._app, "The context is changed, from the next message on.")
@@ -241,18 +242,18 @@ class ChatController:
                 self._status_bar.status = replace(self._status_bar.status, used=0, rate=None, prefill=None)
 
     def _changed(self, info: SessionInfo, title: str) -> None:
-        """Another model answers."""
+        """Show that the model was changed."""
         self._model = sanitize_line(title)
         self._welcome = WelcomeEntry(self._model, self._folder)
-        self._welcome.tell(sanitize_line(info.details))
+        self._welcome.set_details(sanitize_line(info.details))
         self._status_bar.status = replace(self._status_bar.status, model=self._model, used=0, rate=None)
         self._opened(info)
         how = f" with {self.plan[0]}" if self.plan else ""
         words = f"{self._model} answers from here on{how}. It reads the conversation with your next message."
-        self._writer.say(words)
+        self._writer.add_notice(words)
 
     def _opened(self, info: SessionInfo) -> None:
-        """The session is as this says, from now on."""
+        """Apply the properties of the opened model."""
         mode = MODE_NAMES[info.mode] if info.mode else ""
         self._status_bar.status = replace(self._status_bar.status, size=info.context_size, load=None, mode=mode)
         self._typing.context_size = info.context_size
@@ -261,5 +262,5 @@ class ChatController:
         self.plan = tuple(map(sanitize_line, info.plan))
         for warning in info.warnings:
             if warning not in self._warned:
-                self._writer.say(sanitize(warning), "warning")
+                self._writer.add_notice(sanitize(warning), "warning")
         self._warned.update(info.warnings)

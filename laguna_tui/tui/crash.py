@@ -1,4 +1,4 @@
-"""When the screen's own code fails: the conversation is kept, and one sentence says where it and the traceback are."""
+"""Crash handling: the conversation and the traceback are saved, and one sentence on stderr names both files."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.entries import QuestionEntry
 from laguna_tui.tui.transcript.export import write_chat
 
-# Characters of the error itself in the sentence.
+# Characters of the error message in the sentence.
 _ERROR_CHARS = 120
 
 
@@ -31,7 +31,7 @@ class CrashSafeApp(App[None]):
 
     Attributes:
         document: the conversation.
-        state_dir: the folder for what is kept; None for the system's folder for such files.
+        state_dir: folder of the saved files; None for the system's default.
     """
 
     def __init__(self, document: Document, state_dir: Path | None) -> None:
@@ -41,11 +41,11 @@ class CrashSafeApp(App[None]):
         self._crash = ""
 
     def when_failed(self) -> Sequence[Callable[[], None]]:
-        """What to do when the screen fails, before the conversation is kept. One that raises stops no other."""
+        """Callbacks that run on a crash, before the conversation is saved. One that raises does not stop the others."""
         return ()
 
     def run_to_the_end(self) -> int:
-        """Run until the user leaves or the screen fails, which one sentence on stderr says; the exit code."""
+        """Run until the user leaves or the app crashes, which one sentence on stderr reports. Returns the exit code."""
         hook, threading.excepthook = threading.excepthook, lambda failed: self.failed_behind(failed.exc_value)
         try:
             self.run()
@@ -59,36 +59,36 @@ class CrashSafeApp(App[None]):
         return self.return_code or 0
 
     def failed_behind(self, error: BaseException | None) -> None:
-        """A thread or a task that no screen waits for failed: the app goes on."""
+        """Report an error in a background thread or task; the app continues."""
         if error is None:
             return
         log = write_crash_log(error, self.state_dir)
-        where = f"; what to report is in {log}" if isinstance(log, Path) else ""
+        where = f". Please report it: {log}" if isinstance(log, Path) else ""
         with contextlib.suppress(Exception):
             self.call_later(
                 notify, self, f"Something failed in the background ({type(error).__name__}){where}", "error"
             )
 
     def _fail(self, error: BaseException) -> None:
-        """Keep the conversation, once, and stop the work; nothing here may fail again."""
+        """Save the conversation, once, and stop the work. Must not raise."""
         if self._crash:
             return
         self._crash = "The screen failed."
         for step in self.when_failed():
             with contextlib.suppress(Exception):
                 step()
-        self._crash = keep(error, self.document, self.state_dir)
+        self._crash = save_crash(error, self.document, self.state_dir)
 
     def _handle_exception(self, error: Exception) -> None:
         if self._exit:
-            # The user has left: what the rest of the screen makes of that is no reason to say that it failed.
+            # The user has left: errors while closing are not reported as a crash.
             write_crash_log(error, self.state_dir)
             return
         self._fail(error)
         super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
-        # Textual would render the traceback with the values of all local variables, for the terminal.
+        # Textual would print the traceback with the values of all local variables.
         self._close_messages_no_wait()
 
     def panic(self, *renderables: RenderableType) -> None:
@@ -98,16 +98,16 @@ class CrashSafeApp(App[None]):
         self._close_messages_no_wait()
 
 
-def keep(error: BaseException, document: Document, state: Path | None) -> str:
-    """Write the conversation and the traceback into the state folder, or else the system's folder for such files.
+def save_crash(error: BaseException, document: Document, state: Path | None) -> str:
+    """Write the conversation and the traceback into the state folder, or else the system's default.
 
     Returns:
-        A sentence for the user, safe to show, that names both files. Never raises.
+        A sanitised sentence for the user that names both files. Never raises.
     """
     if isinstance(error, WorkerFailed):
         error = error.error
     what = crop(sanitize_line(traceback.format_exception_only(error)[-1].strip()), _ERROR_CHARS)
-    asked = any(isinstance(piece, QuestionEntry) for piece in document.pieces)
+    asked = any(isinstance(entry, QuestionEntry) for entry in document.entries)
     chat = write_to_state_dir(lambda folder: write_chat(document, folder, time.localtime()), state) if asked else None
     log = write_crash_log(error, state)
     conversation = f"the conversation {_where(chat)}" if chat is not None else "nothing was asked yet"

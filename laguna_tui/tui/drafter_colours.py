@@ -7,22 +7,36 @@ from laguna_tui.tui.formatting import GAP, MUTED, StyledText, fitted, width_of
 from laguna_tui.tui.text_lines import cells
 
 TEXT, STRONG = "$foreground", "bold $foreground"
-TINTED = {
-    Source.DFLASH: "$foreground on $tint-dflash",
-    Source.SUFFIX: "$foreground on $tint-suffix",
-    Source.FILE: "$foreground on $tint-file",
-    Source.TARGET: "$foreground",
-}
-MONO = {Source.DFLASH: "underline", Source.SUFFIX: "bold", Source.FILE: "reverse", Source.TARGET: "none"}
-"""How a drafter's words look in the tinted text, with colours and without."""
+COLOURS = {"teal": "underline", "amber": "bold", "violet": "reverse", "rose": "italic"}
+"""What stands in for each colour that a drafter can have where there are no colours; the theme knows the same keys."""
 
-BARS = {
-    Source.DFLASH: "$ink-dflash",
-    Source.SUFFIX: "$ink-suffix",
-    Source.FILE: "$ink-file",
-    Source.TARGET: "$foreground 60%",
-}
-"""The colour of a drafter's bars."""
+_OTHER = "rose"
+"""For a key that is none of these."""
+
+
+def colour_of(source: Source) -> str:
+    """The key of a drafter's colour in the theme; empty for the target, which has none."""
+    if source == Source.TARGET:
+        return ""
+    return source.colour if source.colour in COLOURS else _OTHER
+
+
+def text_style(source: Source, *, mono: bool = False) -> str:
+    """How the words look that it proposed; `mono` where there are no colours."""
+    colour = colour_of(source)
+    if mono:
+        return COLOURS[colour] if colour else "none"
+    return f"$foreground on $tint-{colour}" if colour else "$foreground"
+
+
+def bar_style(source: Source) -> str:
+    """The colour of its bars."""
+    colour = colour_of(source)
+    return f"$ink-{colour}" if colour else "$foreground 60%"
+
+
+POSITION_BARS = "$ink-teal"
+"""The colour of bars that are about all drafters."""
 
 
 def percent(share: float) -> str:
@@ -32,17 +46,17 @@ def percent(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What the tinted text's tints mean, with each drafter's share; `mono` where there are no colours."""
+    """What the tints of a text mean, with everybody's share of the tokens; `mono` where there are no colours."""
 
     shares: tuple[tuple[Source, float], ...]
     mono: bool
 
     def parts(self, width: int) -> list[StyledText]:
         """In one row. The shares go first where there is no room."""
-        styles, shares = MONO if self.mono else TINTED, dict(self.shares)
-        names: list[list[StyledText]] = [[(f" {source.value} ", style)] for source, style in styles.items()]
-        full = [
-            [*name, (f" {percent(shares.get(source, 0.0))}", MUTED)] for name, source in zip(names, styles, strict=True)
-        ]
-        room = bool(shares) and sum(width_of(each) + cells(GAP[0]) for each in full) - cells(GAP[0]) <= width
+        ordered = sorted(self.shares, key=lambda pair: pair[0] == Source.TARGET)
+        names = [[(f" {source.label} ", text_style(source, mono=self.mono))] for source, _ in ordered]
+        full = [[*name, (f" {percent(share)}", MUTED)] for name, (_, share) in zip(names, ordered, strict=True)]
+        room = any(share for _, share in ordered) and (
+            sum(width_of(each) + cells(GAP[0]) for each in full) - cells(GAP[0]) <= width
+        )
         return fitted(full if room else names, width)

@@ -1,10 +1,10 @@
-"""Textual's driver, with input that cannot end the app, and the terminal given back to the shell when the app stops.
+"""Textual's driver with input that cannot end the app, and job control that gives the terminal back to the shell.
 
 Textual's input thread decodes strictly and lets its parser raise: a paste that is not UTF-8, a key beyond Unicode
 (`CSI 1114112 u`) or a mouse report after a size of zero ended it, and the app with it.
 
-Textual suspends and resumes from within signal handlers, which may deadlock on the writer's queue, and takes any
-SIGCONT for the end of a suspension. Here the loop does both, once for each stop.
+Textual suspends and resumes inside signal handlers, which may deadlock on the writer's queue, and treats any SIGCONT as
+the end of a suspension. Here the event loop does both, once per stop.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from textual.message import Message
 
 from laguna_tui.base.terminal import never_stopped, terminal, wait_for_foreground
 
-# Seconds between looks at whether the app ends, as in Textual's own loop.
+# Seconds between checks whether the app ends, as in Textual's own loop.
 _POLL_S = 0.1
 _READ_BYTES = 4096
 _LEFT_ON = "\x1b[?1016l\x1b[?2048l"
-"""Textual asks whether the terminal can have the mouse in pixels and sizes in the input, and switches them on when the
-answer comes. The first is never switched off, the second not if the answer comes while the app is ending."""
+"""Textual queries pixel mouse reports and in-band resize and enables them when the answer arrives. It never disables
+the former, and the latter not if the answer arrives while the app exits."""
 
 
 class _Parser(XTermParser):
-    """Ignores sequences that stand for nothing."""
+    """Ignores sequences without a meaning."""
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
         try:
@@ -41,7 +41,7 @@ class _Parser(XTermParser):
             # A lone surrogate is a character to Python, but cannot be written to a terminal.
             "".join(key.character or "" for key in keys).encode()
         except (ValueError, OverflowError):
-            # No keys at all would mean that the sequence goes on with what is typed next.
+            # Without any key, the parser would continue the sequence with what is typed next.
             return [Key(Keys.Ignore, sequence)]
         return keys
 
@@ -53,31 +53,31 @@ class _Parser(XTermParser):
 
 
 class TerminalDriver(LinuxDriver):
-    """The screen of a job that a shell can stop and continue. Bytes that are not UTF-8 are read as U+FFFD."""
+    """A Linux driver that a shell can stop and continue. Bytes that are not UTF-8 are read as U+FFFD."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         before = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
         super().__init__(*arguments, **options)
         for number, handler in before.items():
             signal.signal(number, handler)
-        self._stops = before[signal.SIGTSTP] is not signal.SIG_IGN
-        self._on = False
+        self._can_stop = before[signal.SIGTSTP] is not signal.SIG_IGN
+        self._active = False
         self._stopping = False
 
     def write(self, data: str) -> None:
-        """Send it, unless the screen is not ours at the moment: the thread that writes is gone then."""
-        if self._on:
+        """Write `data`, unless the terminal is not ours now: the writer thread is gone then."""
+        if self._active:
             super().write(data)
 
     def start_application_mode(self) -> None:
-        """Take the terminal. Nothing happens where it belongs to another program for good."""
-        # A stop in between would leave neither state.
+        """Take the terminal. Does nothing if it belongs to another program permanently."""
+        # A stop in between would leave the terminal in neither state.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
         try:
             if not wait_for_foreground():
                 return
             terminal.take()
-            self._on = True
+            self._active = True
             super().start_application_mode()  # type: ignore[no-untyped-call]
             terminal.remember_own()
             self._watch()
@@ -85,50 +85,50 @@ class TerminalDriver(LinuxDriver):
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def stop_application_mode(self) -> None:
-        """Switch everything off; `close` sees to it that it is sent."""
-        if not self._on:
+        """Disable everything; `close` waits until it is written."""
+        if not self._active:
             return
         if not terminal.is_own:
-            # A shell has set it for itself since: its parent died, or it runs us in the background.
+            # A shell has changed it meanwhile: our parent died, or the shell runs us in the background.
             self.attrs_before = None
         with never_stopped():
             super().stop_application_mode()
             self.write(_LEFT_ON)
-        self._on = False
+        self._active = False
 
     def close(self) -> None:
-        """Wait until everything was sent."""
+        """Wait until everything is written."""
         super().close()
-        if not self._on:
+        if not self._active:
             terminal.give_back()
 
     def _watch(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._stops:
+        if self._can_stop:
             loop.add_signal_handler(signal.SIGTSTP, self._stop)
         loop.add_signal_handler(signal.SIGCONT, self._continued)
 
     def _stop(self) -> None:
-        """Give the terminal back, stop, and take it again when continued."""
-        # The same stop arrives twice when it is sent to the whole job: the parent passes its own on.
+        """Give the terminal back, stop, and take it again on SIGCONT."""
+        # A stop that is sent to the whole job arrives twice, because the parent forwards its own.
         if self._stopping:
             return
         self._stopping = True
-        had = self._on
-        if had:
+        was_active = self._active
+        if was_active:
             self.suspend_application_mode()
-        # The default action does nothing where no shell could continue us; SIGSTOP would stop us for ever.
+        # The default action does nothing if no shell could continue us; SIGSTOP would stop us forever.
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         signal.pthread_kill(threading.get_ident(), signal.SIGTSTP)
         self._watch()
-        if had:
+        if was_active:
             self._resume()
 
     def _continued(self) -> None:
-        """Whatever stopped us, the next stop is another one."""
+        """Take the terminal again after a SIGCONT."""
         self._stopping = False
-        if self._on and not terminal.is_own:
-            # SIGSTOP, which cannot be caught: the parent has given the terminal back meanwhile.
+        if self._active and not terminal.is_own:
+            # After SIGSTOP, which cannot be caught; the parent has given the terminal back.
             self.disable_input()
             self.close()
             self._resume()
@@ -153,7 +153,7 @@ class TerminalDriver(LinuxDriver):
                 self._post(parser.tick())
 
     def _read(self) -> bytes:
-        """What was typed; nothing when the terminal is gone, which the app is told as a hangup."""
+        """Read input; empty if the terminal is gone, which is then reported to the app as SIGHUP."""
         try:
             data = os.read(self.fileno, _READ_BYTES)
         except OSError:

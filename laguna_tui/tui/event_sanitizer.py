@@ -1,4 +1,4 @@
-"""The event sanitizer: every text from the model, the files and the tools is made safe to draw, once, here."""
+"""The event sanitizer: the one place where texts from the model, files and tools are sanitised for the screen."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,27 +29,27 @@ _KINDS = get_args(AgentEvent)
 
 
 def is_event(item: object) -> TypeGuard[AgentEvent]:
-    """Whether this is something the agent said."""
+    """Whether this is an event of the agent."""
     return isinstance(item, _KINDS)
 
 
 class EventSanitizer:
-    """Makes the events of one conversation safe, in their order: an emoji may come in two deltas."""
+    """Sanitises the events of one conversation, in order: an emoji may arrive in two deltas."""
 
     def __init__(self) -> None:
-        self._pieces: dict[type[TextDelta | ReasoningDelta], TextSanitizer] = {}
+        self._sanitizers: dict[type[TextDelta | ReasoningDelta], TextSanitizer] = {}
 
     def safe(self, event: AgentEvent) -> AgentEvent:
-        """The same event with every text in it sanitised."""
+        """The event with every text sanitised."""
         if isinstance(event, TurnStarted):
-            self._pieces.clear()
+            self._sanitizers.clear()
         if isinstance(event, TextDelta | ReasoningDelta):
-            return replace(event, text=self._pieces.setdefault(type(event), TextSanitizer()).sanitize(event.text))
+            return replace(event, text=self._sanitizers.setdefault(type(event), TextSanitizer()).sanitize(event.text))
         return safe_event(event)
 
 
 def safe_event(event: AgentEvent) -> AgentEvent:
-    """The same event with every text in it sanitised; arguments become one-line texts."""
+    """The event with every text sanitised; arguments become one-line texts."""
     match event:
         case TextDelta(text) | ReasoningDelta(text):
             return replace(event, text=sanitize(text))
@@ -91,8 +91,8 @@ def _safe_edit(event: EditProposed | EditDone) -> EditProposed | EditDone:
     return replace(event, proposal=_safe_proposal(event.proposal))
 
 
-def safe_proof(event: ReplayCheck) -> ReplayCheck:
-    """The same, with texts that can be drawn."""
+def safe_replay(event: ReplayCheck) -> ReplayCheck:
+    """The check with its texts sanitised."""
     found = event.difference
     if found is None:
         return event
@@ -101,7 +101,7 @@ def safe_proof(event: ReplayCheck) -> ReplayCheck:
 
 
 def _safe_proposal(proposal: EditProposal) -> EditProposal:
-    """The same with a path, a warning and a diff that can be drawn; one line of the diff stays one."""
+    """The proposal with path, warning and diff sanitised; a line of the diff stays one line."""
     hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in proposal.hunks)
     return replace(proposal, path=sanitize_line(proposal.path), warning=sanitize_line(proposal.warning), hunks=hunks)
 
@@ -120,7 +120,7 @@ def _safe_value(value: object) -> str:
 
 
 def safe_progress(progress: LoadProgress) -> LoadProgress:
-    """The same progress, with a stage that can be drawn."""
+    """The progress with its stage sanitised."""
     return LoadProgress(sanitize_line(progress.stage), progress.fraction)
 
 

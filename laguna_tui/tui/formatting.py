@@ -1,4 +1,4 @@
-"""Styled text, and what is drawn with characters: progress bars, sparklines, rows of segments that fit."""
+"""Styled text, progress bars, sparklines, and rows of segments that fit a width."""
 
 from collections.abc import Sequence
 
@@ -15,20 +15,20 @@ def progress_bar(fraction: float, width: int) -> str:
 
 
 def sparkline(values: Sequence[float], top: float) -> str:
-    """A column for each value, one cell wide, full at `top`; a dot where there is nothing."""
+    """One cell per value: a column that is full at `top`, or a dot for zero."""
     last = len(COLUMNS) - 1
     return "".join(COLUMNS[min(last, round(value / top * last))] if value > 0 else NONE for value in values)
 
 
 StyledText = tuple[str, str]
-"""Text and the textual style it is drawn in."""
+"""Text and its Textual style."""
 
 MUTED, BUSY, GOOD, BAD = "$foreground 70%", "$primary", "$success", "$error"
 GAP: StyledText = ("  ", MUTED)
 
 
 def fitted(segments: Sequence[list[StyledText]], width: int) -> list[StyledText]:
-    """The first segments that fit, with gaps between them; the first one is cropped if even that is too wide."""
+    """The first segments that fit, with gaps between them; the first is cropped if it alone is too wide."""
     row: list[StyledText] = []
     used = 0
     for segment in segments:
@@ -44,4 +44,5 @@ def fitted(segments: Sequence[list[StyledText]], width: int) -> list[StyledText]
 
 
 def width_of(segment: Sequence[StyledText]) -> int:
+    """Cells of a segment."""
     return sum(cells(text) for text, _ in segment)

@@ -1,7 +1,4 @@
-"""The keys and commands as a page of text, made from the bindings themselves so that it cannot drift.
-
-The help screen: every key and command, made from the bindings.
-"""
+"""The help screen: every key and command, generated from the bindings."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,24 +30,24 @@ KeyRow = tuple[str, str]
 
 
 def key_rows(bindings: Iterable[BindingType]) -> list[KeyRow]:
-    """Keys and what they do, for each binding that has a description."""
+    """Keys and description of each binding that has a description."""
     rows = [binding for binding in bindings if isinstance(binding, Binding)]
     return [(key_names(binding.key), binding.description) for binding in rows if binding.description]
 
 
 def key_names(keys: str) -> str:
-    """`ctrl+j,escape,g,G` -> `Ctrl+J  Esc  g`: a letter that counts in either case is shown once."""
+    """`ctrl+j,escape,g,G` -> `Ctrl+J  Esc  g`: a letter that is bound in both cases is shown once."""
     listed = keys.split(",")
     return "  ".join(_key_name(key) for key in listed if not (key.isupper() and key.lower() in listed))
 
 
 def _key_name(key: str) -> str:
-    # A bare letter is shown as it is typed: g and G are different keys.
+    # A letter is shown as it is typed: g and G are different keys.
     return key if len(key) == 1 else "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
 
 
 def command_rows() -> list[KeyRow]:
-    """The slash commands."""
+    """Syntax and summary of each slash command."""
     named = [command for command in COMMANDS if command.slash]
     return [(f"{command.slash} {command.takes}".strip(), command.summary) for command in named]
 
@@ -60,7 +57,7 @@ NARROW = 72
 
 
 class HelpScreen(Modal[None]):
-    """Shows sections of keys. Closes with Esc, Q, F1 or Enter."""
+    """Shows sections of keys."""
 
     DEFAULT_CSS = Path(__file__).with_name("help_screen.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f1,enter", "dismiss", "Close the help")]

@@ -1,4 +1,4 @@
-"""The row above the input: what waits, what can be typed, and the way back to the end."""
+"""The row above the input: queued messages, commands, notes, downloads, the tint's legend, and a link to the end."""
 
 from collections.abc import Sequence
 
@@ -16,21 +16,28 @@ FOLLOW = "↓ follow (End)"
 
 
 class HintBar(Bar):
-    """One row between transcript and input: what waits or can be typed on the left, the way back on the right.
+    """One row between transcript and input. The first of these that is set shows on the left.
 
-    `notes` are about what is being typed; they keep quiet while `hushed`, when a list says better what there is.
+    Attributes:
+        commands: slash commands that match the input.
+        queued: messages that wait for the session.
+        notes: notes about the message being typed; hidden while `hushed`.
+        hushed: whether the mention list is open, which shows more than the notes.
+        download: progress of the download.
+        legend: legend of the tinted answer.
+        following: whether the transcript follows its end; if not, a link to the end shows on the right.
     """
 
     following: reactive[bool] = reactive(True)
     queued: reactive[tuple[str, ...]] = reactive(())
     commands: reactive[tuple[Command, ...]] = reactive(())
     legend: reactive[Legend | None] = reactive(None)
-    fetching: reactive[str] = reactive("")
+    download: reactive[str] = reactive("")
     notes: reactive[tuple[str, ...]] = reactive(())
     hushed: reactive[bool] = reactive(False)
 
     class FollowClicked(Message):
-        """The user clicked on the way back to the end."""
+        """Posted when the link to the end is clicked."""
 
     def render(self) -> Content:
         right = "" if self.following else FOLLOW
@@ -46,8 +53,8 @@ class HintBar(Bar):
             return [("queued ", "$accent"), (_first(self.queued, room - 7), MUTED)]
         if self.notes and not self.hushed:
             return [(_first(self.notes, room), "$warning")]
-        if self.fetching:
-            return [(crop(self.fetching, room), "$accent")]
+        if self.download:
+            return [(crop(self.download, room), "$accent")]
         return self.legend.parts(room) if self.legend is not None else []
 
     def _command_parts(self, room: int) -> list[StyledText]:
@@ -64,6 +71,6 @@ class HintBar(Bar):
 
 
 def _first(texts: Sequence[str], room: int) -> str:
-    """The first of them on one line, and how many more there are."""
+    """The first text on one line, and the number of others."""
     more = f"  (+{len(texts) - 1})" if len(texts) > 1 else ""
     return crop(" ".join(texts[0].split()), room - cells(more)) + more

@@ -1,4 +1,4 @@
-"""What is shown over the screen: short notes, and screens that close once, however many keys arrive meanwhile.
+"""Notifications, and modal screens that close once, however many keys arrive meanwhile.
 
 Textual handles the keys of one read before the messages they cause: two Enters post two selections, and the second
 `dismiss` would pop the screen below, which is the last one.
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def notify(app: App[None], text: str, severity: SeverityLevel = "information") -> None:
-    """A short note over the screen. The text is made safe here and never parsed as markup."""
+    """Show a notification. The text is sanitised here and never parsed as markup."""
     app.notify(sanitize_line(text), severity=severity, markup=False, timeout=4)
 
 
@@ -36,11 +36,11 @@ class ClosesOnce(Screen[T]):
 
 
 class Modal(ModalScreen[T], ClosesOnce[T]):
-    """A modal screen of ours."""
+    """The base of the app's modal screens."""
 
 
 class Palette(CommandPalette, ClosesOnce[None]):
-    """Textual's palette of commands and themes; runs what was chosen once."""
+    """Textual's command palette; runs a selection once."""
 
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)

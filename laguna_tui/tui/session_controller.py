@@ -1,9 +1,9 @@
-"""Who talks when: loading, asking, stopping, queueing, changing the mode, replaying. Knows nothing of the screen.
+"""Runs the session on its own thread: loading, asking, stopping, queueing, changing modes, replaying. No widget.
 
 The session's thread puts events into a queue; the screen polls it, and text that arrived between two polls is one
-event. After a stop or a new chat, what the old turn still says is dropped, so that stopping looks immediate even when
-the engine needs a moment. While nothing is asked, a message that is being typed can be prefetched: the state stays
-READY then, and whatever else is wanted comes first.
+event. After a stop or a new chat, further events of the old turn are dropped, so that stopping looks immediate even if
+the engine needs a moment. While idle, a message being typed can be prefetched: the state stays READY, and any other job
+comes first.
 """
 
 import threading
@@ -16,7 +16,7 @@ from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import ReasoningDelta, ReplayProgress, TextDelta
 from laguna_tui.base.text import sanitize
 from laguna_tui.context.blocks import Place
-from laguna_tui.session.api import ChatSession
+from laguna_tui.session.api import Chat, ChatSession
 from laguna_tui.tui.session_messages import (
     ChatCleared,
     ContextChanged,
@@ -32,53 +32,53 @@ from laguna_tui.tui.session_messages import (
     error_sentence,
 )
 
-# Several seconds of the fastest decoding, where the screen draws 20 times a second.
-MOST = 4096
+# Several seconds of the fastest decoding; the screen polls 20 times per second.
+MAX_EVENTS = 4096
 
 
 class EventQueue:
-    """Events in order, coalesced when they are taken. Safe for putting threads and one draining thread.
+    """A bounded queue of events, coalesced when drained. Safe for many putting threads and one draining thread.
 
-    It is bounded: who puts waits while the screen does not keep up. The screen's thread never puts, waits for no thread
-    that does, and closes the feed when it leaves, so that nobody waits for it then.
+    `put` blocks while the queue is full. The screen's thread never puts, never waits for a thread that does, and closes
+    the queue when the app exits, which releases blocked threads.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        """most: events that are held before `put` waits."""
-        self._most = most
+    def __init__(self, limit: int = MAX_EVENTS) -> None:
+        """limit: number of events held before `put` blocks."""
+        self._limit = limit
         self._room = threading.Condition()
         self._items: list[object] = []
         self._closed = False
 
     def put(self, item: object) -> None:
-        """Add one event, once there is room; cheap, since the engine's thread waits for it. Dropped when closed."""
+        """Add an event, once there is room; cheap, since the engine's thread waits for it. Dropped if closed."""
         with self._room:
-            self._room.wait_for(lambda: self._closed or len(self._items) < self._most)
+            self._room.wait_for(lambda: self._closed or len(self._items) < self._limit)
             if not self._closed:
                 self._items.append(item)
 
     def drain(self) -> list[object]:
-        """Everything since the last drain, neighbouring deltas of text joined."""
+        """Take all events, with adjacent text deltas joined."""
         with self._room:
             items, self._items = self._items, []
             self._room.notify_all()
         return coalesced(items)
 
     def close(self) -> None:
-        """Nobody drains any more: who waits goes on, and what is put is dropped. Idempotent."""
+        """Release threads blocked in `put`; events put from now on are dropped. Idempotent."""
         with self._room:
             self._closed = True
             self._room.notify_all()
 
 
 def coalesced(items: list[object]) -> list[object]:
-    """The same events, with runs of text deltas of one kind and proposer made one."""
+    """The events with runs of text deltas of one type and source joined."""
     out: list[object] = []
     texts: list[str] = []
     for item in items:
         last = out[-1] if out else None
         if isinstance(item, TextDelta | ReasoningDelta):
-            if texts and type(last) is type(item) and getattr(last, "source", None) is item.source:
+            if texts and type(last) is type(item) and getattr(last, "source", None) == item.source:
                 texts.append(item.text)
                 continue
             _join(out, texts)
@@ -92,13 +92,13 @@ def coalesced(items: list[object]) -> list[object]:
 
 
 def _join(out: list[object], texts: list[str]) -> None:
-    """Give the last delta the text of all that were joined to it."""
+    """Set the text of the last delta to the joined texts."""
     if len(texts) > 1 and isinstance(last := out[-1], TextDelta | ReasoningDelta):
         out[-1] = replace(last, text="".join(texts))
 
 
 class SessionThread:
-    """The one thread that talks to the session. It is a daemon: a model that is still loading never delays quitting."""
+    """The thread that calls the session. It is a daemon: a model that is still loading never delays quitting."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -114,34 +114,34 @@ class SessionThread:
 
 
 class Prefetch:
-    """One prefetch: begun by the session's thread, dropped by the screen's, never in the way of what comes after.
+    """A prefetch: run by the session's thread, dropped by the screen's; it never affects the jobs after it.
 
-    `ChatSession.cancel` stops whatever runs. Between two jobs of the session's thread that could be the next answer, or
-    it could come too early to be heard. So a cancel is only sent while this job has not ended, under one lock with its
-    end, and is sent again until it has.
+    `Chat.cancel` stops whatever runs. Between two jobs of the session's thread that could be the next answer, or
+    it could come too early to have an effect. So a cancel is sent only while this job runs, under one lock with its
+    end, and is repeated until it has ended.
 
     Attributes:
-        message: as far as it was typed.
-        dropped: the session is needed for something else.
-        failed: it could not be read.
+        message: the message as typed so far.
+        dropped: whether the session is needed for something else.
+        failed: whether it raised.
     """
 
-    def __init__(self, session: ChatSession, message: str) -> None:
+    def __init__(self, chat: Chat, message: str) -> None:
         self.message = message
         self.dropped = False
         self.failed = False
-        self._session = session
+        self._chat = chat
         self._lock = threading.Lock()
         self._over = False
 
     def run(self) -> None:
         """Read, on the session's thread.
 
-        An error is not told: nobody asked for anything yet, and the message itself will meet it.
+        An error is not reported: nothing was asked yet, and sending the message will raise it again.
         """
         try:
             if not self.dropped:
-                self._session.ahead(self.message)
+                self._chat.prefetch(self.message)
         except Exception:
             self.failed = True
         finally:
@@ -149,55 +149,60 @@ class Prefetch:
                 self._over = True
 
     def drop(self) -> None:
-        """Make it end soon. Call again while it has not: a cancel just before it began to read was not heard."""
+        """Cancel it. Repeat while it runs: a cancel just before it started had no effect."""
         self.dropped = True
         with self._lock:
             if not self._over:
-                self._session.cancel()
+                self._chat.cancel()
 
 
 class SessionController:
-    """The state of the session as the screen sees it, and the messages that wait."""
+    """The state of the session as the screen sees it, and the queued messages.
+
+    Attributes:
+        state: the state of the session.
+        queued: messages that wait for the session.
+    """
 
     def __init__(self, session: ChatSession) -> None:
         self.state = SessionState.LOADING
         self.queued: list[str] = []
         self._session = session
-        self._feature_buffer = EventQueue()
+        self._events = EventQueue()
         self._thread = SessionThread()
         self._clearing = False
-        self._wished: Speculation | None = None
-        self._model: str | None = None
+        self._next_mode: Speculation | None = None
+        self._next_model: str | None = None
         self._places: dict[int, Place] = {}
-        self._ahead: Prefetch | None = None
-        self._may_read_ahead = True
+        self._prefetch: Prefetch | None = None
+        self._may_prefetch = True
 
     @property
     def busy(self) -> bool:
         """Whether there is something to poll for."""
         at_work = self.state in (SessionState.LOADING, SessionState.BUSY, SessionState.STOPPING)
-        return at_work or self._clearing or self._wanted_next or self._ahead is not None
+        return at_work or self._clearing or self._change_pending or self._prefetch is not None
 
     @property
     def free(self) -> bool:
-        """Whether a message that is sent now is answered now."""
-        return self.state is SessionState.READY and not self._clearing and not self._wanted_next and not self.queued
+        """Whether a message sent now is answered at once."""
+        return self.state is SessionState.READY and not self._clearing and not self._change_pending and not self.queued
 
     @property
-    def reading_ahead(self) -> bool:
-        """Whether a message that is being typed is read."""
-        return self._ahead is not None and not self._ahead.dropped
+    def prefetching(self) -> bool:
+        """Whether a message that is being typed is prefetched."""
+        return self._prefetch is not None and not self._prefetch.dropped
 
     @property
-    def _wanted_next(self) -> bool:
-        return self._wished is not None or self._model is not None or bool(self._places)
+    def _change_pending(self) -> bool:
+        return self._next_mode is not None or self._next_model is not None or bool(self._places)
 
     def open(self) -> None:
         """Start to load the model."""
         self._thread.submit(self._open)
 
     def send(self, message: str) -> bool:
-        """Ask, or keep the message for later; whether it was sent now."""
+        """Send a message, or queue it. Returns whether it was sent."""
         if self.state is not SessionState.READY or self._clearing:
             self.queued.append(message)
             return False
@@ -205,29 +210,29 @@ class SessionController:
         self._submit(lambda: self._ask(message))
         return True
 
-    def read_ahead(self, message: str) -> bool:
-        """Compute what is certain of a message that is being typed; whether it was begun: only a free session does."""
-        if not self.free or self._ahead is not None or not self._may_read_ahead:
+    def prefetch(self, message: str) -> bool:
+        """Prefetch a message being typed. Returns whether it was started, which needs a free session."""
+        if not self.free or self._prefetch is not None or not self._may_prefetch:
             return False
-        ahead = self._ahead = Prefetch(self._session, message)
-        self._thread.submit(lambda: self._read(ahead))
+        prefetch = self._prefetch = Prefetch(self._session.chat, message)
+        self._thread.submit(lambda: self._run_prefetch(prefetch))
         return True
 
-    def drop_ahead(self) -> None:
-        """What is read ahead is not wanted any more."""
-        if self._ahead is not None:
-            self._ahead.drop()
+    def drop_prefetch(self) -> None:
+        """Give up the prefetch."""
+        if self._prefetch is not None:
+            self._prefetch.drop()
 
-    def prove(self) -> bool:
-        """Generate the last answer again and compare; whether it was begun, which needs a free session."""
+    def check_replay(self) -> bool:
+        """Generate the last answer again and compare. Returns whether it was started, which needs a free session."""
         if self.state is not SessionState.READY or self._clearing:
             return False
         self.state = SessionState.BUSY
-        self._submit(lambda: self._guard(self._prove, SessionIdle()))
+        self._submit(lambda: self._guard(self._check_replay, SessionIdle()))
         return True
 
     def undo(self) -> bool:
-        """Take back the newest edit; whether it was begun, which needs a free session."""
+        """Undo the newest edit. Returns whether it was started, which needs a free session."""
         if self.state is not SessionState.READY or self._clearing:
             return False
         self.state = SessionState.BUSY
@@ -235,67 +240,67 @@ class SessionController:
         return True
 
     def speculate(self, mode: Speculation) -> None:
-        """Decode in this mode as soon as the session is free."""
-        self._wished = mode
+        """Change the speculation mode as soon as the session is free."""
+        self._next_mode = mode
 
     def change(self, model: str) -> None:
-        """Let another model answer as soon as the session is free, also when none could be opened."""
-        self._model = model
+        """Change the model as soon as the session is free, also if none could be opened."""
+        self._next_model = model
 
     def arrange(self, places: Mapping[int, Place]) -> None:
         """Change blocks of the context as soon as the session is free."""
         self._places |= places
 
     def stop(self) -> None:
-        """Stop the turn that runs."""
+        """Stop the running turn."""
         if self.state is SessionState.BUSY:
             self.state = SessionState.STOPPING
-            self._session.cancel()
+            self._session.chat.cancel()
 
     def leave(self) -> None:
-        """The app ends: what runs is stopped, and waits for no screen."""
-        self.drop_ahead()
-        self._session.cancel()
-        self._feature_buffer.close()
+        """Stop the running job when the app exits, and release its thread."""
+        self.drop_prefetch()
+        self._session.chat.cancel()
+        self._events.close()
 
     def new_chat(self) -> None:
-        """Forget the conversation, after stopping it."""
+        """Stop the turn and clear the conversation."""
         self.stop()
         self.queued.clear()
         self._places.clear()
         if self.state is not SessionState.FAILED:
             self._clearing = True
-            self._submit(lambda: self._guard(self._session.new_chat, ChatCleared()))
+            self._submit(lambda: self._guard(self._session.chat.new_chat, ChatCleared()))
 
     def next_queued(self) -> str | None:
-        """The message whose turn it is now, if the session is free."""
+        """Take the next queued message, if the session is free."""
         return self.queued.pop(0) if self.queued and self.state is SessionState.READY and not self._clearing else None
 
     def unqueue(self) -> str:
-        """Take the waiting messages back, as one text."""
+        """Take all queued messages, as one text."""
         text, self.queued = "\n".join(self.queued), []
         return text
 
     def poll(self) -> list[object]:
-        """What happened since the last poll, the state already brought up to date."""
-        items = [item for item in self._feature_buffer.drain() if self._wanted(item)]
-        if self._ahead is not None and self._ahead.dropped:
-            self._ahead.drop()
+        """Take the events since the last poll and update the state."""
+        items = [item for item in self._events.drain() if self._accept(item)]
+        if self._prefetch is not None and self._prefetch.dropped:
+            self._prefetch.drop()
         if self.state is SessionState.STOPPING:
-            # Not heard by a turn that had not begun yet, behind what was read ahead or a model that was opened again.
-            self._session.cancel()
+            # A turn that had not started yet, behind a prefetch or a change of model, missed the cancel.
+            self._session.chat.cancel()
         if not self._clearing:
-            self._begin_wanted()
+            self._start_changes()
         return items
 
-    def _begin_wanted(self) -> None:
-        """What waited for the session to be free."""
-        if self._wished is not None and self.state is SessionState.READY:
-            wished, self._wished = self._wished, None
+    def _start_changes(self) -> None:
+        """Start the changes that waited for the session to be free."""
+        if self._next_mode is not None and self.state is SessionState.READY:
+            mode, self._next_mode = self._next_mode, None
             self.state = SessionState.LOADING
-            self._submit(lambda: self._guard(lambda: self._switch(wished), SessionIdle()))
-        if self._model is not None and self.state in (SessionState.READY, SessionState.FAILED):
-            model, self._model = self._model, None
+            self._submit(lambda: self._guard(lambda: self._switch(mode), SessionIdle()))
+        if self._next_model is not None and self.state in (SessionState.READY, SessionState.FAILED):
+            model, self._next_model = self._next_model, None
             first, self.state = self.state is SessionState.FAILED, SessionState.LOADING
             self._submit(lambda: self._change(model, first=first))
         if self._places and self.state is SessionState.READY:
@@ -304,17 +309,17 @@ class SessionController:
             self._submit(lambda: self._guard(lambda: self._arrange(places), SessionIdle()))
 
     def _submit(self, job: Callable[[], None]) -> None:
-        """Let the session do this next; what is read ahead makes room."""
-        self.drop_ahead()
+        """Submit a job; a prefetch is dropped for it."""
+        self.drop_prefetch()
         self._thread.submit(job)
 
-    def _wanted(self, item: object) -> bool:
+    def _accept(self, item: object) -> bool:
         match item:
             case SessionOpened():
                 self.state = SessionState.READY
             case PrefetchEnded():
-                self._may_read_ahead = self._ahead is None or not self._ahead.failed
-                self._ahead = None
+                self._may_prefetch = self._prefetch is None or not self._prefetch.failed
+                self._prefetch = None
                 return True
             case SessionFailed(loading=True):
                 self.state = SessionState.FAILED
@@ -322,7 +327,7 @@ class SessionController:
             case ChatCleared():
                 self._clearing = False
             case SessionIdle():
-                self.state, self._may_read_ahead = SessionState.READY, True
+                self.state, self._may_prefetch = SessionState.READY, True
                 return not self._clearing
             case TextDelta() | ReasoningDelta():
                 return not self._clearing and self.state is not SessionState.STOPPING
@@ -330,52 +335,52 @@ class SessionController:
 
     def _open(self) -> None:
         try:
-            self._feature_buffer.put(SessionOpened(self._session.open(self._feature_buffer.put)))
+            self._events.put(SessionOpened(self._session.open(self._events.put)))
         except Exception as error:
-            self._feature_buffer.put(SessionFailed(error_sentence(error), loading=True))
+            self._events.put(SessionFailed(error_sentence(error), loading=True))
 
     def _ask(self, message: str) -> None:
         def iterate() -> None:
-            for event in self._session.ask(message):
-                self._feature_buffer.put(event)
+            for event in self._session.chat.ask(message):
+                self._events.put(event)
 
         self._guard(iterate, SessionIdle())
 
     def _switch(self, mode: Speculation) -> None:
-        self._feature_buffer.put(ModeChanging(mode))
-        self._feature_buffer.put(ModeChanged(self._session.speculate(mode, self._feature_buffer.put)))
+        self._events.put(ModeChanging(mode))
+        self._events.put(ModeChanged(self._session.models.speculate(mode, self._events.put)))
 
     def _change(self, model: str, *, first: bool) -> None:
-        """first: no model is open, so that a failure leaves none."""
+        """first: whether no model is open, so that a failure leaves none."""
         try:
-            self._feature_buffer.put(LoadProgress("weights", 0.0))
-            info = self._session.switch(model, self._feature_buffer.put)
-            self._feature_buffer.put(ModelChanged(info, self._session.title))
+            self._events.put(LoadProgress("weights", 0.0))
+            info = self._session.models.switch(model, self._events.put)
+            self._events.put(ModelChanged(info, self._session.title))
         except Exception as error:
-            self._feature_buffer.put(SessionFailed(error_sentence(error), loading=first))
+            self._events.put(SessionFailed(error_sentence(error), loading=first))
             if first:
                 return
-        self._feature_buffer.put(SessionIdle())
+        self._events.put(SessionIdle())
 
     def _arrange(self, places: Mapping[int, Place]) -> None:
-        self._session.change(places)
-        self._feature_buffer.put(ContextChanged(sum(block.tokens for block in self._session.blocks())))
+        self._session.prompt.change(places)
+        self._events.put(ContextChanged(sum(block.tokens for block in self._session.prompt.blocks())))
 
-    def _read(self, ahead: Prefetch) -> None:
-        ahead.run()
-        self._feature_buffer.put(PrefetchEnded())
+    def _run_prefetch(self, prefetch: Prefetch) -> None:
+        prefetch.run()
+        self._events.put(PrefetchEnded())
 
-    def _prove(self) -> None:
-        self._feature_buffer.put(ReplayProgress(0, 0))
-        self._feature_buffer.put(self._session.prove(self._feature_buffer.put))
+    def _check_replay(self) -> None:
+        self._events.put(ReplayProgress(0, 0))
+        self._events.put(self._session.chat.check_replay(self._events.put))
 
     def _undo(self) -> None:
-        self._feature_buffer.put(EditUndone(sanitize(self._session.undo())))
+        self._events.put(EditUndone(sanitize(self._session.edits.undo())))
 
     def _guard(self, job: Callable[[], None], after: object) -> None:
-        """Run a job of the session's thread: an error is told and the thread lives on."""
+        """Run a job on the session's thread; an error is reported and the thread continues."""
         try:
             job()
         except Exception as error:
-            self._feature_buffer.put(SessionFailed(error_sentence(error)))
-        self._feature_buffer.put(after)
+            self._events.put(SessionFailed(error_sentence(error)))
+        self._events.put(after)

@@ -1,4 +1,4 @@
-"""What the session says to the screen besides the agent's events: it was opened, changed, failed, or is free."""
+"""Messages from the session to the screen, besides the agent's events."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -9,11 +9,11 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
 from laguna_tui.session.api import SessionInfo
 
-NO_MODEL = "No model is loaded, so nobody can answer. The message above says what to do."
+NO_MODEL = "No model is loaded. Choose one with /model; the message above says why."
 
 
 class SessionState(Enum):
-    """What the session is doing."""
+    """The state of the session."""
 
     LOADING = "loading"
     READY = "ready"
@@ -31,21 +31,21 @@ class SessionOpened:
 
 @dataclass(frozen=True, slots=True)
 class ModeChanging:
-    """Another mode of decoding is being set up."""
+    """The speculation mode is being changed."""
 
     mode: Speculation
 
 
 @dataclass(frozen=True, slots=True)
 class ModeChanged:
-    """It is the mode now."""
+    """The speculation mode was changed."""
 
     info: SessionInfo
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChanged:
-    """Another model answers from now on."""
+    """The model was changed."""
 
     info: SessionInfo
     title: str
@@ -53,7 +53,12 @@ class ModelChanged:
 
 @dataclass(frozen=True, slots=True)
 class SessionFailed:
-    """Something raised; `sentence` is safe to show."""
+    """A job of the session failed.
+
+    Attributes:
+        sentence: what happened, sanitised.
+        loading: whether no model is open now.
+    """
 
     sentence: str
     loading: bool = False
@@ -61,35 +66,35 @@ class SessionFailed:
 
 @dataclass(frozen=True, slots=True)
 class ChatCleared:
-    """The session has forgotten the conversation."""
+    """The conversation was cleared."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextChanged:
-    """Blocks of the context were changed, from the next message on; it takes `used` tokens now."""
+    """Blocks of the context were changed, from the next message on. `used`: its size now, in tokens."""
 
     used: int
 
 
 @dataclass(frozen=True, slots=True)
 class EditUndone:
-    """An edit was taken back, or could not be; `sentence` is safe to show."""
+    """An edit was undone, or could not be. `sentence`: what happened, sanitised."""
 
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class PrefetchEnded:
-    """What was read ahead is read, or was dropped."""
+    """The prefetch ended or was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionIdle:
-    """The session is free for the next message."""
+    """The session is ready for the next message."""
 
 
 def error_sentence(error: Exception) -> str:
-    """The error as a sentence for the user, safe to show. Only our own errors are written for users."""
+    """The error as a sanitised sentence. Only our own errors are written for users."""
     if isinstance(error, EngineError | UserError):
         return sanitize(str(error))
     return sanitize(f"Something unexpected went wrong ({type(error).__name__}: {error}). Please report it.")

@@ -1,4 +1,4 @@
-"""The status bar: state, speed, context and model in one row, in as many words as there is room for."""
+"""The status bar: state, speed, context and model in one row, as detailed as the width allows."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.tui import formatting
-from laguna_tui.tui.formatting import BAD, BUSY, GOOD, MUTED, StyledText
+from laguna_tui.tui.formatting import BAD, BUSY, GOOD, MUTED, StyledText, width_of
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.text_lines import cells, crop
 
@@ -33,14 +33,28 @@ ASKING = "$accent"
 _DOING: dict[type, str] = {
     TextDelta: "answering",
     ReasoningDelta: "thinking",
-    ToolStarted: "looking",
+    ToolStarted: "using a tool",
     TurnFinished: "waiting",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStatus:
-    """The numbers of the moment."""
+    """The values of the status bar.
+
+    Attributes:
+        used: tokens of the context in use.
+        size: size of the context, in tokens.
+        doing: what the session does while it is busy.
+        rate: tokens per second.
+        prefill: progress of a prefill, while one runs.
+        load: progress of loading a model, while one is loaded.
+        mode: name of the speculation mode.
+        replay: progress of a replay check, while one runs.
+        prefetching: whether a message being typed is prefetched.
+        asking: whether an edit waits for a decision.
+        auto_edit: whether edits are made without asking.
+    """
 
     state: SessionState = SessionState.LOADING
     model: str = ""
@@ -52,12 +66,12 @@ class SessionStatus:
     prefill: Prefill | None = None
     load: LoadProgress | None = None
     mode: str = ""
-    proof: ReplayProgress | None = None
-    ahead: bool = False
+    replay: ReplayProgress | None = None
+    prefetching: bool = False
     asking: bool = False
-    unasked: bool = False
+    auto_edit: bool = False
 
-    def told(self, event: object) -> "SessionStatus":
+    def updated(self, event: object) -> "SessionStatus":
         """The status after an event."""
         match event:
             case LoadProgress():
@@ -75,35 +89,35 @@ class SessionStatus:
             case TextDelta() | ReasoningDelta() | ToolStarted() | TurnFinished():
                 return replace(self, doing=_DOING[type(event)], prefill=None)
             case ReplayProgress():
-                return replace(self, doing="proving", proof=event, rate=None)
+                return replace(self, doing="replaying", replay=event, rate=None)
             case ReplayCheck():
-                return replace(self, doing="waiting", proof=None)
+                return replace(self, doing="waiting", replay=None)
             case _:
                 return self
 
 
 def status_parts(status: SessionStatus, width: int) -> list[StyledText]:
-    """The bar's parts for `width` cells, the right side pushed to the right. What does not fit is left out."""
+    """The parts for `width` cells, with the right side aligned right. Parts that do not fit are left out."""
     room = width - 2
-    # While it works, its speed is worth more than the long form of the context; when it is ready, it is not.
+    # While busy, the speed is more important than the long form of the context.
     speeds = (True, False) if status.state is SessionState.BUSY else (False,)
     for speed in speeds:
         for right in _rights(status):
-            used = _width(right)
+            used = width_of(right)
             left = _left(status, room - used - 2, must_say_speed=speed)
             if left:
-                return [(" ", MUTED), *left, (" " * (room - used - _width(left)), MUTED), *right, (" ", MUTED)]
+                return [(" ", MUTED), *left, (" " * (room - used - width_of(left)), MUTED), *right, (" ", MUTED)]
     return [(crop(f" {_word(status)}", width), MUTED)]
 
 
 def _rights(status: SessionStatus) -> list[list[StyledText]]:
-    """The right side, from rich to poor."""
+    """Variants of the right side, the most detailed first."""
     between: StyledText = ("  ·  ", "$foreground 35%")
-    # Not left out before everything else is: whoever looks away must be able to see that files change unasked.
-    unasked: list[StyledText] = [("edits unasked", ASKING)] if status.unasked else []
+    # Left out last: the user must be able to see that files change without asking.
+    auto_edit: list[StyledText] = [("auto-edit on", ASKING)] if status.auto_edit else []
     dot: StyledText = (" · ", "$foreground 35%")
     mode: list[StyledText] = [(status.mode, MUTED)] if status.mode else []
-    mode = [*unasked, *([dot] if unasked and mode else []), *mode]
+    mode = [*auto_edit, *([dot] if auto_edit and mode else []), *mode]
     near: list[StyledText] = [*mode, dot] if mode else []
     short = [*near, (units.share(status.used, status.size), MUTED)] if status.size else mode
     full = f"{units.count(status.used)} / {units.count(status.size)} ({units.share(status.used, status.size)})"
@@ -112,26 +126,22 @@ def _rights(status: SessionStatus) -> list[list[StyledText]]:
     folder: list[StyledText] = [(status.folder, MUTED)]
     joined = [*model, *([between, *long] if long else [])]
     rich = [] if _progress(status) is not None else [[*folder, between, *joined]]
-    return [*rich, joined, long, short, unasked, []]
-
-
-def _width(parts: list[StyledText]) -> int:
-    return sum(cells(text) for text, _ in parts)
+    return [*rich, joined, long, short, auto_edit, []]
 
 
 def _left(status: SessionStatus, room: int, *, must_say_speed: bool) -> list[StyledText]:
-    """The left side: what goes on, with a bar where there is room for one. Empty when it does not fit."""
+    """The left side: the state, with a progress bar if there is room. Empty if it does not fit."""
     busy = _progress(status)
     word: list[StyledText] = [(f"{_glyph(status)} ", _tone(status)), (_word(status), _tone(status))]
     rate: list[StyledText] = [(f"  {_rate(status)}", MUTED)] if _rate(status) else []
     if busy is not None:
         percent = f" {round(100 * busy)} %"
-        spare = room - _width([*word, *rate]) - cells(percent) - 1
+        spare = room - width_of([*word, *rate]) - cells(percent) - 1
         if spare >= MIN_BAR:
             word.append((f" {formatting.progress_bar(busy, min(MAX_BAR, spare))}", BUSY))
         word.append((percent, MUTED))
     for parts in ([*word, *rate],) if must_say_speed else ([*word, *rate], word):
-        if _width(parts) <= room:
+        if width_of(parts) <= room:
             return parts
     return []
 
@@ -139,16 +149,16 @@ def _left(status: SessionStatus, room: int, *, must_say_speed: bool) -> list[Sty
 def _progress(status: SessionStatus) -> float | None:
     if status.state is SessionState.LOADING and status.load is not None:
         return status.load.fraction
-    prefill, proof = status.prefill, status.proof
-    if status.state is SessionState.BUSY and proof is not None and proof.total:
-        return proof.done / proof.total
+    prefill, replay = status.prefill, status.replay
+    if status.state is SessionState.BUSY and replay is not None and replay.total:
+        return replay.done / replay.total
     if status.state is SessionState.BUSY and prefill is not None and prefill.done < prefill.total:
         return prefill.done / prefill.total
     return None
 
 
 def _rate(status: SessionStatus) -> str:
-    if status.state is SessionState.READY and status.ahead:
+    if status.state is SessionState.READY and status.prefetching:
         return "reading ahead"
     prefill = status.prefill
     if prefill is not None and prefill.seconds > 0 and prefill.done > prefill.cached:
@@ -181,7 +191,7 @@ def _tone(status: SessionStatus) -> str:
 
 
 class Bar(Widget):
-    """One row over the whole width."""
+    """A widget of one row over the whole width."""
 
     DEFAULT_CSS = Path(__file__).with_name("status_bar.tcss").read_text(encoding="utf-8")
 
@@ -196,5 +206,5 @@ class StatusBar(Bar):
 
 
 def assembled(parts: list[StyledText]) -> Content:
-    """The parts as content. The texts are never parsed as markup."""
+    """The parts as content, without parsing markup."""
     return Content.assemble(*parts)

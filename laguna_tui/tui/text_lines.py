@@ -1,7 +1,6 @@
-"""Text in tones, measured in terminal cells and wrapped into lines.
+"""Styled runs of text, measured in terminal cells and wrapped into lines.
 
-A tone is a list of words from the transcript's palette, separated by blanks; later words win. Nothing here knows a
-colour.
+A tone is a list of words separated by blanks, each a component class of the transcript; later words win.
 """
 
 import re
@@ -13,7 +12,7 @@ from laguna_tui.base.text import JOINER
 
 
 class TextRun(NamedTuple):
-    """A piece of text in one tone."""
+    """Text in one tone."""
 
     text: str
     tone: str = "text"
@@ -25,9 +24,13 @@ TextRuns = tuple[TextRun, ...]
 class TextLine(NamedTuple):
     """One row of the screen, without the gutter.
 
-    `glue` is what stood in the source between this row and the one before: None for a real line break, else the
-    blank (or nothing) at which a long line was broken, so that copying can join it again. The first `lead` cells
-    are decoration that copying leaves out. `fill` is the tone that paints the row on to cell `reach`, if any.
+    Attributes:
+        runs: its text.
+        glue: the source text between the row above and this one: None for a line break, else the blank (or nothing) at
+            which a long line was wrapped. Copying joins the rows with it.
+        lead: cells at the start that copying leaves out.
+        fill: the tone that fills the row up to cell `reach`, if any.
+        reach: see `fill`.
     """
 
     runs: TextRuns
@@ -48,21 +51,21 @@ def plain(runs: TextRuns) -> str:
 # A word, or one ideograph: East Asian text may break between any two of them. A no-break space is part of a word.
 _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffdc\U00020000-\U0003fffd"
 _WORD = re.compile(rf"[{_WIDE}]\ufe0f?|[^ \t\n\u3000{_WIDE}]+")
-# A column narrower than this shows nothing readable; laying out is done as if it were this wide and is cropped.
+# Nothing is readable in fewer cells; narrower layouts are made this wide and cropped.
 MIN_WIDTH = 4
-# Two of them are a flag, and each is measured as one cell.
+# Two regional indicators are a flag; each is measured as one cell.
 _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 def cells(text: str) -> int:
-    """How many terminal cells the text takes."""
+    """Width of the text in terminal cells."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def wrap(runs: TextRuns, width: int, first: TextRuns = (), rest: TextRuns = (), fill: str = "") -> list[TextLine]:
-    """Rows of at most `width` cells, broken at blanks; `first` and `rest` are put before the rows and count.
+    """Wrap runs at blanks into rows of at most `width` cells, including the prefixes `first` and `rest`.
 
-    With `fill`, that tone paints each row up to `width`.
+    With `fill`, that tone fills each row up to `width`.
     """
     rows: list[TextLine] = []
     for paragraph in split_lines(runs):
@@ -78,7 +81,7 @@ def wrap(runs: TextRuns, width: int, first: TextRuns = (), rest: TextRuns = (), 
 
 
 def fold(runs: TextRuns, width: int) -> list[TextRuns]:
-    """Rows of at most `width` cells, broken anywhere, every blank kept: for code."""
+    """Fold runs anywhere into rows of at most `width` cells, keeping every blank: for code."""
     text = plain(runs)
     if cells(text) <= width:
         return [runs]
@@ -86,7 +89,7 @@ def fold(runs: TextRuns, width: int) -> list[TextRuns]:
 
 
 def split_lines(runs: TextRuns) -> list[TextRuns]:
-    """The runs, parted at each newline."""
+    """The runs, split at newlines."""
     lines: list[list[TextRun]] = [[]]
     for text, tone in runs:
         head, *more = text.split("\n")
@@ -97,7 +100,7 @@ def split_lines(runs: TextRuns) -> list[TextRuns]:
 
 
 def break_words(text: str, width: int) -> list[tuple[int, int]]:
-    """Where each row starts and ends in the text; the blanks between two rows belong to neither."""
+    """Start and end of each row in the text; the blanks between two rows belong to neither."""
     if cells(text) <= width:
         return [(0, len(text))]
     rows: list[tuple[int, int]] = []
@@ -117,14 +120,14 @@ def break_words(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def next_boundary(text: str, at: int) -> int:
-    """The next place, from `at` on, that is not inside of what a terminal draws as one, such as an emoji of several."""
+    """The next offset, from `at` on, that is not inside a grapheme cluster, such as an emoji of several characters."""
     while 0 < at < len(text) and _joins(text, at):
         at += 1
     return at
 
 
 def _joins(text: str, at: int) -> bool:
-    """Whether the character belongs to those before it."""
+    """Whether the character continues the one before it."""
     if text[at].isascii():
         return False
     if text[at] in _FLAG_LETTERS:
@@ -144,7 +147,7 @@ def _folds(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]
 
 
 def _fitting(text: str, width: int) -> int:
-    """How many leading characters fit into `width` cells."""
+    """Number of leading characters that fit into `width` cells."""
     if text.isascii():
         return min(len(text), width)
     room = width
@@ -156,16 +159,16 @@ def _fitting(text: str, width: int) -> int:
 
 
 def _flag_start(text: str, at: int) -> int:
-    """The place, or the one before it if a flag of two letters would be cut."""
+    """The offset, or the one before it if it would cut a flag in two."""
     return at - 1 if at and text[at] in _FLAG_LETTERS and _joins(text, at) else at
 
 
 def cut(runs: TextRuns, spans: list[tuple[int, int]]) -> list[TextRuns]:
-    """The runs between character offsets, for spans that follow one another."""
+    """The runs within each span of character offsets; spans are in order."""
     if len(spans) == 1:
         return [runs]
     out: list[TextRuns] = []
-    index = at = 0  # the run that is looked at, and the offset it starts at
+    index = at = 0  # the current run, and the offset it starts at
     for start, end in spans:
         inside: list[TextRun] = []
         while index < len(runs):
@@ -181,14 +184,14 @@ def cut(runs: TextRuns, spans: list[tuple[int, int]]) -> list[TextRuns]:
 
 
 def crop(text: str, width: int) -> str:
-    """The text in at most `width` cells, with an ellipsis where it was cut."""
+    """The start of the text in at most `width` cells, with an ellipsis if it was cut."""
     if cells(text) <= width:
         return text
     return text[: _fitting(text, max(0, width - 1))] + "…" if width > 0 else ""
 
 
 def crop_front(text: str, width: int) -> str:
-    """The end of the text in at most `width` cells, with an ellipsis where its beginning was cut."""
+    """The end of the text in at most `width` cells, with an ellipsis if it was cut."""
     if cells(text) <= width:
         return text
     start, room = len(text), max(0, width - 1)

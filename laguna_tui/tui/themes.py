@@ -1,4 +1,4 @@
-"""Our two themes, named after the water: quiet backgrounds, one cool and one warm accent, text that stays readable."""
+"""The light and the dark theme, and the colours of drafters and diffs in any theme."""
 
 import os
 from collections.abc import Mapping
@@ -68,31 +68,31 @@ LIGHT = Theme(
 )
 
 
-# Whoever drafts has a colour of its own in every theme: as a ground under text (`tint`), and as ink for bars.
-_INKS = {"dflash": "#1f9aa5", "suffix": "#cf8a1f", "file": "#8a63d2"}
+# Each drafter has a colour in every theme: `tint-…` as a background of text, `ink-…` for bars.
+_INKS = {"teal": "#1f9aa5", "amber": "#cf8a1f", "violet": "#8a63d2", "rose": "#c8577c"}
 _TINT_STRENGTH = 0.38
-# The grounds of a diff. Highlighted code stands on them, so they are pale.
-_GROUNDS = {"added": "#3d9a50", "dropped": "#cf4f5a"}
-_GROUND_STRENGTHS = {"": 0.2, "-part": 0.42}
+# Background colours of a diff; pale, because highlighted code is drawn on them.
+_DIFF_COLOURS = {"added": "#3d9a50", "dropped": "#cf4f5a"}
+_DIFF_STRENGTHS = {"": 0.2, "-part": 0.42}
 
 
 def tint_variables(theme: Theme) -> dict[str, str]:
-    """Those colours as variables for stylesheets. The grounds are mixed here: text styles cannot be seen through."""
+    """These colours as CSS variables. Backgrounds are blended here, because text styles have no transparency."""
     inks = {f"ink-{name}": colour for name, colour in _INKS.items()}
     try:
-        ground = Color.parse(theme.background or ("#121212" if theme.dark else "#e0e0e0"))
-    except ColorParseError:  # a theme of the terminal's own colours, whatever they are
-        ground = Color.parse("#121212" if theme.dark else "#e0e0e0")
-    tints = {f"tint-{name}": ground.blend(Color.parse(ink), _TINT_STRENGTH).hex for name, ink in _INKS.items()}
-    grounds = {
-        f"tint-{name}{part}": ground.blend(Color.parse(ink), strength).hex
-        for name, ink in _GROUNDS.items()
-        for part, strength in _GROUND_STRENGTHS.items()
+        background = Color.parse(theme.background or ("#121212" if theme.dark else "#e0e0e0"))
+    except ColorParseError:  # a theme of the terminal's own colours, which are unknown
+        background = Color.parse("#121212" if theme.dark else "#e0e0e0")
+    tints = {f"tint-{name}": background.blend(Color.parse(ink), _TINT_STRENGTH).hex for name, ink in _INKS.items()}
+    diff = {
+        f"tint-{name}{part}": background.blend(Color.parse(ink), strength).hex
+        for name, ink in _DIFF_COLOURS.items()
+        for part, strength in _DIFF_STRENGTHS.items()
     }
-    return inks | tints | grounds
+    return inks | tints | diff
 
 
 def automatic(environment: Mapping[str, str] = os.environ) -> str:
-    """The theme that suits the terminal, as far as it says (`COLORFGBG` is "foreground;background")."""
+    """The theme for the terminal's background by `COLORFGBG` ("foreground;background"); dark if that is not set."""
     background = environment.get("COLORFGBG", "").rpartition(";")[2]
     return LIGHT.name if background in LIGHT_BACKGROUNDS else DARK.name

@@ -1,4 +1,4 @@
-"""How the screen behaves. Imports no Textual."""
+"""Settings of the TUI. Imports no Textual."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +8,12 @@ AUTO_THEME = "auto"
 
 @dataclass(frozen=True, slots=True)
 class TuiSettings:
-    """How the screen behaves. `theme` is a textual theme's name or "auto"; `state_dir` keeps the input history.
+    """Settings of the TUI.
 
-    `marker`: a file that says that the setup screen was seen; None never shows it unasked.
+    Attributes:
+        state_dir: folder of the input history and crash files.
+        theme: name of a Textual theme, or "auto".
+        marker: file that exists once the setup screen was shown; None never shows it unasked.
     """
 
     state_dir: Path | None = None

@@ -41,7 +41,7 @@ STEPS = [
     "laguna_tui.agent.tools.registry.Toolbox.__init__",
     "laguna_tui.agent.profile.profile_of",
     "laguna_tui.agent.loop.Agent.__init__",
-    "laguna_tui.session.local.LocalSession._info",
+    "laguna_tui.session.local.LocalSession.info",
 ]
 
 
@@ -66,14 +66,14 @@ def test_a_session_that_cannot_be_opened_to_the_end_closes_its_engine(session, m
         engine.preview([1])
     # Nothing of the first try is left that a second one could stumble over.
     session.open(lambda progress: None)
-    assert isinstance(list(session.ask("hello"))[-1], TurnFinished)
+    assert isinstance(list(session.chat.ask("hello"))[-1], TurnFinished)
 
 
 def test_a_message_is_answered_and_a_new_chat_forgets_it(session):
     session.open(lambda progress: None)
-    first = list(session.ask("hello"))
-    session.new_chat()
-    again = list(session.ask("hello"))
+    first = list(session.chat.ask("hello"))
+    session.chat.new_chat()
+    again = list(session.chat.ask("hello"))
     assert isinstance(first[-1], TurnFinished)
     used = [next(e.context_used for e in events if isinstance(e, StepFinished)) for events in (first, again)]
     assert used[0] == used[1]
@@ -84,7 +84,7 @@ def test_closing_twice_is_harmless(session):
     session.close()
     session.close()
     with pytest.raises(UserError, match="no model is loaded"):
-        list(session.ask("hello"))
+        list(session.chat.ask("hello"))
 
 
 def test_a_seed_the_sampler_cannot_have_is_refused_before_the_model_loads(tiny_model_path, tmp_path):
@@ -95,7 +95,8 @@ def test_a_seed_the_sampler_cannot_have_is_refused_before_the_model_loads(tiny_m
 
 def test_a_drafter_that_the_user_names_must_be_there_and_none_means_none(tiny_model_path, tmp_path):
     def prepared(drafter):
-        return LocalSession.prepare(Settings(model=str(tiny_model_path), drafter=drafter), tmp_path).drafter
+        session = LocalSession.prepare(Settings(model=str(tiny_model_path), drafter=drafter), tmp_path)
+        return session.slot.selection.drafter
 
     with pytest.raises(UserError, match=r"--drafter nowhere\.gguf: no such file"):
         prepared("nowhere.gguf")
@@ -106,54 +107,55 @@ def test_a_drafter_that_the_user_names_must_be_there_and_none_means_none(tiny_mo
 
 def test_speculation_is_switched_off_and_on_without_loading_again(session):
     session.open(lambda progress: None)
-    engine = session._parts.engine
-    assert session.speculate(Speculation.OFF, pytest.fail).mode is Speculation.OFF
-    assert not session._parts.agent.drafting.enabled
-    assert session.speculate(Speculation.FAST, pytest.fail).mode is Speculation.FAST
-    assert session._parts.agent.drafting.enabled
-    assert session._parts.engine is engine
+    engine = session.slot.engine
+    assert session.models.speculate(Speculation.OFF, pytest.fail).mode is Speculation.OFF
+    assert not session.parts.agent.drafting.enabled
+    assert session.models.speculate(Speculation.FAST, pytest.fail).mode is Speculation.FAST
+    assert session.parts.agent.drafting.enabled
+    assert session.slot.engine is engine
 
 
 def test_a_session_that_began_plain_can_still_speculate(tiny_model_path, tmp_path):
     settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=8, speculation="off")
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
-    list(session.ask("hello"))
-    before = list(session._parts.agent.conversation.tokens)
+    list(session.chat.ask("hello"))
+    before = list(session.parts.agent.conversation.tokens)
     stages = []
-    assert session.speculate(Speculation.FAST, lambda progress: stages.append(progress.stage)).mode is Speculation.FAST
+    info = session.models.speculate(Speculation.FAST, lambda progress: stages.append(progress.stage))
+    assert info.mode is Speculation.FAST
     assert stages
-    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
-    assert list(session._parts.agent.conversation.tokens)[: len(before)] == before
+    assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
+    assert list(session.parts.agent.conversation.tokens)[: len(before)] == before
     session.close()
 
 
 def test_strict_cannot_be_had_once_something_was_computed_and_the_command_that_has_it_is_named(session):
     info = session.open(lambda progress: None)
-    engine = session._parts.engine
-    model, folder = session.settings.model, session.folder
+    engine = session.slot.engine
+    model, folder = session.slot.selection.settings.model, session.folder.path
     assert info.no_strict.endswith(
         f"start again with: laguna-tui --folder {folder} --model {model} --context 4096 --threads 1 --temperature 0.0 "
         "--max-tokens 8 --speculation strict"
     )
     with pytest.raises(UserError, match="start again with: laguna-tui"):
-        session.speculate(Speculation.STRICT, pytest.fail)
-    assert session.mode is Speculation.FAST
-    assert session._parts.engine is engine
+        session.models.speculate(Speculation.STRICT, pytest.fail)
+    assert session.slot.mode is Speculation.FAST
+    assert session.slot.engine is engine
 
 
 def test_a_session_that_began_strict_may_go_back_and_forth(session, monkeypatch):
     monkeypatch.setattr(cpu_determinism, "_chosen", "0")
     assert session.open(lambda progress: None).no_strict == ""
-    assert session.speculate(Speculation.STRICT, lambda progress: None).mode is Speculation.STRICT
-    assert session.speculate(Speculation.FAST, lambda progress: None).no_strict == ""
+    assert session.models.speculate(Speculation.STRICT, lambda progress: None).mode is Speculation.STRICT
+    assert session.models.speculate(Speculation.FAST, lambda progress: None).no_strict == ""
 
 
 def test_an_engine_that_cannot_be_had_leaves_the_session_with_the_one_before(tiny_model_path, tmp_path, monkeypatch):
     settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=8, speculation="off")
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
-    list(session.ask("hello"))
+    list(session.chat.ask("hello"))
 
     def refuse(options, progress=None, _open=Engine.open):
         if options.speculation is not Speculation.OFF:
@@ -162,9 +164,9 @@ def test_an_engine_that_cannot_be_had_leaves_the_session_with_the_one_before(tin
 
     monkeypatch.setattr(Engine, "open", refuse)
     with pytest.raises(EngineError, match="no room"):
-        session.speculate(Speculation.FAST, lambda progress: None)
-    assert session.mode is Speculation.OFF
-    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+        session.models.speculate(Speculation.FAST, lambda progress: None)
+    assert session.slot.mode is Speculation.OFF
+    assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
     session.close()
 
 
@@ -174,8 +176,8 @@ def test_what_was_learned_about_drafts_is_there_in_the_next_session(tiny_model_p
     def learned():
         session = LocalSession.prepare(settings, tmp_path, tmp_path / "state")
         session.open(lambda progress: None)
-        before = session._parts.engine.economy()
-        list(session.ask("hello"))
+        before = session.slot.engine.economy()
+        list(session.chat.ask("hello"))
         session.close()
         return before
 
@@ -186,22 +188,22 @@ def test_what_was_learned_about_drafts_is_there_in_the_next_session(tiny_model_p
 def test_the_last_answer_is_proved_against_plain_decoding(session):
     session.open(lambda progress: None)
     with pytest.raises(UserError, match="no answer to prove"):
-        session.prove(pytest.fail)
-    list(session.ask("hello"))
+        session.chat.check_replay(pytest.fail)
+    list(session.chat.ask("hello"))
     heard = []
-    proof = session.prove(heard.append)
+    proof = session.chat.check_replay(heard.append)
     assert (proof.compared, proof.total, proof.difference) == (8, 8, None)
     assert heard == [ReplayProgress(done, 8) for done in range(9)]
 
 
 def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidates(session):
     session.open(lambda progress: None)
-    list(session.ask("hello"))
-    agent, vocab = session._parts.agent, session._parts.engine.vocab
-    honest = agent.last
+    list(session.chat.ask("hello"))
+    agent, vocab = session.parts.agent, session.slot.engine.vocab
+    honest = agent.conversation.last
     other = (honest.tokens[4] + 1) % vocab.size
-    agent._made(replace(honest, tokens=(*honest.tokens[:4], other, *honest.tokens[5:])))
-    proof = session.prove(lambda progress: None)
+    agent.conversation.last = replace(honest, tokens=(*honest.tokens[:4], other, *honest.tokens[5:]))
+    proof = session.chat.check_replay(lambda progress: None)
     assert (proof.compared, proof.total, proof.difference.index) == (4, 8, 4)
     assert proof.difference.answered == vocab.piece(other).decode("utf-8", "replace")
     assert proof.difference.plain == vocab.piece(honest.tokens[4]).decode("utf-8", "replace")
@@ -212,19 +214,19 @@ def test_a_proof_that_is_cancelled_tells_how_far_it_came(tiny_model_path, tmp_pa
     settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=400, temperature=0.0)
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
-    list(session.ask("hello"))
-    proof = session.prove(lambda progress: session.cancel() if progress.done else None)
+    list(session.chat.ask("hello"))
+    proof = session.chat.check_replay(lambda progress: session.chat.cancel() if progress.done else None)
     assert 0 < proof.compared < proof.total
     assert proof.difference is None
-    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+    assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
     session.close()
 
 
 def test_the_conversation_goes_on_from_its_cache_after_a_proof(session):
     session.open(lambda progress: None)
-    list(session.ask("hello"))
-    session.prove(lambda progress: None)
-    started = next(iter(session.ask("and now?")))
+    list(session.chat.ask("hello"))
+    session.chat.check_replay(lambda progress: None)
+    started = next(iter(session.chat.ask("and now?")))
     assert started.cached > 0.8 * started.prompt_tokens
 
 
@@ -240,14 +242,14 @@ from laguna_tui.base.settings import Settings
 
 session = LocalSession.prepare(Settings(model=sys.argv[1], context=4096, threads=1, max_tokens=8), Path(sys.argv[2]))
 session.open(lambda progress: None)
-print(type(list(session.ask("hello"))[-1]).__name__)
-context, tokens = session._parts.engine._sequence.context, (ctypes.c_int32 * 513)(*[5] * 513)
+print(type(list(session.chat.ask("hello"))[-1]).__name__)
+context, tokens = session.slot.engine._sequence.context, (ctypes.c_int32 * 513)(*[5] * 513)
 context.decode = lambda *_: lib.llama_decode(context._handle, Batch(513, tokens))
 try:
-    list(session.ask("are you there?"))
+    list(session.chat.ask("are you there?"))
 except NativeAbort as error:
     print("lost" if "open the model again" in str(error) else error)
-print(type(list(session.ask("and now?"))[-1]).__name__)
+print(type(list(session.chat.ask("and now?"))[-1]).__name__)
 session.close()
 """
 
@@ -269,7 +271,7 @@ def test_a_drafters_adapter_and_drawn_drafts_can_be_asked_for(tiny_model_path, t
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     try:
-        finished = next(e for e in session.ask("hello") if isinstance(e, StepFinished))
+        finished = next(e for e in session.chat.ask("hello") if isinstance(e, StepFinished))
     finally:
         session.close()
     assert finished.stats.drafted

@@ -1,4 +1,4 @@
-"""Every benchmark, one after another: `make bench`. Nothing is asserted; the tables say what was measured."""
+"""Runs every benchmark: `make bench`. Prints tables and asserts nothing."""
 
 import subprocess
 import sys

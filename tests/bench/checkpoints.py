@@ -1,4 +1,4 @@
-"""What checkpoints of the sliding window save and cost: the same conversation with them and without.
+"""Benefit and cost of sliding-window checkpoints: the same conversation with and without them.
 
 Run by hand: `python -m tests.bench.checkpoints [MODEL] [--tokens N]`; without a model, on a random one of 25 MB with
 Laguna's window of 512. Both engines take turns, so that a busy machine slows both: read the ratios. Then what one
@@ -78,7 +78,7 @@ def compare(path: Path, length: int) -> None:
             for step in conversation(length, turn):
                 pair = (first_token_after(without, step), first_token_after(with_them, step))
                 seconds.setdefault(step.name, []).append(pair)
-        kept = with_them._sequence.cache.checkpoints
+        kept = with_them._sequence.checkpoints
         print(f"{length} tokens, {TURNS} turns; {len(kept.lengths)} checkpoints of {kept.nbytes / MB:.1f} MB in all\n")
     print("| time to the first token | without | with | without / with |\n|---|---|---|---|")
     for name, pairs in seconds.items():

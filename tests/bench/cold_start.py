@@ -1,4 +1,4 @@
-"""How fast the app is there: `laguna-tui --help`, the TUI's first whole frame, and its memory without a model.
+"""Startup time of `laguna-tui --help` and of the TUI's first whole frame, and its memory without a model.
 
 Run by hand: `python -m tests.bench.cold_start`. Goals: help under 0.3 s, first frame under 1 s, under 120 MB resident.
 """

@@ -1,4 +1,4 @@
-"""The longest that one call of the copying drafters takes: all of a text at once, and a little at a time.
+"""The longest call of the copying drafters: a whole text at once, and in small parts.
 
 Run by hand: `python -m tests.bench.copy_drafting [--tokens N]`. The text is this repository's own Python, a token a
 word or sign. Prints the seconds of the longest call of each kind and how many times shorter it is a little at a time.
@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from laguna_engine.draft.suffix import LIMIT, FileDrafter, SuffixDrafter
+from laguna_engine.draft.suffix import LIMIT
 from laguna_engine.speculate.speculator import CATCH_UP
+from tests.engine.draft.transcripts import FileCopy, TranscriptCopy
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,14 +33,14 @@ def text(count: int) -> list[int]:
 
 def first_offer(tokens: list[int], most: int | None) -> Iterator[Callable[[], object]]:
     """A long transcript comes at once; then rounds."""
-    drafter = SuffixDrafter()
+    drafter = TranscriptCopy()
     drafter.extend(tokens[:LIMIT])
     yield from _rounds(drafter, most)
 
 
 def forgetting(tokens: list[int], most: int | None) -> Iterator[Callable[[], object]]:
     """All that is kept is known, and a few tokens come that make the oldest quarter go."""
-    drafter = SuffixDrafter()
+    drafter = TranscriptCopy()
     drafter.extend(tokens[:LIMIT])
     drafter.catch_up()
     drafter.extend(tokens[LIMIT : LIMIT + 8])
@@ -48,7 +49,7 @@ def forgetting(tokens: list[int], most: int | None) -> Iterator[Callable[[], obj
 
 def going_back(tokens: list[int], most: int | None) -> Iterator[Callable[[], object]]:
     """The last third of a long transcript is taken back."""
-    drafter = SuffixDrafter()
+    drafter = TranscriptCopy()
     drafter.extend(tokens[:LIMIT])
     drafter.catch_up()
     drafter.truncate(LIMIT * 2 // 3)
@@ -57,13 +58,13 @@ def going_back(tokens: list[int], most: int | None) -> Iterator[Callable[[], obj
 
 def files(tokens: list[int], most: int | None) -> Iterator[Callable[[], object]]:
     """As many files as fit are named at once."""
-    drafter = FileDrafter()
+    drafter = FileCopy()
     drafter.extend(tokens[:8])
     drafter.add_files([tuple(tokens[start : start + 4096]) for start in range(0, LIMIT * 3 // 4 - 4096, 4096)])
     yield from _rounds(drafter, most)
 
 
-def _rounds(drafter: SuffixDrafter | FileDrafter, most: int | None) -> Iterator[Callable[[], object]]:
+def _rounds(drafter: TranscriptCopy | FileCopy, most: int | None) -> Iterator[Callable[[], object]]:
     done: list[bool] = [False]
     while not done[-1]:
         yield lambda: done.append(drafter.catch_up(most))

@@ -1,6 +1,7 @@
-"""What a draft costs beside llama.cpp's own DFlash, on the same file, interleaved: `python tests/bench/dflash_cost.py`.
+"""The cost of a draft beside llama.cpp's own DFlash, on the same file: `python tests/bench/dflash_cost.py`.
 
-Random weights of a middling size; speed does not depend on the values. One thread, so that a busy machine spoils less.
+Interleaved, on random weights of a middling size: speed does not depend on the values. One thread, so that a busy
+machine disturbs less.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What the engine costs above llama.cpp: the same greedy work through `Engine` and through a bare low-level loop.
+"""The engine's overhead over llama.cpp: the same greedy work through `Engine` and through a bare low-level loop.
 
 Run by hand: `python -m tests.bench.engine_overhead [MODEL] [--threads N]`; without a model, on a random one of 30 MB.
 The two take turns in one process, so that a busy machine slows both. Two ratios: the median of each turn's own, and

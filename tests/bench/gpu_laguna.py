@@ -1,4 +1,4 @@
-"""What only a GPU can show, as a script: do taps and graphs agree with the CPU there, and what does drafting gain?
+"""Checks for machines with a GPU: do taps and graphs agree with the CPU, and what does drafting gain?
 
 Run by hand on a machine with a card of 24 GB or more and 25 GB of disk, with a llama-cpp-python built for it:
 
@@ -21,11 +21,10 @@ from statistics import median
 import numpy as np
 
 from laguna_engine.config import PLAIN, KvType
-from laguna_engine.draft.base import Draft, Offer
-from laguna_engine.draft.dflash import DFlash
-from laguna_engine.draft.registry import Drafters
+from laguna_engine.draft.base import Draft
+from laguna_engine.draft.dflash import DFlash, DFlashDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
-from laguna_engine.events import Finished, Round, Source, Token
+from laguna_engine.events import Finished, Round, Token
 from laguna_engine.ggml.device import Device
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.speculate.cost_model import constant_acceptance_tokens, speedup
@@ -34,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
 from tests.bench import shape_exact
 from tests.engine import drafters, drafting, tiny
-from tests.engine.scripted_drafters import Oracle, use
+from tests.engine.scripted_drafters import Oracle, use, use_again
 
 SMALL = tiny.Shape(n_layer=8, n_embd=512, head=64, full_heads=4, sliding_heads=8, kv_heads=2, n_ff=2048,
                    experts=16, experts_used=2, expert_ff=256, window=256, n_ctx=8192, n_vocab=4096)  # fmt: skip
@@ -48,15 +47,24 @@ LENGTHS = (0, 1, 2, 3, 4, 5, 7, 9, 11, 15)
 class Replayed(Oracle):
     """Drafts with a real drafter and throws its tokens away for the scripted ones."""
 
-    def __init__(self, reader: DFlash, text: Sequence[int], n_vocab: int, accuracy: float) -> None:
-        super().__init__(text, n_vocab, accuracy, longest=reader.drafter.longest)
-        self._reader = reader
+    source = DFlash.source
 
-    def offer(self) -> Offer | None:
-        return self._reader.offer()
+    def __init__(self, drafter: DFlashDrafter, text: Sequence[int], n_vocab: int, accuracy: float) -> None:
+        super().__init__(text, n_vocab, accuracy, longest=drafter.model.drafter.longest)
+        self._drafter = drafter
+        for hook in ("begin", "pause", "prefill_part", "observe", "rewind", "remember", "offer"):
+            setattr(self, hook, getattr(drafter, hook))
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        super().extend(tokens)
+        self._drafter.extend(tokens)
+
+    def truncate(self, length: int) -> None:
+        super().truncate(length)
+        self._drafter.truncate(length)
 
     def draft(self, length: int) -> Draft:
-        self._reader.draft(length)
+        self._drafter.draft(length)
         return super().draft(length)
 
 
@@ -135,7 +143,7 @@ def _costs(engine: Engine, prompt: list[int]) -> None:
     """Milliseconds of a round by draft length, the first rounds left out: they build graphs."""
     print(f"\n{len(prompt):,} tokens of prompt\n\n| drafted | draft ms | verify ms | other us |\n|---|---|---|---|")
     for length in LENGTHS:
-        drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length)
+        drafting = Drafting(sources=frozenset({DFlash.source}), length=length)
         _, rounds, _ = _run(engine, prompt, drafting)
         settled = [each for each in rounds[4:] if each.drafted == length]
         draft, verify = (1e3 * median(getattr(each, name) for each in settled) for name in ("draft_s", "verify_s"))
@@ -147,15 +155,14 @@ def _gains(engine: Engine, prompt: list[int], acceptance: Sequence[float]) -> No
     plain, _, rate = _run(engine, prompt, PLAIN)
     speculator = engine._speculator
     assert speculator is not None
-    reader, feed = speculator._drafters.reader, speculator._drafters.feed
-    assert reader is not None
+    drafter = speculator._drafters[DFlash.source]
+    assert isinstance(drafter, DFlashDrafter)
     print(
         f"\nplain: {rate:.1f} tok/s\n\n| acceptance | tok/s | gain | predicted | mean length |\n|---|---|---|---|---|"
     )
     for accuracy in acceptance:
-        replayed = Replayed(reader, [*prompt, *plain], engine.vocab.size, accuracy)
-        made = Drafters({Source.DFLASH: replayed}, {Source.DFLASH: replayed}, reader=reader, feed=feed)
-        use(engine, drafters=lambda made=made: made)
+        replayed = Replayed(drafter, [*prompt, *plain], engine.vocab.size, accuracy)
+        use(engine, replayed)
         for _ in range(2):
             _, rounds, drafted_rate = _run(engine, prompt, Drafting())
         length = round(np.mean([each.drafted for each in rounds]))
@@ -163,7 +170,7 @@ def _gains(engine: Engine, prompt: list[int], acceptance: Sequence[float]) -> No
         round_s = median(each.total_s for each in alike)
         predicted = speedup(constant_acceptance_tokens(accuracy, length), round_s, 1 / rate)
         print(f"| {accuracy} | {drafted_rate:.1f} | {drafted_rate / rate:.2f} | {predicted:.2f} | {length} |")
-    engine._speculator = speculator
+    use_again(engine, speculator)
 
 
 def main() -> None:

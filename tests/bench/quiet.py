@@ -1,14 +1,21 @@
-"""What the screen asks of a session besides answers: nothing of it is to be measured, so nothing is known."""
+"""The parts of a session that are not measured: they know nothing."""
 
 from pathlib import Path
+from typing import Self
 
 from laguna_tui.agent.permissions import Approver, EditMode
 
 
 class QuietSession:
-    """The part of a `ChatSession` that says nothing."""
+    """The part of a `ChatSession` that says nothing; the session plays all its parts itself."""
 
-    title, folder, edits = "bench", Path("/"), EditMode.ASK
+    title, path, mode = "bench", Path("/"), EditMode.ASK
+
+    @property
+    def chat(self) -> Self:
+        return self
+
+    prompt = models = edits = folder = chat
 
     def use_approver(self, approver: Approver) -> None: ...
 
@@ -21,7 +28,7 @@ class QuietSession:
     def complete(self, text: str, cursor: int) -> tuple[()]:
         return ()
 
-    def ahead(self, message: str) -> None: ...
+    def prefetch(self, message: str) -> None: ...
 
     def blocks(self) -> tuple[()]:
         return ()

@@ -1,4 +1,4 @@
-"""How many tokens a round commits when answers are sampled: drafts that are sampled too, and the likeliest ones.
+"""Tokens per round with sampled answers: sampled drafts against the likeliest ones.
 
 Run as `python tests/bench/sampled_drafts.py`. Laguna Nano's drafter chains the likeliest tokens (a Markov head) and
 never samples, so it drafts without that head here, which makes it worse than it is.
@@ -33,8 +33,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from laguna_engine.config import Sampling
 from laguna_engine.draft import dflash, heads
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
-from laguna_engine.events import Round, Source
+from laguna_engine.events import Round
 from tests.engine.draft.test_nano_drafter import ASSETS, PROMPTS
 from tests.engine.runs import gather
 
@@ -53,7 +54,7 @@ class Measured:
 def measure(
     engine: Engine, sampling: dict[str, float], *, sampled: bool, length: int, seeds: Sequence[int]
 ) -> Measured:
-    drafting = Drafting(sources=frozenset({Source.DFLASH}), length=length, sampled=sampled)
+    drafting = Drafting(sources=frozenset({DFlash.source}), length=length, sampled=sampled)
     committed, rows = [], []
     for prompt in PROMPTS:
         tokens = engine.vocab.tokenize(prompt, special=True)

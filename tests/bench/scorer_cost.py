@@ -1,4 +1,4 @@
-"""What scoring costs beside llama.cpp's prefill of as many tokens: `python -m tests.bench.scorer_cost`.
+"""The cost of scoring beside llama.cpp's prefill of as many tokens: `python -m tests.bench.scorer_cost`.
 
 The same file of random weights; speed does not depend on the values. Ours and theirs take turns, each turn gives a
 ratio, and the median of those is told; seconds are the processor's, which a busy machine changes least. The scorer
@@ -21,7 +21,8 @@ import numpy as np
 
 from laguna_engine.compress.scorer import Scorer
 from laguna_engine.ggml.tensor import Type
-from laguna_engine.llama.context import Context, ContextOptions
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions
 from laguna_engine.llama.model import Model
 from tests.engine import scorers, tiny
 from tests.engine.drafting import quantized

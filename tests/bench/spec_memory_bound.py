@@ -22,7 +22,7 @@ from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished, Round
 from laguna_engine.speculate.cost_model import constant_acceptance_tokens, speedup
 from tests.bench import obedient
-from tests.engine.scripted_drafters import Oracle, use
+from tests.engine.scripted_drafters import Oracle, use, use_again
 
 PROMPT = [40 + index % 50 for index in range(16)]
 N_CTX = 1024
@@ -65,7 +65,7 @@ class Way:
         if self._speculator is None:
             use(engine, Oracle(PROMPT + [obedient.SAID] * N_CTX, engine.vocab.size, accuracy))
             self._speculator = engine._speculator
-        engine._speculator = self._speculator
+        use_again(engine, self._speculator)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What speculation costs beside the computing: Python per round, drawing tokens, and a busy screen.
+"""The overhead of speculation: Python per round, sampling, and a busy screen.
 
 Run by hand: `python -m tests.bench.spec_overhead [--threads N]`. The pairs are of random weights and always right
 (`obedient`), so that every way below commits the same tokens in the same rounds and only the cost differs. Goals: 0.3
@@ -17,8 +17,9 @@ from pathlib import Path
 from statistics import median
 
 from laguna_engine.config import GREEDY, PLAIN, Drafting, Sampling
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Engine, EngineOptions, Request
-from laguna_engine.events import Finished, Source, Stats
+from laguna_engine.events import Finished, Stats
 from laguna_engine.native.library import lib
 from laguna_tui.compose import SWITCH_INTERVAL_S
 from tests.bench import obedient
@@ -186,7 +187,7 @@ def main() -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     print(f"load average {os.getloadavg()[0]:.2f}, {options.threads} threads")
     ways = {"plain": PLAIN}
-    ways |= {str(k): Drafting(sources=frozenset({Source.DFLASH}), length=k) for k in (1, 3, 7, 15)}
+    ways |= {str(k): Drafting(sources=frozenset({DFlash.source}), length=k) for k in (1, 3, 7, 15)}
     print("\n| pair | drafted | round, ms | the engine's own Python, ms |\n|---|---|---|---|")
     # Native code computes on the engine's own thread only when it has one.
     with _open(SMALL, threads=1) as engine:

@@ -18,8 +18,9 @@ from pathlib import Path
 from statistics import median
 
 from laguna_engine.config import PLAIN, Drafting, Speculation
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Engine, EngineOptions, Request
-from laguna_engine.events import Finished, Source, Token
+from laguna_engine.events import Finished, Token
 from tests.bench import obedient
 
 PROMPT = [40 + (7 * index) % 300 for index in range(128)]
@@ -67,7 +68,7 @@ class Theirs:
 def ours(engine: Engine, length: int | None, count: int) -> Answer:
     """The same through the engine."""
     engine.clear()
-    drafting = PLAIN if length is None else Drafting(sources=frozenset({Source.DFLASH}), length=length)
+    drafting = PLAIN if length is None else Drafting(sources=frozenset({DFlash.source}), length=length)
     events = list(engine.generate(Request(PROMPT, max_tokens=count, drafting=drafting)))
     assert isinstance(events[-1], Finished)
     stats = events[-1].stats

@@ -1,4 +1,4 @@
-"""What strict speculation costs beside fast: reading a prompt, and plain decoding.
+"""The cost of strict speculation beside fast: prefill and plain decoding.
 
 Run by hand: `python -m tests.bench.strict_cost [MODEL] [--tokens N] [--threads N]`; without a model, on Laguna Nano and
 on a random Laguna of 125 MB, as f16 and as Q4_K. A process keeps one kind of kernels for its life, so each side has a

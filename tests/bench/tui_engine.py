@@ -1,4 +1,4 @@
-"""What the TUI costs the engine: the same answer through `Engine` alone and while a TUI draws it.
+"""The TUI's cost to the engine: the same answer through `Engine` alone and while a TUI draws it.
 
 Run by hand: `python -m tests.bench.tui_engine [MODEL] [--threads N]`; without a model, on a random one of 370 MB, which
 one core decodes about as fast as a GPU decodes a model with 3 B active parameters. Its words are random: one endless

@@ -1,4 +1,4 @@
-"""What drawing a stream costs: CPU share and lag of the screen's loop, by kind of Markdown and speed.
+"""The cost of drawing a stream: CPU share and lag of the event loop, by kind of Markdown and speed.
 
 Run by hand: `python -m tests.bench.tui_stream [seconds]`. A thread feeds tokens of four characters at an exact rate
 into a headless 120x40 app; the loop's lag is how late a 10 ms timer fires. The CPU share is the whole process's,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from laguna_engine.checkpoints import Checkpoint, Checkpoints, DrafterSnapshot
 from laguna_engine.llama.window_state import WindowState
-from laguna_engine.sequence import PrefillRate, PrefixCache, Reuse, preview
+from laguna_engine.sequence import PrefillRate, Reuse, plan_reuse, prefill_preview
 
 PLENTY = 1 << 30
 LENGTHS = st.lists(st.integers(1, 5000), max_size=60)
@@ -90,41 +90,34 @@ def test_the_nearest_one_before_a_place_is_found_or_the_beginning():
     assert [checkpoints.before(place) for place in (49, 50, 199, 200, 300)] == [0, 50, 50, 200, 200]
 
 
-def cache_with(checkpoints: list[int]) -> PrefixCache:
-    cache = PrefixCache(16, kept(checkpoints, most=10))
-    cache.extend(range(100))
-    cache.settle(80, 99)
-    return cache
+def plan(prompt: list[int], checkpoints: list[int], at_most: int | None = None) -> Reuse:
+    """What a cache of the tokens 0 to 99, of which the window holds the last 20, is worth with `checkpoints`."""
+    lengths = kept(checkpoints, most=10).lengths
+    return plan_reuse(list(range(100)), prompt, pos_min=80, window=16, checkpoints=lengths, at_most=at_most)
 
 
 def test_a_prompt_that_goes_back_far_keeps_what_is_before_the_last_checkpoint_that_helps():
-    plan = cache_with([30, 60, 90]).plan([*range(74), -1])
-    assert plan == Reuse(60, 74, reprefill=False, checkpoint=60)
+    assert plan([*range(74), -1], [30, 60, 90]) == Reuse(60, 74, reprefill=False, checkpoint=60)
 
 
 def test_where_the_cache_reaches_no_checkpoint_is_used():
-    assert cache_with([30, 60]).plan([*range(96), -1]) == Reuse(96, 96, reprefill=False)
+    assert plan([*range(96), -1], [30, 60]) == Reuse(96, 96, reprefill=False)
 
 
 def test_a_checkpoint_right_behind_the_change_serves_one_token_less():
-    assert cache_with([50]).plan([*range(49), -1, -2]) == Reuse(49, 49, reprefill=False, checkpoint=50)
-    assert cache_with([50]).plan([*range(48), -1, -2]) == Reuse(0, 48, reprefill=True)
+    assert plan([*range(49), -1, -2], [50]) == Reuse(49, 49, reprefill=False, checkpoint=50)
+    assert plan([*range(48), -1, -2], [50]) == Reuse(0, 48, reprefill=True)
 
 
 def test_a_prompt_that_comes_again_uses_the_checkpoint_at_its_end():
-    assert cache_with([50]).plan(list(range(50))) == Reuse(49, None, reprefill=False, checkpoint=50)
+    assert plan(list(range(50)), [50]) == Reuse(49, None, reprefill=False, checkpoint=50)
 
 
 def test_no_more_is_kept_than_was_asked_for():
-    assert cache_with([20, 50]).plan([*range(74), -1], at_most=40) == Reuse(20, 74, reprefill=False, checkpoint=20)
-
-
-def test_a_cut_of_the_cache_forgets_the_checkpoints_behind_it():
-    cache = cache_with([30, 60])
-    cache.settle(40, 55)
-    assert cache.checkpoints.lengths == (30,)
+    assert plan([*range(74), -1], [20, 50], at_most=40) == Reuse(20, 74, reprefill=False, checkpoint=20)
 
 
 def test_a_preview_counts_what_lies_between_checkpoint_and_change_as_new():
-    cost = preview(cache_with([60]), PrefillRate(), [*range(74), -1, -2], capacity=200)
+    prompt = [*range(74), -1, -2]
+    cost = prefill_preview(plan(prompt, [60]), PrefillRate(), len(prompt), capacity=200)
     assert (cost.cached, cost.new, cost.first_changed, cost.reprefill) == (60, 16, 74, False)

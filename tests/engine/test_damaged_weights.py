@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from laguna_engine.config import Speculation
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import EngineError, ModelFileError
-from laguna_engine.events import Round, Source
+from laguna_engine.events import Round
 from tests.engine import drafters, tiny
 from tests.engine.runs import gather
 
@@ -88,7 +89,7 @@ def test_an_adapter_whose_weights_give_no_numbers_is_left_out_and_the_drafter_dr
     asked = options(tiny_model_path, drafter=drafter, adapters=(("bad", bad), ("good", good)))
 
     def drafted(engine: Engine, adapter: str | None) -> list[int]:
-        drafting = Drafting(sources=frozenset({Source.DFLASH}), length=3, adapter=adapter)
+        drafting = Drafting(sources=frozenset({DFlash.source}), length=3, adapter=adapter)
         engine.clear()
         run = gather(engine.generate(Request(PROMPT, max_tokens=9, drafting=drafting)))
         return [each.drafted for each in run.events if isinstance(each, Round)]

@@ -198,9 +198,9 @@ def test_a_slow_reader_slows_the_engine_and_can_still_cancel(engine, monkeypatch
 def settled_length(engine: Engine) -> int:
     """The length of the cache once it has stopped growing."""
     length, deadline = -1, time.monotonic() + SECONDS
-    while length != len(engine._sequence.cache):
+    while length != engine._sequence.position:
         assert time.monotonic() < deadline
-        length = len(engine._sequence.cache)
+        length = engine._sequence.position
         time.sleep(0.1)
     return length
 

@@ -91,13 +91,13 @@ def test_a_cleared_cache_has_no_checkpoints(opened: Open) -> None:
     converse(engine)
     engine.clear()
     assert engine.preview(EDITED).cached == 0
-    assert engine._sequence.cache.checkpoints.nbytes == 0
+    assert engine._sequence.checkpoints.nbytes == 0
 
 
 def test_a_window_of_full_length_needs_no_checkpoints_and_has_none(opened: Open) -> None:
     engine = opened(swa_full=True)
     converse(engine)
-    assert engine._sequence.cache.checkpoints.nbytes == 0
+    assert engine._sequence.checkpoints.nbytes == 0
     assert engine.preview(EDITED).cached == 450
 
 
@@ -106,8 +106,8 @@ def test_their_number_and_their_bytes_stay_within_the_options(opened: Open) -> N
     for stop in range(150, 1200, 150):
         for engine in (two, small):
             run(engine, (EARLIER * 3)[:stop], 0)
-    assert len(two._sequence.cache.checkpoints.lengths) == 2
-    assert 50_000 < small._sequence.cache.checkpoints.nbytes <= 100_000
+    assert len(two._sequence.checkpoints.lengths) == 2
+    assert 50_000 < small._sequence.checkpoints.nbytes <= 100_000
 
 
 @pytest.mark.parametrize("kv", KvType, ids=lambda kv: kv.value)
@@ -115,7 +115,7 @@ def test_what_one_takes_is_known_before_it_is_made(opened: Open, kv: KvType) -> 
     engine = opened(kv_type=kv)
     run(engine, EARLIER, 0)
     expected = window_size(ModelShape.of(engine._sequence.model.header), kv)
-    assert expected <= engine._sequence.cache.checkpoints.nbytes < expected + 2000
+    assert expected <= engine._sequence.checkpoints.nbytes < expected + 2000
 
 
 def test_too_little_memory_for_one_is_told_when_the_model_is_opened(opened: Open) -> None:
@@ -141,4 +141,4 @@ def test_no_checkpoint_is_made_while_an_answer_is_decoded(opened: Open, monkeypa
     monkeypatch.setattr(checkpoints, "_LEAST", 1)
     engine = opened()
     run(engine, EARLIER, ANSWER)
-    assert engine._sequence.cache.checkpoints.lengths[-1] == len(EARLIER)
+    assert engine._sequence.checkpoints.lengths[-1] == len(EARLIER)

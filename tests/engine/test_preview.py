@@ -2,24 +2,21 @@
 
 import pytest
 
-from laguna_engine.sequence import PrefillRate, PrefixCache, preview
+from laguna_engine.sequence import PrefillRate, Preview, plan_reuse, prefill_preview
 
 
-def cache_of(tokens: list[int]) -> PrefixCache:
-    cache = PrefixCache(0)
-    cache.extend(tokens)
-    cache.settle(0, len(tokens) - 1)
-    return cache
+def preview(held: list[int], rate: PrefillRate, prompt: list[int], capacity: int) -> Preview:
+    return prefill_preview(plan_reuse(held, prompt), rate, len(prompt), capacity)
 
 
 def test_the_time_is_unknown_until_a_prompt_was_measured():
-    assert preview(cache_of([]), PrefillRate(), [1, 2, 3], 10).seconds is None
+    assert preview([], PrefillRate(), [1, 2, 3], 10).seconds is None
 
 
 def test_the_time_is_that_of_the_new_tokens_at_the_measured_rate():
     rate = PrefillRate()
     rate.record(1000, 2.0)
-    cost = preview(cache_of([1, 2]), rate, [1, 2, 3, 4, 5], 10)
+    cost = preview([1, 2], rate, [1, 2, 3, 4, 5], 10)
     assert (cost.cached, cost.new) == (2, 3)
     assert cost.seconds == pytest.approx(0.006)
 
@@ -41,4 +38,4 @@ def test_newer_measurements_outweigh_older_ones():
 
 @pytest.mark.parametrize(("capacity", "fits"), [(4, True), (3, False)])
 def test_a_prompt_fits_only_with_room_for_one_more_token(capacity, fits):
-    assert preview(cache_of([]), PrefillRate(), [1, 2, 3], capacity).fits is fits
+    assert preview([], PrefillRate(), [1, 2, 3], capacity).fits is fits

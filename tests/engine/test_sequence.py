@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.sequence import Reuse, TokenSequence
 from tests.engine import tiny
@@ -37,8 +38,8 @@ def make_target(model: Model, *, swa_full: bool) -> TokenSequence:
 def feed(target: TokenSequence, tokens: list[int]) -> tuple[Reuse, np.ndarray]:
     """Prefill as a generation does; the logits after the last token."""
     reuse = target.rewind(tokens)
-    for start in range(reuse.keep, len(tokens), UBATCH):
-        assert target.decode(tokens[start : start + UBATCH]) is DecodeStatus.OK
+    while target.position < len(tokens):
+        assert target.decode(UBATCH) is DecodeStatus.OK
     return reuse, target.context.logits()
 
 
@@ -75,20 +76,21 @@ def test_the_plan_says_what_the_rewind_will_do(model):
     feed(target, tokens)
     target.settle()
     for prompt in (tokens[:390], [*tokens[:200], 5], tokens[:100]):
-        plan = target.cache.plan(prompt)
+        plan = target.plan(prompt)
         assert feed(target, prompt)[0] == plan
         target.settle()
     target.context.close()
 
 
-def test_a_stopped_decode_leaves_a_mirror_of_what_is_really_there(model):
+def test_a_stopped_decode_leaves_the_position_that_is_really_there(model):
     target = make_target(model, swa_full=False)
     tokens = list(range(30, 130))
-    target.decode(tokens[:50])
+    target.rewind(tokens)
+    target.decode(50)
     target.context.request_abort()
-    assert target.decode(tokens[50:]) is DecodeStatus.ABORTED
+    assert target.decode(50) is DecodeStatus.ABORTED
     target.context.clear_abort()
-    assert len(target.cache) == target.context.positions()[1] + 1
+    assert target.position == target.context.positions()[1] + 1
     _, found = feed(target, tokens)
     fresh = make_target(model, swa_full=False)
     assert np.abs(found - feed(fresh, tokens)[1]).max() < NEAR_TIE
@@ -96,18 +98,20 @@ def test_a_stopped_decode_leaves_a_mirror_of_what_is_really_there(model):
     fresh.context.close()
 
 
-def test_a_refused_decode_leaves_a_mirror_of_what_is_really_there(model):
+def test_a_refused_decode_leaves_the_position_that_is_really_there(model):
     target = make_target(model, swa_full=False)
-    target.decode([40, 41])
+    target.rewind([40, 41, 10**6])
+    target.decode(2)
     with pytest.raises(Exception, match="outside the vocabulary"):
-        target.decode([10**6])
-    assert len(target.cache) == 2
+        target.decode(1)
+    assert target.position == 2
     target.context.close()
 
 
 def test_in_pairs_a_token_without_outputs_stays_alone_in_the_cache(model):
     options = ContextOptions(CAPACITY, n_ubatch=UBATCH, swa_full=True, threads=1)
     target = TokenSequence(model, Context(model, options), CAPACITY, paired=True)
-    assert target.decode((40,), Outputs.NONE) is DecodeStatus.OK
-    assert (len(target.cache), target.context.positions()) == (1, (0, 0))
+    target.rewind([40])
+    assert target.decode(1, Outputs.NONE) is DecodeStatus.OK
+    assert (target.position, target.context.positions()) == (1, (0, 0))
     target.context.close()

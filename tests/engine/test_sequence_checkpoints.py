@@ -20,7 +20,9 @@ from hypothesis.stateful import (
 
 from laguna_engine import checkpoints as checkpoint_module
 from laguna_engine.checkpoints import Checkpoint, CheckpointPolicy, Checkpoints
-from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, KvType
+from laguna_engine.config import KvType
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions, DecodeStatus
 from laguna_engine.llama.model import Model
 from laguna_engine.sequence import TokenSequence
 from tests.engine import tiny
@@ -70,20 +72,16 @@ def make_target(
 
 def read(target: TokenSequence, tokens: list[int]) -> int:
     """Read `tokens` as a generation does; how many of them were kept."""
-    target.settle()
-    plan = target.cache.plan(tokens)
-    position = kept = target.rewind(tokens).keep
+    reuse = target.rewind(tokens)
     save = partial(target.timed_checkpoint, lambda: None)
-    made = CheckpointPolicy(target.cache.checkpoints, target.rate.seconds_for, save)
-    made.begin(plan.boundary, kept, len(tokens))
-    while position < len(tokens):
-        size = made.part(position, UBATCH)
-        if target.decode(tokens[position : position + size]) is not DecodeStatus.OK:
+    made = CheckpointPolicy(target.checkpoints, target.rate.seconds_for, save)
+    made.begin(reuse.boundary, reuse.keep, len(tokens))
+    while target.position < len(tokens):
+        if target.decode(made.part(target.position, UBATCH)) is not DecodeStatus.OK:
             break
-        position += len(tokens[position : position + size])
-        made.read(position)
+        made.read(target.position)
     target.settle()
-    return kept
+    return reuse.keep
 
 
 def nmse(found: np.ndarray, expected: np.ndarray) -> float:
@@ -119,7 +117,7 @@ def test_a_change_in_the_middle_of_a_long_prompt_goes_back_to_the_step_before_it
     monkeypatch.setattr(checkpoint_module, "_LEAST", UBATCH)
     target = opened()
     read(target, [*PROMPT, *FURTHER])
-    steps = target.cache.checkpoints.lengths
+    steps = target.checkpoints.lengths
     assert len(steps) == 8
     nearest = max(step for step in steps if step <= 321)
     edited = [*PROMPT, *FURTHER[:20], 77, *FURTHER[21:]]
@@ -130,7 +128,7 @@ def test_a_change_in_the_middle_of_a_long_prompt_goes_back_to_the_step_before_it
 def test_where_a_prompt_departed_once_it_can_depart_again_at_no_cost(opened):
     target = opened()
     read(target, [*PROMPT, *FURTHER])
-    target.cache.checkpoints.cut(0)
+    target.checkpoints.cut(0)
     assert read(target, [*PROMPT, *FURTHER[::-1]]) == 0
     assert read(target, [*PROMPT, *OTHER, *FURTHER]) == len(PROMPT)
 
@@ -162,11 +160,11 @@ def test_a_damaged_or_refused_checkpoint_has_everything_read_again(opened, damag
     target = opened()
     for tokens in (PROMPT, [*PROMPT, *FURTHER]):
         read(target, tokens)
-    damaged = damage(target.cache.checkpoints.at(len(PROMPT)))
-    target.cache.checkpoints.cut(0)
-    target.cache.checkpoints.add(damaged)
+    damaged = damage(target.checkpoints.at(len(PROMPT)))
+    target.checkpoints.cut(0)
+    target.checkpoints.add(damaged)
     tokens = [*PROMPT, *OTHER]
-    assert target.cache.plan(tokens).checkpoint == damaged.length
+    assert target.plan(tokens).checkpoint == damaged.length
     assert read(target, tokens) == 0
     assert_fresh(target, tokens, opened())
 
@@ -174,9 +172,9 @@ def test_a_damaged_or_refused_checkpoint_has_everything_read_again(opened, damag
 def test_the_memory_of_a_checkpoint_that_had_to_go_serves_the_next_one(opened):
     target = opened(checkpoints=Checkpoints(1, 1 << 30))
     read(target, PROMPT)
-    before = target.cache.checkpoints.at(len(PROMPT)).window.words
+    before = target.checkpoints.at(len(PROMPT)).window.words
     read(target, [*PROMPT, *FURTHER])
-    after = target.cache.checkpoints.at(len(PROMPT) + len(FURTHER)).window
+    after = target.checkpoints.at(len(PROMPT) + len(FURTHER)).window
     assert after.words is before
     assert after.whole
 
@@ -193,7 +191,7 @@ def test_a_checkpoint_of_another_kv_type_is_refused_by_llama_cpp(opened):
 def test_a_checkpoint_takes_about_the_window_and_none_is_made_that_is_too_large(opened):
     target = opened(checkpoints=Checkpoints(8, 10_000))
     read(target, PROMPT)
-    assert target.cache.checkpoints.lengths == ()
+    assert target.checkpoints.lengths == ()
     saved = target.context.save_window()
     numbers = 3 * WINDOW * 2 * 2 * 32
     assert saved is not None
@@ -203,24 +201,24 @@ def test_a_checkpoint_takes_about_the_window_and_none_is_made_that_is_too_large(
 def test_copying_that_costs_too_much_of_the_reading_is_left_alone(opened):
     target = opened()
     target.rate.record(1000, 1.0)
-    target.cache.checkpoints.seconds = 1.0
+    target.checkpoints.seconds = 1.0
     read(target, PROMPT)
-    assert target.cache.checkpoints.lengths == ()
-    target.cache.checkpoints.seconds = 0.01
+    assert target.checkpoints.lengths == ()
+    target.checkpoints.seconds = 0.01
     read(target, [*PROMPT, *FURTHER])
-    assert target.cache.checkpoints.lengths[0] == len(PROMPT)
+    assert target.checkpoints.lengths[0] == len(PROMPT)
 
 
 def test_a_copy_that_was_slow_for_once_is_not_the_last(opened):
     target = opened()
     target.rate.record(1000, 1.0)
-    target.cache.checkpoints.seconds = 0.1
+    target.checkpoints.seconds = 0.1
     for _ in range(50):
         target.clear()
         read(target, PROMPT)
-        if target.cache.checkpoints.lengths:
+        if target.checkpoints.lengths:
             break
-    assert target.cache.checkpoints.lengths == (len(PROMPT),)
+    assert target.checkpoints.lengths == (len(PROMPT),)
 
 
 class History(RuleBasedStateMachine):
@@ -250,10 +248,10 @@ class History(RuleBasedStateMachine):
         self.tokens = self.tokens[: 1 + int(share * (len(self.tokens) - 1))]
         self.check()
 
-    @precondition(lambda self: self.used.cache.checkpoints.lengths)
+    @precondition(lambda self: self.used.checkpoints.lengths)
     @rule(which=st.integers(0, 100), token=st.integers(30, 400))
     def go_back(self, which: int, token: int) -> None:
-        lengths = self.used.cache.checkpoints.lengths
+        lengths = self.used.checkpoints.lengths
         self.tokens = [*self.tokens[: lengths[which % len(lengths)]], token]
         self.check()
 
@@ -265,18 +263,18 @@ class History(RuleBasedStateMachine):
         read(self.used, [*self.tokens, 31, 32, 33])
         self.used.context.clear_abort()
 
-    @precondition(lambda self: self.used.cache.checkpoints.lengths)
+    @precondition(lambda self: self.used.checkpoints.lengths)
     @rule(which=st.integers(0, 100))
     def damage(self, which: int) -> None:
-        lengths = self.used.cache.checkpoints.lengths
-        damage_bytes(self.used.cache.checkpoints.at(lengths[which % len(lengths)]))
+        lengths = self.used.checkpoints.lengths
+        damage_bytes(self.used.checkpoints.at(lengths[which % len(lengths)]))
 
     @rule()
     def clear(self) -> None:
         self.used.clear()
 
     def check(self) -> None:
-        plan = self.used.cache.plan(self.tokens)
+        plan = self.used.plan(self.tokens)
         kept = read(self.used, self.tokens)
         assert kept in (plan.keep, 0)
         found = self.used.context.logits()
@@ -287,8 +285,8 @@ class History(RuleBasedStateMachine):
     @invariant()
     def checkpoints_lie_within_the_cache(self) -> None:
         if hasattr(self, "used"):
-            lengths = self.used.cache.checkpoints.lengths
-            assert all(0 < length <= len(self.used.cache) for length in lengths)
+            lengths = self.used.checkpoints.lengths
+            assert all(0 < length <= self.used.position for length in lengths)
 
     def teardown(self) -> None:
         if hasattr(self, "used"):

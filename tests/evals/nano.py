@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import mean
 
 from laguna_engine.config import GREEDY, Sampling
-from laguna_engine.events import Source
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.speculate.metrics import SpeculationMetrics
 from tests.evals.corpora import CACHE, HERE
 
@@ -84,7 +84,7 @@ def row(speaker: Speaker, kind: str, sampling: Sampling) -> str:
     how = f"temperature {TEMPERATURE}, top-k {TOP_K}" if sampling.temperature else "greedy"
     tally = SpeculationMetrics()
     tally.extend(speaker.rounds)
-    found = tally.summary().drafters[Source.DFLASH]
+    found = tally.summary().drafters[DFlash.source]
     per_round, rounds = speaker.committed / len(speaker.rounds), len(speaker.rounds)
     speaker.rounds, speaker.committed = [], 0
     shares = [stood / max(1, reached) for stood, reached in zip(found.stood, found.reached, strict=True)]

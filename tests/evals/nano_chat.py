@@ -66,7 +66,7 @@ def asked(folder: Path, chat: Sequence[Question], *, show: bool) -> tuple[list[b
     session.open(lambda progress: None)
     right, corrected = [], 0
     for number, question in enumerate(chat, 1):
-        events = list(session.ask(question.text))
+        events = list(session.chat.ask(question.text))
         answer = "".join(event.text for event in events if isinstance(event, TextDelta)).strip()
         corrected += any(isinstance(event, AnswerCorrected) for event in events)
         right.append(answer == toolbox.run(question.tool, question.arguments).output)

@@ -8,10 +8,10 @@ from unittest import mock
 
 from laguna_engine.compress import ranking
 from laguna_engine.compress.boosts import Boosts
-from laguna_engine.compress.compressor import SpanScorer, compress
+from laguna_engine.compress.compressor import compress
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.ranking import fuse
-from laguna_engine.compress.result import Compression, Scores
+from laguna_engine.compress.result import Compression, Scores, SpanScorer
 from laguna_engine.compress.scorer import Scorer
 from laguna_tui.context.documents import document
 from tests.evals.keepers import Keeper, Ranges, Task, measure

@@ -1,4 +1,4 @@
-"""A small shop in a folder, and edits of it that a model could want to make."""
+"""A small shop in a folder, and edits that a model could propose."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A context with everything in it, for the tests, snapshots and the demo: blocks, texts, names, made-up costs."""
+"""A scripted context with every kind of block, for the tests, the snapshots and the demo."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The TUI on a scripted session, to look at by hand: `python -m tests.tui.demo [theme]`. There is no model in it."""
+"""The TUI on a scripted session without a model: `python -m tests.tui.demo [theme]`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A program as a job of a shell on a pseudo terminal: what it leaves behind, when it stops and however it ends."""
+"""Runs a program as a job of a shell on a pseudo terminal and checks what it leaves behind when it stops or ends."""
 
 import errno
 import json

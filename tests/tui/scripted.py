@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
+from typing import Self
 
 from laguna_engine.config import Speculation
-from laguna_engine.events import LoadProgress, Prefill, Round, Source, Stats
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
+from laguna_engine.events import LoadProgress, Prefill, Round, Stats
 from laguna_tui.agent.permissions import Approver, EditMode
 from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.base.edit_proposal import EditProposal
@@ -45,8 +48,8 @@ class ScriptedSession:
 
     An exception in a script is raised at its place; a `threading.Event` is waited for, so that a test can look at
     the screen in the middle of an answer; a proposal is an edit that the model wants to make, which is really made.
-    `ahead_gate` waits in what is read ahead; what there is of the context, and what it costs, is said by the functions
-    and values that are given.
+    `prefetch_gate` waits in a prefetch; what there is of the context, and what it costs, is said by the functions and
+    values that are given. The session plays all its parts itself.
     """
 
     def __init__(
@@ -74,12 +77,12 @@ class ScriptedSession:
         texts: Mapping[int, BlockText] | None = None,
         change_costs: Callable[[Mapping[int, Place]], Cost | None] = lambda places: None,
         change_error: Exception | None = None,
-        ahead_gate: threading.Event | None = None,
+        prefetch_gate: threading.Event | None = None,
     ) -> None:
         self.made = SessionEdits()
         self.ended = threading.Event()
         self.title = title
-        self.folder = folder
+        self.path = folder
         self.asked: list[str] = []
         self.cancelled = threading.Event()
         self.closed = False
@@ -89,21 +92,27 @@ class ScriptedSession:
         self._opening = opening
         self._delay = delay
         self._broken = broken
-        self.proofs = 0
+        self.replays = 0
         self.proof_gate = proof_gate
         self._proof = proof
         self._mode_error = mode_error
-        self.choices = models
+        self.listed = models
         self.switch_error = switch_error
         self.switched: list[str] = []
         self.cost, self.complete, self.change_cost = costs, names, change_costs
         self.context = tuple(blocks)
         self.texts = texts or {}
         self.change_error = change_error
-        self.ahead_gate = ahead_gate
-        self.read_ahead: list[str] = []
-        self.read_to_the_end: list[str] = []
+        self.prefetch_gate = prefetch_gate
+        self.prefetched: list[str] = []
+        self.prefetched_whole: list[str] = []
         self.info = SessionInfo(context_size, details, warnings, mode, drafter, plan)
+
+    @property
+    def chat(self) -> Self:
+        return self
+
+    prompt = models = edits = folder = chat
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         for percent in (0, 50, 100):
@@ -158,7 +167,7 @@ class ScriptedSession:
         return self.trusted
 
     def index(self) -> str:
-        return f"{self.folder} is read."
+        return f"{self.path} is read."
 
     def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         if self._mode_error is not None:
@@ -166,20 +175,20 @@ class ScriptedSession:
         self.info = replace(self.info, mode=mode)
         return self.info
 
-    def models(self) -> tuple[ModelChoice, ...]:
-        return self.choices
+    def choices(self) -> tuple[ModelChoice, ...]:
+        return self.listed
 
     def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         progress(LoadProgress("loading the weights", 0.5))
         if self.switch_error is not None:
             raise self.switch_error
         self.switched.append(wanted)
-        self.title = next((choice.title for choice in self.choices if choice.name == wanted), wanted)
-        self.choices = tuple(replace(choice, current=choice.name == wanted) for choice in self.choices)
+        self.title = next((choice.title for choice in self.listed if choice.name == wanted), wanted)
+        self.listed = tuple(replace(choice, current=choice.name == wanted) for choice in self.listed)
         return self.info
 
-    def prove(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
-        self.proofs += 1
+    def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
+        self.replays += 1
         if isinstance(self._proof, Exception):
             raise self._proof
         total = self._proof.total
@@ -192,13 +201,13 @@ class ScriptedSession:
                 return ReplayCheck(done, total, None, 0.1)
         return self._proof
 
-    def ahead(self, message: str) -> None:
+    def prefetch(self, message: str) -> None:
         self.cancelled.clear()
-        self.read_ahead.append(message)
-        while self.ahead_gate is not None and not self.ahead_gate.wait(0.01):
+        self.prefetched.append(message)
+        while self.prefetch_gate is not None and not self.prefetch_gate.wait(0.01):
             if self.cancelled.is_set():
                 return
-        self.read_to_the_end.append(message)
+        self.prefetched_whole.append(message)
 
     def blocks(self) -> Sequence[ContextBlock]:
         return self.context
@@ -217,11 +226,11 @@ class ScriptedSession:
         )
 
     @property
-    def edits(self) -> EditMode:
+    def mode(self) -> EditMode:
         return self.made.mode
 
-    @edits.setter
-    def edits(self, mode: EditMode) -> None:
+    @mode.setter
+    def mode(self, mode: EditMode) -> None:
         self.made.mode = mode
 
     def use_approver(self, approver: Approver) -> None:
@@ -271,21 +280,21 @@ def call(call_id: int, name: str, output: str, *, ok: bool = True, **arguments: 
 
 
 SCHEDULE = (
-    (Source.DFLASH, 4, 4),
-    (Source.DFLASH, 5, 3),
-    (Source.DFLASH, 6, 1),
+    (DFlash.source, 4, 4),
+    (DFlash.source, 5, 3),
+    (DFlash.source, 6, 1),
     (None, 0, 0),
-    (Source.SUFFIX, 8, 8),
-    (Source.DFLASH, 4, 2),
-    (Source.FILE, 7, 5),
-    (Source.DFLASH, 3, 0),
-    (Source.DFLASH, 3, 3),
-    (Source.DFLASH, 5, 5),
+    (SuffixDrafter.source, 8, 8),
+    (DFlash.source, 4, 2),
+    (FileDrafter.source, 7, 5),
+    (DFlash.source, 3, 0),
+    (DFlash.source, 3, 3),
+    (DFlash.source, 5, 5),
 )
 REASONS = {
-    Source.DFLASH: "dflash, {} tokens: 1.6x expected",
-    Source.SUFFIX: "copying {} tokens: 2.9x expected",
-    Source.FILE: "copying {} from a file: 2.2x expected",
+    DFlash.source: "dflash, {} tokens: 1.6x expected",
+    SuffixDrafter.source: "copying {} tokens: 2.9x expected",
+    FileDrafter.source: "copying {} from a file: 2.2x expected",
     None: "measuring plain speed",
 }
 _WORD = re.compile(r"\s*\S{1,6}")

@@ -1,4 +1,4 @@
-"""A scripted model setup, in place of catalogue, store and hub. A download goes as far as a test says."""
+"""A scripted model setup in place of catalogue, store and hub. A download proceeds as far as the test lets it."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A chat with everything in it, for the snapshots and the demo."""
+"""A chat with every kind of entry, for the snapshots and the demo."""
 
 from laguna_engine.events import Prefill
 from tests.tui.scripted import Step, answer, call, thinking

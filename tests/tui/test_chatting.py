@@ -199,8 +199,8 @@ async def test_thinking_and_calls_open_by_key_and_by_click() -> None:
         assert "deep thought" in transcript(app)
         await pilot.press("ctrl+t")
         assert "deep thought" not in transcript(app)
-        index = next(at for at, piece in enumerate(app.document.pieces) if isinstance(piece, ToolCallEntry))
-        await pilot.click("#transcript", offset=(10, app.document.top(index) + app.document.piece(index).gap))
+        index = next(at for at, entry in enumerate(app.document.entries) if isinstance(entry, ToolCallEntry))
+        await pilot.click("#transcript", offset=(10, app.document.top(index) + app.document.entry(index).gap))
         assert "line one" in transcript(app)
 
 
@@ -213,11 +213,11 @@ async def test_the_block_cursor_walks_folds_and_copies() -> None:
         await pilot.press("up", "y")
         assert app.clipboard.startswith("## How the cache decides")
         await pilot.press("up", "up", "enter", "y")
-        read = [piece for piece in app.document.pieces if isinstance(piece, ToolCallEntry)][1]
+        read = [entry for entry in app.document.entries if isinstance(entry, ToolCallEntry)][1]
         assert read.is_open
         assert app.clipboard.startswith('read("cache/prefix.py", start=41, end=60)\n41: line 41')
         await pilot.press("up", "up", "space")
-        assert next(piece for piece in app.document.pieces if isinstance(piece, ThinkingEntry)).is_open
+        assert next(entry for entry in app.document.entries if isinstance(entry, ThinkingEntry)).is_open
         await pilot.press("x")
         assert app.focused is app.prompt
         assert app.prompt.text == "x"
@@ -395,7 +395,7 @@ async def test_the_input_grows_and_stops_growing() -> None:
 async def test_the_user_message_is_shown_as_it_was_written() -> None:
     async with running(ScriptedSession()) as (app, pilot):
         await ask(app, pilot, "a\n  b [red]c[/] **d**")
-        (asked,) = [piece for piece in app.document.pieces if isinstance(piece, QuestionEntry)]
+        (asked,) = [entry for entry in app.document.entries if isinstance(entry, QuestionEntry)]
         assert asked.text == "a\n  b [red]c[/] **d**"
         assert "  b [red]c[/] **d**" in transcript(app)
 

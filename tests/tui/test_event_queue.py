@@ -1,4 +1,4 @@
-"""The pipe to the screen is bounded, keeps every event in its order, and holds nobody up once the screen is gone."""
+"""The event queue is bounded, keeps events in order, and blocks no thread once the app exits."""
 
 import threading
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def test_a_feed_that_is_closed_lets_those_go_on_who_wait() -> None:
 
 
 class Flooding(ScriptedSession):
-    """A session that says more than the feed holds, and goes on when it is told to stop."""
+    """A session with more events than the queue holds, which ignores a cancel."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         for number in range(500):

@@ -1,4 +1,4 @@
-"""What is set aside from garbage collection is found when it has died, and is not looked at again every time."""
+"""Frozen objects are collected once they are garbage, without a full collection every time."""
 
 import gc
 import weakref

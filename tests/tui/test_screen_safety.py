@@ -18,6 +18,7 @@ from laguna_tui.base.events import (
     TurnFinished,
 )
 from laguna_tui.tui import event_sanitizer
+from laguna_tui.tui.modal import notify
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, answer, thinking
 
@@ -73,7 +74,7 @@ async def test_a_hostile_chat_is_only_text(size: tuple[int, int]) -> None:
 
 async def test_notes_over_the_screen_are_only_text() -> None:
     async with running(ScriptedSession()) as (app, pilot):
-        app.tell(f"{HOSTILE} {BRACKETS}")
+        notify(app, f"{HOSTILE} {BRACKETS}")
         await until(pilot, lambda: "[bold]" in screen(app))
         assert_harmless(screen(app))
 

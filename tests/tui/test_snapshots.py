@@ -1,4 +1,4 @@
-"""What it looks like, as pictures: fixed sizes, a fixed folder, no clock, no cursor, no animation."""
+"""Snapshots of the app: fixed sizes, a fixed folder, no clock, no cursor, no animation."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from tests.tui.story import DRAFTED, QUESTION, STORY
 
 
 class StillApp(LagunaApp):
-    """The app without what moves: its clock stands and its cursor is hidden."""
+    """The app with a stopped clock and a hidden cursor."""
 
     def __init__(self, session: ScriptedSession, theme: str, model_setup: ModelSetup | None = None) -> None:
         super().__init__(session, TuiSettings(theme=theme), model_setup)
@@ -25,7 +25,7 @@ class StillApp(LagunaApp):
         self.conversation = TranscriptWriter(self.document, clock=lambda: 0.0)
         self.prompt.show_cursor = False
         # The status bar says so for a moment, whenever that comes.
-        self._controller.read_ahead = lambda message: False
+        self._controller.prefetch = lambda message: False
 
 
 def still(session: ScriptedSession, theme: str = "laguna-dark") -> StillApp:

@@ -1,4 +1,4 @@
-"""The status bar says what matters first, in any width."""
+"""The status bar shows the most important parts at any width."""
 
 from dataclasses import replace
 
@@ -62,17 +62,17 @@ def test_the_mode_is_there_in_any_width() -> None:
 
 
 def test_edits_without_a_question_are_said_in_any_width() -> None:
-    allowed = replace(READY, mode="fast", unasked=True)
-    assert "edits unasked · fast · 1,234 / 8,192" in text(allowed, 80)
-    assert "edits unasked" in text(allowed, 40)
-    assert text(allowed, 24).split() == "● ready edits unasked".split()
+    allowed = replace(READY, mode="fast", auto_edit=True)
+    assert "auto-edit on · fast · 1,234 / 8,192" in text(allowed, 80)
+    assert "auto-edit on" in text(allowed, 40)
+    assert text(allowed, 24).split() == "● ready auto-edit on".split()
 
 
 def test_a_proof_shows_how_far_it_is() -> None:
-    status = SessionStatus(SessionState.BUSY, size=8192, rate=40.0).told(ReplayProgress(103, 412))
-    assert "proving ━" in text(status, 80)
+    status = SessionStatus(SessionState.BUSY, size=8192, rate=40.0).updated(ReplayProgress(103, 412))
+    assert "replaying ━" in text(status, 80)
     assert " 25 %" in text(status, 80)
-    assert status.told(ReplayCheck(412, 412, None, 1.0)).doing == "waiting"
+    assert status.updated(ReplayCheck(412, 412, None, 1.0)).doing == "waiting"
 
 
 def test_reading_shows_a_bar_the_share_and_the_speed() -> None:
@@ -88,18 +88,18 @@ def test_loading_shows_how_far() -> None:
 
 
 def test_events_move_the_numbers() -> None:
-    status = SessionStatus(SessionState.BUSY, size=8192).told(TurnStarted(500, 100))
+    status = SessionStatus(SessionState.BUSY, size=8192).updated(TurnStarted(500, 100))
     assert (status.used, status.prefill) == (500, Prefill(100, 500, 100, 0.0))
     assert status.doing == "reading"
-    assert status.told(TextDelta("x")).prefill is None
-    assert [status.told(event).doing for event in (ReasoningDelta("x"), ToolStarted(1, "find"), TextDelta("x"))] == [
+    assert status.updated(TextDelta("x")).prefill is None
+    assert [status.updated(event).doing for event in (ReasoningDelta("x"), ToolStarted(1, "find"), TextDelta("x"))] == [
         "thinking",
-        "looking",
+        "using a tool",
         "answering",
     ]
-    status = status.told(Rate(10, 40.0, 510))
+    status = status.updated(Rate(10, 40.0, 510))
     assert (status.used, status.rate) == (510, 40.0)
-    status = status.told(StepFinished(STATS, 530, 4096))
+    status = status.updated(StepFinished(STATS, 530, 4096))
     assert (status.used, status.size, status.rate) == (530, 4096, STATS.decode_rate)
 
 

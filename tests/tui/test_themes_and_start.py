@@ -1,4 +1,4 @@
-"""Colours stay readable in both themes, and the screen needs neither model nor engine to stand."""
+"""Colours are readable in both themes, and the app starts without importing model or engine."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from textual.color import Color
 
 from laguna_tui.tui import themes
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.markdown.attributed_text import TINTS
+from laguna_tui.tui.drafter_colours import COLOURS
 from laguna_tui.tui.transcript.transcript_view import TONES
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ask, running, screen
@@ -51,7 +51,7 @@ async def test_every_tone_can_be_read(theme: str) -> None:
 async def test_tinted_text_can_be_read(theme: str) -> None:
     async with running(ScriptedSession(), theme=theme) as (app, pilot):
         await pilot.pause()
-        for tint in TINTS.values():
+        for tint in (f"by-{colour}" for colour in COLOURS):
             for tone in ("text", "code", "thinking-text", "code code-keyword", "code code-string", "inline-code"):
                 style = app.transcript.palette(f"text {tone} {tint}")
                 seen = contrast(Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))
@@ -90,3 +90,11 @@ def test_the_screen_imports_no_engine_and_no_model_library() -> None:
     code = f"import sys, laguna_tui.tui.app; print([name for name in {HEAVY!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+async def test_an_unknown_theme_is_reported_once() -> None:
+    async with running(ScriptedSession(), theme="no-such-theme") as (app, pilot):
+        await pilot.pause()
+        assert [note.message for note in app._notifications] == [
+            "There is no theme “no-such-theme”. Choose one with /theme."
+        ]

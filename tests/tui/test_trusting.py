@@ -1,4 +1,4 @@
-"""/trust: the folder's AGENTS.md may instruct the model, and the user is told where that ends."""
+"""/trust lets the folder's AGENTS.md instruct the model and shows its limits."""
 
 import threading
 

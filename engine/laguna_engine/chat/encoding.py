@@ -30,6 +30,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from laguna_engine.gguf.laguna import EOS_TEXT
+
 MARKER_NAMES = (
     "system",
     "user",
@@ -115,8 +117,6 @@ class StreamUnescaper:
         return out
 
 
-EOS_TEXT = "〈|EOS|〉"
-END_OF_TURN = "</assistant>"
 _MARKERS = (EOS_TEXT, *(f"<{slash}{name}>" for name in MARKER_NAMES for slash in ("", "/")))
 _SPLIT = re.compile("(" + "|".join(map(re.escape, _MARKERS)) + ")")
 

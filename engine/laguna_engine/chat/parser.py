@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from laguna_engine.chat.arguments import BadArguments, parse_arguments, quoted
-from laguna_engine.chat.encoding import END_OF_TURN, EOS_TEXT, StreamUnescaper
+from laguna_engine.chat.encoding import StreamUnescaper
 from laguna_engine.chat.messages import (
     CallArgument,
     CallFinished,
@@ -34,6 +34,7 @@ from laguna_engine.chat.messages import (
     ToolCall,
     ToolSpec,
 )
+from laguna_engine.gguf.laguna import END_OF_TURN, EOS_TEXT
 
 TAGS = frozenset(
     {
@@ -233,20 +234,6 @@ class ToolCallParser:
         text = item.text if isinstance(item, Tag) else item.strip()
         if text and not self._problem:
             self._problem = f"The call contains text outside of its arguments; {_SHAPE}"
-
-
-__all__ = [
-    "CallArgument",
-    "CallFinished",
-    "CallStarted",
-    "Malformed",
-    "ParserEvent",
-    "Reasoning",
-    "StreamParser",
-    "Text",
-    "ToolCall",
-    "ToolSpec",
-]
 
 
 class StreamParser:

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from laguna_engine.chat.encoding import END_OF_TURN, EOS_TEXT, Content, Markup, SafeEncoder
+from laguna_engine.chat.encoding import Content, Markup, SafeEncoder
 from laguna_engine.chat.messages import AssistantMessage, ToolSpec
 from laguna_engine.errors import ModelFileError
+from laguna_engine.gguf.laguna import END_OF_TURN, EOS_TEXT
 
 _POOLSIDE = (
     "You are a helpful, conversationally-fluent assistant made by Poolside. "

@@ -12,9 +12,7 @@ from laguna_engine.compress.candidates import Candidate, CandidateSet, Phase, ph
 from laguna_engine.compress.document import Document, SpanRole
 from laguna_engine.compress.elision import NAMES, marker, render
 from laguna_engine.compress.ranking import Ranking, rank
-from laguna_engine.compress.result import Compression, Dropped, Kept, Part, Scores, SpanScorer, Why
-
-__all__ = ["Compression", "Dropped", "Kept", "Part", "Scores", "SpanScorer", "Why", "compress"]
+from laguna_engine.compress.result import Compression, Dropped, Kept, Part, SpanScorer, Why
 
 BY_WORDS = "words"
 BY_MODEL = "words, gain and attention"

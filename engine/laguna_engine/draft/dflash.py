@@ -1,11 +1,13 @@
 """DFlash: a small model that reads the target's hidden states and drafts a whole block of tokens in one pass.
 
+`DFlash` is that model, `DFlashDrafter` the drafter: the model kept up to date with what the target computed.
+
 One implementation for all of the family, driven by the drafter's file: DFlash (arXiv 2602.06036), DSpark with its
 Markov and confidence heads, Laguna's gated drafters; own or shared embeddings and output matrix, reduced vocabularies,
 sliding windows, LoRA adapters. The target's features stay on the device.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,23 +16,23 @@ from numpy.typing import NDArray
 from laguna_engine.checkpoints import DrafterSnapshot
 from laguna_engine.config import DRAFT_CONTEXT
 from laguna_engine.draft import dflash_kv
-from laguna_engine.draft.base import Draft, Offer
+from laguna_engine.draft.base import Choose, Draft, Drafter, DraftRequest, Kind, Offer
 from laguna_engine.draft.dflash_graph import LARGEST_INJECTION, BlockGraph, BlockShape, GraphCache, power_of_two
-from laguna_engine.draft.dflash_kv import KvMemory, Ring, header_slots
+from laguna_engine.draft.dflash_kv import FeatureBuffer, KvMemory, Ring, header_slots
 from laguna_engine.draft.dflash_weights import MARKOV, DrafterWeights
 from laguna_engine.errors import GraphError, ModelFileError, RequestError
 from laguna_engine.events import Source
 from laguna_engine.ggml.device import Backend
 from laguna_engine.ggml.tensor import Tensor, Type
-from laguna_engine.ggml.weights import HostEmbedding
+from laguna_engine.ggml.weights import HostEmbedding, Weights
 from laguna_engine.gguf import adapter as adapter_files
 from laguna_engine.gguf import drafter_header as drafters
 from laguna_engine.gguf.drafter_header import DrafterHeader, TargetFacts
 
 _EMBEDDING = "token_embd.weight"
 
-Choose = Callable[[NDArray[np.int32], NDArray[np.float32], int], int]
-"""Draws one of the candidates, whose ids and logits come likeliest first, for a position; returns its id."""
+CANDIDATES = 64
+"""Of how many of its likeliest tokens a sampled draft draws one; what is beyond has next to no probability."""
 
 
 class DFlash:
@@ -39,6 +41,8 @@ class DFlash:
     taps: the target's layer outputs it reads, in order. block: tokens it sees at once. window: how many positions
     before the block matter to it.
     """
+
+    source = Source("dflash", colour="teal", title="The drafter")
 
     def __init__(
         self,
@@ -225,8 +229,8 @@ class DFlash:
 
     def offer(self) -> Offer | None:
         """A whole block. Whoever accepts it takes in first what was computed since; gaps only make the draft worse."""
-        kind = "dflash" if self._adapter is None else f"dflash/{self._adapter}"
-        return Offer(Source.DFLASH, kind, self._longest)
+        name = self.source.value if self._adapter is None else f"{self.source.value}/{self._adapter}"
+        return Offer(self.source, Kind(name), self._longest)
 
     def draft(self, length: int) -> Draft:
         """At most `length` tokens, with the confidence head's chances if there is one."""
@@ -278,3 +282,64 @@ def _rings(drafter: DrafterHeader, context: int) -> dict[bool, Ring]:
 
 def _first(ids: NDArray[np.int32], _logits: NDArray[np.float32], _position: int) -> int:
     return int(ids[0])
+
+
+class DFlashDrafter(Drafter):
+    """Has `model` take in the features of committed positions, and lets it draft behind them."""
+
+    source = DFlash.source
+
+    def __init__(self, model: DFlash, buffer: FeatureBuffer, own_head: Weights | None = None) -> None:
+        """`own_head`: a copy of the target's output matrix that is the model's alone; it is closed with it."""
+        kind = "DSpark" if model.drafter.has(MARKOV) else "DFlash"
+        self.description = f"{kind}, {model.drafter.n_layer} layers, drafts up to {model.drafter.longest} tokens"
+        self.model = model
+        self._buffer = buffer
+        self._own_head = own_head
+
+    def begin(self, request: DraftRequest) -> int:
+        """Choose adapter and candidates; less than `keep` if features that matter are gone."""
+        self.model.use_adapter(request.adapter)
+        self.model.sample_with(None if request.choose is None else CANDIDATES, request.choose)
+        return self._buffer.begin(request.length, request.remembered)
+
+    def pause(self, request: DraftRequest) -> None:
+        """Take nothing in."""
+        self._buffer.pause(request.remembered)
+
+    def prefill_part(self, position: int, size: int) -> tuple[int, bool]:
+        """Outputs where the last layer is tapped and its features matter."""
+        return self._buffer.part(size)
+
+    def make_room(self, rows: int) -> None:
+        """Take in what is about to be overwritten."""
+        self._buffer.make_room(rows)
+
+    def observe(self, start: int, count: int, rows: int) -> None:
+        """Note which features lie in their rows."""
+        self._buffer.observe(start, count, rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget the positions from `length` on."""
+        self._buffer.truncate(length)
+
+    def remember(self, length: int) -> DrafterSnapshot | None:
+        """Keys and values of the positions that it looks back at."""
+        return self._buffer.remember()
+
+    def offer(self) -> Offer | None:
+        """A whole block."""
+        sequence = self._buffer.sequence
+        self.model.follow(sequence.tokens[-1], sequence.position)
+        return self.model.offer()
+
+    def draft(self, length: int) -> Draft:
+        """At most `length` tokens, after everything computed was taken in."""
+        self._buffer.flush()
+        return self.model.draft(length)
+
+    def close(self) -> None:
+        """Free the model, and its copy of the target's output matrix."""
+        self.model.close()
+        if self._own_head is not None:
+            self._own_head.close()

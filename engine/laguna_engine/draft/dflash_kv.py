@@ -8,7 +8,7 @@ about to draft or when their rows would be overwritten, so that rounds without a
 that were committed are ever taken in.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from laguna_engine.ggml.device import Backend
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.tensor import Tensor, Type
 from laguna_engine.gguf.drafter_header import DrafterHeader
+from laguna_engine.sequence import TokenSequence
 
 GRAIN = 256
 """CUDA's attention kernels want whole steps of keys."""
@@ -244,80 +245,77 @@ class FeatureReader(Protocol):
 
 
 class FeatureBuffer:
-    """Keeps one reader up to date. Engine thread only."""
+    """Keeps one reader up to date with a sequence, whose features lie in rows. Engine thread only.
+
+    The features of the positions from `_rows_from` to the sequence's end are in their rows; the reader has taken in, or
+    was spared, those before `_taken`.
+    """
 
     def __init__(
-        self, reader: FeatureReader, wait: Callable[[], None], rows: int, last_layer_outputs: int | None
+        self, reader: FeatureReader, sequence: TokenSequence, rows: int, last_layer_outputs: int | None
     ) -> None:
-        """wait: until the target's device is done. rows: of the ring that the features lie in.
+        """rows: of the ring that the features lie in.
 
         last_layer_outputs: if the target's last layer is tapped, how many rows with outputs one decode may have:
         llama.cpp computes that layer for nothing else.
         """
         self._reader = reader
-        self._wait = wait
+        self.sequence = sequence
         self._rows = rows
         self._outputs = last_layer_outputs
+        self._paused = False
         self._taken = 0
-        self._computed = 0
         self._from = 0
-        # Rows are overwritten by later positions, and what was cut off or not told here leaves others behind.
-        self._rows_from = 0
+        # Rows are overwritten by later positions, and what was cut off leaves others behind.
+        self._rows_from = sequence.position
 
-    def begin(self, keep: int, length: int, remembered: DrafterSnapshot | None = None) -> int:
-        """A prompt of `length` tokens comes, of which `keep` are in the KV cache: how many should be kept.
+    def begin(self, length: int, remembered: DrafterSnapshot | None = None) -> int:
+        """The sequence was rewound for a prompt of `length` tokens: how many of its positions should be kept.
 
-        remembered: what the reader knew at the last checkpoint up to there. Less than `keep` when features that matter
-        are gone: those positions are to be computed once more.
+        remembered: what the reader knew at the last checkpoint up to there. Less than all when features that matter are
+        gone: those positions are to be computed once more.
         """
-        wanted = self._wanted_from(length)
-        known = self._go_back(keep, remembered)
-        if known < keep:
-            keep = max(known, min(keep, wanted))
-            self.committed(keep)
+        self._paused = False
+        keep, wanted = self.sequence.position, self._wanted_from(length)
+        known = self._go_back(remembered)
         self._from = wanted
-        return keep
+        return keep if known == keep else max(known, min(keep, wanted))
 
-    def pause(self, keep: int, remembered: DrafterSnapshot | None = None) -> None:
-        """The KV cache keeps `keep` positions, and what is computed next is not told here; otherwise as `begin`."""
-        self._go_back(keep, remembered)
-        self._rows_from = self._computed
+    def pause(self, remembered: DrafterSnapshot | None = None) -> None:
+        """The sequence was rewound for a prompt behind which nobody drafts: what comes is not taken in."""
+        self._go_back(remembered)
+        self._paused = True
 
-    def remember(self, length: int) -> DrafterSnapshot | None:
-        """What matters for drafting behind `length` positions, if the reader knows or can be told all of it."""
-        if self._computed != length:
-            return None
-        self._take_in()
-        return self._reader.remember(length)
+    def remember(self) -> DrafterSnapshot | None:
+        """What matters for drafting behind the sequence, if the reader knows or can be given all of it."""
+        if not self._paused:
+            self._take_in()
+        return self._reader.remember(self.sequence.position)
 
-    def part(self, position: int, size: int) -> tuple[int, bool]:
-        """Of a prompt, how many tokens from `position` on to compute at once, at most `size`, and whether all of them
-        need outputs."""
+    def part(self, size: int) -> tuple[int, bool]:
+        """Of a prompt, how many tokens to compute at once, at most `size`, and whether all of them need outputs."""
         if self._outputs is None:
             return size, False
-        if position < self._from:
-            return min(size, self._from - position), False
-        return min(size, self._outputs), True
+        left = self._from - self.sequence.position
+        return (min(size, left), False) if left > 0 else (min(size, self._outputs), True)
 
-    def before(self, written: int) -> None:
+    def make_room(self, rows: int) -> None:
         """So many rows are written next: what they would overwrite is taken in first."""
-        if self._computed + written - self._taken > self._rows:
+        if not self._paused and self.sequence.position + rows - self._taken > self._rows:
             self.flush()
 
-    def computed(self, start: int, count: int, written: int) -> None:
+    def observe(self, start: int, count: int, rows: int) -> None:
         """The features of `count` positions from `start` on lie in their rows.
 
-        written: rows that were written from there on; those beyond `count` hold nothing of use.
+        rows: how many were written from there on; those beyond `count` hold nothing of use.
         """
-        if start > self._computed:
-            # There is a gap that nobody asked for; what is before it does not help what comes.
-            self._taken = self._rows_from = start
-        self._computed = start + count
-        self._rows_from = max(self._rows_from, start + written - self._rows)
+        self._rows_from = max(self._rows_from, start + rows - self._rows)
+        if self._paused and self._outputs is not None:
+            # Without outputs the last layer was not computed.
+            self._rows_from = start + count
 
-    def committed(self, length: int) -> None:
-        """What was computed beyond `length` positions does not stand."""
-        self._computed = min(self._computed, length)
+    def truncate(self, length: int) -> None:
+        """What was computed beyond `length` positions is of no use."""
         self._rows_from = min(self._rows_from, length)
         if self._taken > length:
             self._reader.truncate(length)
@@ -325,35 +323,37 @@ class FeatureBuffer:
 
     def flush(self) -> None:
         """Have the reader take in all there is."""
-        start = max(self._taken, self._from)
-        if start < self._computed:
-            self._wait()
-            self._reader.inject(start, self._computed)
-        self._taken = self._computed
+        position = self.sequence.position
+        start = max(self._taken, self._from, self._rows_from)
+        if start < position:
+            self.sequence.context.synchronize()
+            self._reader.inject(start, position)
+        self._taken = position
 
     def _wanted_from(self, length: int) -> int:
         """The first position that matters behind `length` positions or one less: a prompt that comes again as it was is
         cut back by its last token."""
         return self._reader.wanted_from(max(0, length - 1))
 
-    def _go_back(self, keep: int, remembered: DrafterSnapshot | None) -> int:
-        """Cut back to `keep` positions: behind how many of them the reader has all that matters, 0 if it has not."""
-        self.committed(keep)
-        self._take_in()
-        if self._computed == keep and self._reader.covered(keep):
+    def _go_back(self, remembered: DrafterSnapshot | None) -> int:
+        """Behind how many positions of the sequence the reader has all that matters, 0 if it has not."""
+        keep = self.sequence.position
+        if not self._paused:
+            self._take_in()
+        if self._reader.covered(keep):
             return keep
         if remembered is None or not self._reader.recall(remembered):
             return 0
-        # What was recalled has no rows.
-        self._taken = self._computed = self._rows_from = remembered.length
-        self.committed(keep)
-        return self._computed if self._reader.covered(self._computed) else 0
+        self._taken = remembered.length
+        self.truncate(keep)
+        return self._taken if self._reader.covered(self._taken) else 0
 
     def _take_in(self) -> None:
         """Have the reader take in all there is, and what its rows still hold of what it was spared so far: the end of
         the prompt that was read would not have looked back at it."""
         self.flush()
-        start = max(self._rows_from, self._wanted_from(self._computed))
-        if self._outputs is None and start < self._computed and not self._reader.covered(self._computed):
-            self._wait()
-            self._reader.inject(start, self._computed)
+        position = self.sequence.position
+        start = max(self._rows_from, self._wanted_from(position))
+        if self._outputs is None and start < position and not self._reader.covered(position):
+            self.sequence.context.synchronize()
+            self._reader.inject(start, position)

@@ -1,9 +1,9 @@
 """Copy drafting: what came last has been here before, so what followed it then may follow now.
 
 `SuffixDrafter` copies from the transcript, `FileDrafter` from files that are open or were read; a file is known by its
-content. Both deal in token ids, only note what is committed, and read it a little at a time: with every offer, and more
-of it in `catch_up`. A text of 65,536 tokens takes 0.3 s, which is spread over a prefill or over rounds; meanwhile there
-are drafts from what has been read.
+content. Both deal in token ids and read the transcript where it is, from the sequence that owns it, a little at a time:
+with every offer, and more of it in `catch_up`. A text of 65,536 tokens takes 0.3 s, which is spread over a prefill or
+over rounds; meanwhile there are drafts from what has been read.
 
 Text goes into a suffix automaton through a `SuffixReader`, so that no round waits for all of it. A text may grow, be
 cut, or be replaced by another one. What is held serves until its successor has been read: an automaton cannot forget
@@ -13,7 +13,17 @@ rounds there are two, of at most 36 MB each at 65,536 tokens.
 
 from collections.abc import Sequence
 
-from laguna_engine.draft.base import MAX_DRAFT, Draft, Offer
+from laguna_engine.draft.base import (
+    CATCH_UP,
+    MAX_DRAFT,
+    Draft,
+    Drafter,
+    DrafterEntry,
+    DrafterPlan,
+    DraftRequest,
+    Kind,
+    Offer,
+)
 from laguna_engine.draft.suffix_automaton import MAX_MATCH, ROOT, SEPARATOR, SuffixAutomaton
 from laguna_engine.events import Source
 
@@ -29,7 +39,7 @@ class SuffixReader:
     automaton: what has been read, or had been of the text before. Between two calls of `advance` it does not change.
     """
 
-    def __init__(self, text: list[int]) -> None:
+    def __init__(self, text: Sequence[int]) -> None:
         self._held = _Part(text, 0)
         self._next: _Part | None = None
         self._retired: list[SuffixAutomaton] = []
@@ -55,7 +65,7 @@ class SuffixReader:
             if part is not None:
                 part.agreed = min(part.agreed, max(0, length - part.start))
 
-    def read_from(self, start: int, text: list[int]) -> None:
+    def read_from(self, start: int, text: Sequence[int]) -> None:
         """From now on `text` is to be read, from `start` on; nothing if it is already."""
         if self._next is not None and self._next.begins(start, text):
             return
@@ -102,12 +112,12 @@ class _Part:
 
     __slots__ = ("agreed", "automaton", "start", "text")
 
-    def __init__(self, text: list[int], start: int) -> None:
+    def __init__(self, text: Sequence[int], start: int) -> None:
         self.text, self.start = text, start
         self.agreed = 0
         self.automaton = SuffixAutomaton()
 
-    def begins(self, start: int, text: list[int]) -> bool:
+    def begins(self, start: int, text: Sequence[int]) -> bool:
         """Whether it is this part of this text."""
         return self.start == start and self.text is text
 
@@ -147,10 +157,28 @@ READ_WITH_OFFER = 256
 _BUCKETS = ("1-2", "1-2", "1-2", "3-4", "3-4", "5-7", "5-7", "5-7", "8+")
 """Names of the lengths of a match, by length; how well drafts do depends on little else."""
 
+_PRIORS = {"1-2": 0.35, "3-4": 0.5, "5-7": 0.65, "8+": 0.85}
+_ALONE = "8+"
+"""A match so long is accepted so often that nobody else needs to be asked."""
 
-def kind(source: Source, match: int) -> str:
-    """The record of experience for drafts from `source` after a match of `match` tokens, such as "suffix/8+"."""
-    return f"{source.value}/{_BUCKETS[min(match, len(_BUCKETS) - 1)]}"
+TRANSCRIPT = Source("suffix", colour="amber", title="Drafting from the conversation")
+FILES = Source("file", colour="violet", title="Drafting from files")
+
+
+def _kinds(source: Source, label: str, drafting: str) -> dict[str, Kind]:
+    names = ((bucket, f"{source.value}/{bucket}") for bucket in _PRIORS)
+    return {bucket: Kind(name, _PRIORS[bucket], bucket == _ALONE, label, drafting) for bucket, name in names}
+
+
+_KINDS = {
+    TRANSCRIPT: _kinds(TRANSCRIPT, "to copy", "copying {tokens}"),
+    FILES: _kinds(FILES, "to copy files", "copying {count} from a file"),
+}
+
+
+def kind(source: Source, match: int) -> Kind:
+    """The kind of drafts from `source` after a match of `match` tokens, such as "suffix/8+"."""
+    return _KINDS[source][_BUCKETS[min(match, len(_BUCKETS) - 1)]]
 
 
 class CopyDraft:
@@ -165,32 +193,29 @@ class CopyDraft:
         return Draft(self._tokens[:length], self._chances[:length])
 
 
-class SuffixDrafter:
+class SuffixDrafter(Drafter):
     """Copies from the transcript: the prompt and everything committed since.
 
     Of a long transcript only the newest `limit` tokens are copied from; the oldest are forgotten by the quarter, since
     forgetting means reading the rest afresh.
     """
 
-    def __init__(self, limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+    source = TRANSCRIPT
+
+    def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+        """`transcript` belongs to its sequence, and changes; `extend` and `truncate` say when."""
+        self._transcript = transcript
         self._limit = limit
         self._longest = longest
-        self._tokens: list[int] = []
-        self._reader = SuffixReader(self._tokens)
+        self._reader = SuffixReader(transcript)
         self._found: CopyDraft | None = None
-
-    def __len__(self) -> int:
-        """Tokens of transcript it was told of."""
-        return len(self._tokens)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """`tokens` were committed behind what was there."""
-        self._tokens.extend(tokens)
         self._found = None
 
     def truncate(self, length: int) -> None:
         """The transcript was cut to its first `length` tokens."""
-        del self._tokens[length:]
         self._reader.cut(length)
         self._found = None
 
@@ -199,9 +224,19 @@ class SuffixDrafter:
 
         Worth calling between the micro-batches of a prefill, while a device computes, and after a round.
         """
-        self._reader.read_from(self._first_kept(), self._tokens)
+        self._reader.read_from(self._first_kept(), self._transcript)
         self._found = None
         return self._reader.advance(most)
+
+    def prefill_part(self, position: int, size: int) -> tuple[int, bool]:
+        """Read some while the device computes the part before."""
+        if position:
+            self.catch_up(CATCH_UP)
+        return size, False
+
+    def after_round(self) -> None:
+        """Read some of what is new."""
+        self.catch_up(CATCH_UP)
 
     def offer(self) -> Offer | None:
         """What the votes after the longest match amount to; None if there is no match."""
@@ -215,18 +250,21 @@ class SuffixDrafter:
         if self._found is None:
             self.catch_up(READ_WITH_OFFER)
             automaton = self._reader.automaton
-            state, match = automaton.longest() if self._reader.at_end else automaton.find(self._tokens[-MAX_MATCH:])
-            self._found = CopyDraft(Source.SUFFIX, automaton, state, match, self._longest)
+            if self._reader.at_end:
+                state, match = automaton.longest()
+            else:
+                state, match = automaton.find(self._transcript[-MAX_MATCH:])
+            self._found = CopyDraft(TRANSCRIPT, automaton, state, match, self._longest)
         return self._found
 
     def _first_kept(self) -> int:
         """Where the part begins that is copied from; of the transcript's length alone, so that cuts can be undone."""
-        excess = max(0, len(self._tokens) - self._limit)
+        excess = max(0, len(self._transcript) - self._limit)
         chunk = max(1, self._limit // 4)
         return -(-excess // chunk) * chunk
 
 
-class FileDrafter:
+class FileDrafter(Drafter):
     """Copies from files. The same votes as in the transcript, counted over all files together.
 
     It keeps `limit` tokens; at more, the files named longest ago are forgotten until a quarter is free, so that the
@@ -234,7 +272,11 @@ class FileDrafter:
     once the first ones, of a single file its end.
     """
 
-    def __init__(self, limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+    source = FILES
+
+    def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+        """`transcript` belongs to its sequence, and changes; `extend` and `truncate` say when."""
+        self._transcript = transcript
         self._limit = limit
         self._room = limit - limit // 4
         self._longest = longest
@@ -244,10 +286,14 @@ class FileDrafter:
         self._size = 0
         self._text: list[int] = []
         self._reader = SuffixReader(self._text)
-        self._tokens: list[int] = []
         self._matched = 0
         self._place = (ROOT, 0)
         self._found: CopyDraft | None = None
+
+    def begin(self, request: DraftRequest) -> int:
+        """Copy from the request's files too."""
+        self.add_files(request.files)
+        return request.keep
 
     def add_files(self, files: Sequence[Sequence[int]]) -> None:
         """Copy from these files too, the latest last. Naming the same tuple again costs nothing."""
@@ -259,13 +305,12 @@ class FileDrafter:
 
     def extend(self, tokens: Sequence[int]) -> None:
         """`tokens` were committed to the transcript."""
-        self._tokens.extend(tokens)
         self._found = None
 
     def truncate(self, length: int) -> None:
         """The transcript was cut to its first `length` tokens."""
-        del self._tokens[length:]
-        self._match_again()
+        if length < self._matched:
+            self._match_again(length)
 
     def catch_up(self, most: int | None = None) -> bool:
         """Read `most` of the tokens not yet read, or all of them; returns whether none is left."""
@@ -273,8 +318,12 @@ class FileDrafter:
             return True
         done = self._reader.advance(most)
         # Adding text splits states, so places found before it mean nothing any more.
-        self._match_again()
+        self._match_again(len(self._transcript))
         return done
+
+    def after_round(self) -> None:
+        """Read some of what is new."""
+        self.catch_up(CATCH_UP)
 
     def offer(self) -> Offer | None:
         """What the votes after the longest match amount to; None if there is no match."""
@@ -289,21 +338,23 @@ class FileDrafter:
         if self._found is None:
             automaton = self._reader.automaton
             state, match = automaton.followed(*self._match())
-            self._found = CopyDraft(Source.FILE, automaton, state, match, self._longest)
+            self._found = CopyDraft(FILES, automaton, state, match, self._longest)
         return self._found
 
     def _match(self) -> tuple[int, int]:
         """The longest end of the transcript that stands in a file; only its last `MAX_MATCH` tokens can matter."""
-        if len(self._tokens) - self._matched >= MAX_MATCH:
-            self._matched = len(self._tokens) - MAX_MATCH
+        length = len(self._transcript)
+        if length - self._matched >= MAX_MATCH:
+            self._matched = length - MAX_MATCH
             self._place = (ROOT, 0)
-        for token in self._tokens[self._matched :]:
+        for token in self._transcript[self._matched :]:
             self._place = self._reader.automaton.step(*self._place, token)
-        self._matched = len(self._tokens)
+        self._matched = length
         return self._place
 
-    def _match_again(self) -> None:
-        self._matched = max(0, len(self._tokens) - MAX_MATCH)
+    def _match_again(self, length: int) -> None:
+        """What the first `length` tokens end in is not known."""
+        self._matched = max(0, length - MAX_MATCH)
         self._place = (ROOT, 0)
         self._found = None
 
@@ -336,3 +387,11 @@ class FileDrafter:
             self._size -= len(oldest)
         self._text = [token for file in self._files for token in (*file, SEPARATOR)]
         self._reader.read_from(0, self._text)
+
+
+TRANSCRIPT_ENTRY = DrafterEntry(
+    TRANSCRIPT, lambda options, target: DrafterPlan(lambda opened: SuffixDrafter(opened.sequence.tokens))
+)
+FILES_ENTRY = DrafterEntry(
+    FILES, lambda options, target: DrafterPlan(lambda opened: FileDrafter(opened.sequence.tokens))
+)

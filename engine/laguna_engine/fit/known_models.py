@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from laguna_engine.fit.memory import DrafterShape
 from laguna_engine.fit.model_shape import LayerShape, ModelShape
 from laguna_engine.gguf.formats import TENSOR_FORMATS
+from laguna_engine.gguf.laguna import ARCHITECTURE
 
 _Q4_K, _Q6_K, _F32 = 12, 14, 4
 
@@ -48,7 +49,7 @@ def known_model(name: str, facts: Mapping[str, int | str], context: int, size: i
     """
     wanted = (facts.get("block_count"), facts.get("embedding_length"), facts.get("expert_count"))
     known = next((one for one in _KNOWN if (one.layers, one.n_embd, one.experts) == wanted), None)
-    if known is None or facts.get("general.architecture", "laguna") != "laguna":
+    if known is None or facts.get("general.architecture", ARCHITECTURE) != ARCHITECTURE:
         return None
     layers = tuple(_layer(known, layer) for layer in range(known.layers))
     matrix = known.n_vocab * known.n_embd

@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 
+from laguna_engine.gguf import laguna
 from laguna_engine.gguf.header import Header, safe_context
 from laguna_engine.gguf.hparams import HParams
-from laguna_engine.gguf.target_check import LAGUNA
 from laguna_engine.gguf.tensors import TensorInfo
-
-_SLIDING_PERIOD = 4
-"""Laguna files without a pattern of their own have one full layer, then three sliding ones, and so on."""
 
 _EMBEDDING, _OUTPUT = "token_embd.weight", "output.weight"
 _EXPERTS = "_exps."
@@ -67,7 +64,7 @@ class ModelShape:
         dimensions = HParams(header.architecture, header.metadata)
         tensors = {info.name: info for info in header.tensors}
         window = dimensions.optional("attention.sliding_window", 0)
-        sliding = _sliding(dimensions, window, laguna=header.architecture == LAGUNA)
+        sliding = _sliding(dimensions, window, is_laguna=header.architecture == laguna.ARCHITECTURE)
         by_layer = _by_layer(header.tensors, dimensions.n_layer)
         embedding = tensors[_EMBEDDING]
         outside = sum(info.size for info in header.tensors if not info.name.startswith("blk.")) - embedding.size
@@ -106,17 +103,13 @@ def _name(header: Header) -> str:
     return name if isinstance(name, str) and name else header.path.stem
 
 
-def _sliding(dimensions: HParams, window: int, *, laguna: bool) -> tuple[bool, ...]:
+def _sliding(dimensions: HParams, window: int, *, is_laguna: bool) -> tuple[bool, ...]:
     """Which layers slide. Where the file leaves it to llama.cpp's code, other models count as full."""
     nothing = (False,) * dimensions.n_layer
-    key = "attention.sliding_window_pattern"
-    flags = dimensions.flags(key)
-    if not window or (flags is None and not laguna):
+    if not window or (dimensions.flags("attention.sliding_window_pattern") is None and not is_laguna):
         return nothing
-    if flags is not None:
-        return (*flags, *nothing[len(flags) :])
-    period = dimensions.optional(key, _SLIDING_PERIOD)
-    return tuple(period == 0 or layer % period > 0 for layer in range(dimensions.n_layer))
+    flags = laguna.sliding_layers(dimensions)
+    return (*flags, *nothing[len(flags) :])
 
 
 def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, TensorInfo]]:

@@ -13,6 +13,7 @@ from laguna_engine.gguf import drafter_tensors, header
 from laguna_engine.gguf.drafter_names import LUCEBOX, UPSTREAM, Keys, canonical_tensors
 from laguna_engine.gguf.header import Header
 from laguna_engine.gguf.hparams import MAX_SIZE, HParams
+from laguna_engine.gguf.laguna import ARCHITECTURE
 from laguna_engine.gguf.reader import Damaged, Unsuitable, Value
 from laguna_engine.gguf.tensors import TensorInfo
 
@@ -178,7 +179,7 @@ def _is_laguna(keys: Keys, names: set[str]) -> bool:
     """Whether it is built like poolside's second drafters; Lucebox's files only show it by their tensors."""
     if keys.lucebox:
         return "blk.0.attn_gate.weight" in names or "enc.aux_norm.0.weight" in names
-    return keys.value("decoder_arch") == "laguna"
+    return keys.value("decoder_arch") == ARCHITECTURE
 
 
 def _sliding(dimensions: HParams, *, native_laguna: bool) -> tuple[int, tuple[bool, ...]]:

@@ -1,7 +1,10 @@
-"""The tensors a `laguna` file must have, and their shapes, as `src/models/laguna.cpp` creates them.
+"""What is peculiar to Laguna's files: its name, the texts of its markers, which layers slide, and its tensors.
 
-llama.cpp reports a missing or misshapen tensor by itself, except for the attention gate, whose width it aborts on;
-checking all of them here names the tensor before gigabytes are mapped.
+Everything that the rest of the engine must know of the architecture and cannot read from a file's header stands here.
+
+The tensors and their shapes are those that `src/models/laguna.cpp` creates. llama.cpp reports a missing or misshapen
+tensor by itself, except for the attention gate, whose width it aborts on; checking all of them here names the tensor
+before gigabytes are mapped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,6 +12,15 @@ from collections.abc import Iterator, Mapping
 from laguna_engine.gguf.hparams import HParams
 from laguna_engine.gguf.reader import Damaged
 from laguna_engine.gguf.tensors import Shape, trimmed
+
+ARCHITECTURE = "laguna"
+"""`general.architecture` of the models this program is made for."""
+
+EOS_TEXT = "〈|EOS|〉"
+"""The text of the token that begins a transcript and ends a text."""
+
+END_OF_TURN = "</assistant>"
+"""The text of the token that ends an answer."""
 
 _SLIDING_PERIOD = 4
 """Without a pattern of its own a file has one full layer, then three sliding ones, and so on."""
@@ -28,6 +40,16 @@ def check(dimensions: HParams, shapes: Mapping[str, Shape], tokens: int) -> None
         _check_gate(f"blk.{layer}.attn_gate.weight", shapes, dimensions, heads)
 
 
+def sliding_layers(dimensions: HParams) -> tuple[bool, ...]:
+    """Which layers slide in a file that has a sliding window."""
+    key = "attention.sliding_window_pattern"
+    flags = dimensions.flags(key)
+    if flags is not None:
+        return flags
+    period = dimensions.optional(key, _SLIDING_PERIOD)
+    return tuple(period == 0 or layer % period > 0 for layer in range(dimensions.n_layer))
+
+
 def _check_heads(dimensions: HParams) -> None:
     sizes = {dimensions.optional(key, dimensions.head_size) for key in _FULL_LENGTH_KEYS}
     if sizes | {dimensions.value_size} != {dimensions.head_size}:
@@ -40,14 +62,7 @@ def _check_heads(dimensions: HParams) -> None:
 
 def _check_window(dimensions: HParams) -> None:
     """llama.cpp aborts on a sliding window that no layer uses."""
-    key = "attention.sliding_window_pattern"
-    if not dimensions.optional("attention.sliding_window", 0):
-        return
-    flags = dimensions.flags(key)
-    if flags is None:
-        period = dimensions.optional(key, _SLIDING_PERIOD)
-        flags = tuple(period == 0 or layer % period > 0 for layer in range(dimensions.n_layer))
-    if not any(flags):
+    if dimensions.optional("attention.sliding_window", 0) and not any(sliding_layers(dimensions)):
         raise Damaged("it has a sliding window and no layer that uses it")
 
 

@@ -11,8 +11,6 @@ from laguna_engine.gguf.hparams import HParams
 from laguna_engine.gguf.reader import Damaged, Unsuitable, Value
 from laguna_engine.gguf.tensors import TensorInfo
 
-LAGUNA = "laguna"
-
 GENERIC_TARGETS = frozenset(generic.LAYOUTS)
 """Text generation models that need nothing of their own from the engine."""
 
@@ -33,7 +31,7 @@ def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo
     shapes = {tensor.name: tensor.shape for tensor in tensors}
     size = vocabulary.check(metadata)
     _check_embedding(dimensions, shapes, size)
-    if name != LAGUNA:
+    if name != laguna.ARCHITECTURE:
         generic.check(name, dimensions, shapes, size)
         return
     if metadata.get("tokenizer.ggml.model") == vocabulary.SENTENCEPIECE:
@@ -46,7 +44,7 @@ def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
         raise Unsuitable("is a drafter, which only speeds up another model; choose its target model instead")
     if metadata.get("general.type", "model") != "model":
         raise Unsuitable(f"holds {metadata['general.type']!r} instead of a model; choose the model it belongs to")
-    if name != LAGUNA and name not in GENERIC_TARGETS:
+    if name != laguna.ARCHITECTURE and name not in GENERIC_TARGETS:
         raise Unsuitable(f"has the architecture {name!r}, which this engine does not run; choose a Laguna model")
     parts = metadata.get("split.count", 0)
     if parts not in (0, 1):

@@ -25,8 +25,6 @@ from laguna_engine.native.cpu_determinism import note_use
 from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
 from laguna_engine.native.structs import Batch, ContextHandle, ContextParams, MemoryHandle
 
-__all__ = ["Context", "ContextOptions", "DecodeStatus", "KvType", "Outputs"]
-
 _SEQUENCE = 0
 """The engine uses one sequence."""
 
@@ -62,8 +60,6 @@ class Context:
         self._waits = taps is None or not taps.backend.device.is_cpu
         self._rows = range(0)
         self._picks: BestRowSampler | CandidateRowSampler | None = None
-        # Where the cache ends; kept here because every native call lets another thread take the interpreter.
-        self._next = 0
         self._make_batch()
         model.adopt(self.close)
 
@@ -89,15 +85,16 @@ class Context:
         count = len(tokens)
         if not 0 < count <= self.n_batch or min(tokens) < 0 or max(tokens) >= self._n_vocab:
             raise self._refusal(tokens)
-        if start != self._next:
-            raise RequestError(f"position {start} does not continue the cache, which ends at {self._next - 1}")
+        last = lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE)
+        # llama.cpp itself would accept a gap at the beginning.
+        if start != last + 1:
+            raise RequestError(f"position {start} does not continue the cache, which ends at {last}")
         rows = _output_rows(count, outputs)
         if self.taps is not None:
             self._announce(start, count, rows)
         self._fill(tokens, start, count, outputs)
         code = lib.llama_decode(self._handle, self._batch)
         if code == 0:
-            self._next = start + count
             self._rows = rows
             self._picks = None
             if self.taps is not None:
@@ -133,7 +130,7 @@ class Context:
                 flags[row] = 1
 
     def _failed(self, code: int) -> DecodeStatus:
-        self._changed()
+        self._rows = range(0)
         if code in (DecodeStatus.FULL, DecodeStatus.ABORTED):
             return DecodeStatus(code)
         if code == _INVALID_BATCH:
@@ -154,12 +151,13 @@ class Context:
         return RequestError(f"token {wrong} is outside the vocabulary of {self._n_vocab}; tokenize with this model")
 
     def remove(self, start: int, end: int | None = None) -> None:
-        """Cut positions `start` to `end` (exclusive; None means to the end) out of the cache."""
+        """Cut positions `start` to `end` (exclusive; None means to the end) out of the cache.
+
+        The last batch's logits stay as they are, and may still be sampled from.
+        """
         if start < 0 or (end is not None and end < start):
             raise RequestError(f"cannot remove positions {start} to {end}; start must be 0 or more and end after it")
         lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end)
-        # The last batch's logits stay as they are, and may still be sampled from.
-        self._next = self.positions()[1] + 1
 
     def window_bytes(self) -> int:
         """What `save_window` would take now."""
@@ -181,16 +179,11 @@ class Context:
         try:
             return window_state.load(self._handle, _SEQUENCE, saved)
         finally:
-            self._changed()
+            self._rows = range(0)
 
     def clear(self) -> None:
         """Empty the cache."""
         lib.llama_memory_clear(self._live_memory(), True)
-        self._changed()
-
-    def _changed(self) -> None:
-        """What was known of the cache's end and of the logits no longer holds."""
-        self._next = self.positions()[1] + 1
         self._rows = range(0)
 
     def positions(self) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from laguna_engine.errors import EngineClosed, ModelFileError, ModelOutOfMemory
 from laguna_engine.ggml import extra_buffers
 from laguna_engine.ggml.device import Device
 from laguna_engine.gguf import header as gguf_header
-from laguna_engine.gguf.target_check import LAGUNA
+from laguna_engine.gguf import laguna
 from laguna_engine.llama import trial
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
@@ -91,7 +91,7 @@ class Model:
         """
         header = gguf_header.check(path)
         watcher = _Progress(progress)
-        doubt = None if tried or header.architecture == LAGUNA else trial.check(path, watcher.going_on)
+        doubt = None if tried or header.architecture == laguna.ARCHITECTURE else trial.check(path, watcher.going_on)
         params: ModelParams = lib.llama_model_default_params()
         params.vocab_only = vocab_only
         params.n_gpu_layers = gpu_layers

@@ -13,11 +13,9 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from laguna_engine.errors import EngineClosed, RequestError
+from laguna_engine.gguf.laguna import END_OF_TURN, EOS_TEXT
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import VocabHandle
-
-END_OF_TURN_TEXTS = ("</assistant>", "〈|EOS|〉")
-"""Tokens that end Laguna's answer whatever a file's metadata says: some conversions name only one of them."""
 
 _ATTR_CONTROL, _ATTR_USER_DEFINED = 1 << 3, 1 << 4
 """`llama_token_attr`: a marker that is parsed on request, and one that is parsed in any text."""
@@ -49,11 +47,11 @@ class Vocab:
 
     @cached_property
     def eog(self) -> frozenset[int]:
-        """Every token that ends an answer: the file's own, and `END_OF_TURN_TEXTS` found by their text."""
+        """Every token that ends an answer: the file's own, and Laguna's, of which some conversions name only one."""
         is_end = lib.llama_vocab_is_eog
         with self._in_use() as handle:
             own = {token for token in range(self.size) if is_end(handle, token)}
-        return frozenset(own | {token for text in END_OF_TURN_TEXTS if (token := self.id_of(text)) is not None})
+        return frozenset(own | {token for text in (END_OF_TURN, EOS_TEXT) if (token := self.id_of(text)) is not None})
 
     @cached_property
     def _attributes(self) -> dict[int, int]:

@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise
 from math import prod
 from operator import mul
 
-from laguna_engine.draft.base import MAX_DRAFT
+from laguna_engine.draft.base import MAX_DRAFT, PRIOR
 
 LENGTHS = MAX_DRAFT + 1
 """Lengths from 0 to `MAX_DRAFT`."""
@@ -203,6 +203,12 @@ class Acceptance:
             self._weights[position] *= _FADING
         self._settle()
 
+    def begin_at(self, guess: float) -> None:
+        """Believe this of the first position as far as nothing was seen."""
+        if guess != self._first_guess:
+            self._guess = self._first_guess = guess
+            self._settle()
+
     def reconsider(self, accepted: int) -> None:
         """Before the result of a trial is added: if it is far better than expected, let it and the next ones decide."""
         if prod(self.chances[:accepted]) < _SURPRISE:
@@ -240,10 +246,6 @@ BUCKETS = 10
 KINDS = 16
 """Kinds of draft that are remembered: the copying ones are 8."""
 
-_GUESSES = {"1-2": 0.35, "3-4": 0.5, "5-7": 0.65, "8+": 0.85}
-_GUESS = 0.7
-"""First guesses at the acceptance: by the length of the match for copies, and for anything else."""
-
 _VERIFY_SLOPE = 0.05
 _FREE_S = 1e-6
 """First guesses at the costs, low enough for everything to be tried: a verified token costs a twentieth of a plain
@@ -268,8 +270,9 @@ class KindRecord:
 
     __slots__ = ("acceptance", "drafts", "gain_s", "interval", "length", "tried", "used", "wins")
 
-    def __init__(self, name: str) -> None:
-        self.acceptance = Acceptance(_GUESSES.get(name.rpartition("/")[2], _GUESS))
+    def __init__(self, prior: float = PRIOR) -> None:
+        """`prior`: what to believe of a draft's first token until something was seen."""
+        self.acceptance = Acceptance(prior)
         self.drafts: dict[int, Costs] = {}
         self.length: int | None = None
         self.interval = FIRST_INTERVAL
@@ -294,14 +297,19 @@ class CostModel:
         guess = [1 + _VERIFY_SLOPE * length for length in range(LENGTHS)]
         return _at(self.verifications, bucket) or self.verifications.setdefault(bucket, Costs(guess, FIRST_REACH))
 
-    def kind(self, name: str) -> KindRecord:
-        """The record of drafts of this kind; the one that was not asked for longest makes room for a new one."""
+    def kind(self, name: str, prior: float = PRIOR) -> KindRecord:
+        """The record of drafts of this kind; the one that was not asked for longest makes room for a new one.
+
+        prior: of the kind's drafter; what an earlier session learned is kept without it.
+        """
         self._uses += 1
         record = self.kinds.get(name)
         if record is None:
             if len(self.kinds) >= KINDS:
                 del self.kinds[min(self.kinds, key=lambda known: self.kinds[known].used)]
-            record = self.kinds[name] = KindRecord(name)
+            record = self.kinds[name] = KindRecord(prior)
+        elif not record.used:
+            record.acceptance.begin_at(prior)
         record.used = self._uses
         return record
 

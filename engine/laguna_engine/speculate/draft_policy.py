@@ -12,7 +12,6 @@ from operator import add, truediv
 from typing import TYPE_CHECKING, NamedTuple
 
 from laguna_engine.draft.base import MAX_DRAFT
-from laguna_engine.events import Source
 from laguna_engine.speculate.cost_model import (
     FIRST_INTERVAL,
     LAST_INTERVAL,
@@ -61,9 +60,6 @@ def cut_length(confidence: Sequence[float], verify_s: Sequence[float], rate: flo
             best, best_value = length, value
     return best
 
-
-_LONG_MATCH = "/8+"
-"""How the kinds end whose matches are so long that no other drafter is asked."""
 
 _WORTH_IT = 1.03
 """A change of the length, or from plain decoding to drafting, must promise this much: each makes llama.cpp build its
@@ -224,7 +220,7 @@ class DraftPolicy:
         total_s: float,
         doubted: float | None,
     ) -> None:
-        kind = self._cost_model.kind(offer.kind)
+        kind = self._cost_model.kind(offer.kind.name, offer.kind.prior)
         kind.draft(bucket).add(choice.length, max(draft_s, 1e-9))
         if choice.purpose is Purpose.DRAFTER:
             kind.acceptance.reconsider(accepted)
@@ -252,7 +248,7 @@ class DraftPolicy:
         self._again = choice if self._trial_rounds < rounds else None
 
     def _weighed(self, offer: "Offer", bucket: int) -> _Option:
-        kind = self._cost_model.kind(offer.kind)
+        kind = self._cost_model.kind(offer.kind.name, offer.kind.prior)
         draft = kind.draft(bucket)
         verify, committed = self._verify.expected, kind.acceptance.committed
         longest = min(offer.longest, MAX_DRAFT, self._verify.reach)
@@ -271,7 +267,7 @@ class DraftPolicy:
         return self._lost <= _LOSS_ROUNDS * self._verify.expected[0] + _LOSS_SHARE * self._elapsed
 
     def _fixed(self, options: list[_Option], length: int) -> DraftChoice:
-        long = [option for option in options if option.offer.kind.endswith(_LONG_MATCH)]
+        long = [option for option in options if option.offer.kind.alone]
         offer = max(long or options, key=lambda option: option.plan.rate).offer
         return DraftChoice(offer, min(length, offer.longest, MAX_DRAFT), _fixed_status(length), Purpose.FIXED)
 
@@ -295,7 +291,7 @@ class DraftPolicy:
     def _best(self, options: list[_Option]) -> DraftChoice:
         paying = [option for option in options if option.pays]
         plain = self._verify.expected[0]
-        alone = [option for option in paying if option.offer.kind.endswith(_LONG_MATCH)]
+        alone = [option for option in paying if option.offer.kind.alone]
         best = max(alone or paying, key=lambda option: option.plan.rate) if paying else None
         certain = best is None or best.kind.acceptance.samples >= _TRUSTED
         trial = self._trial(options, best) if certain and not alone and self._affordable() else None
@@ -364,19 +360,13 @@ def _trying_status(offer: "Offer", length: int, again: bool = False) -> str:
 
 
 def _what(offer: "Offer", length: int) -> str:
-    if offer.source is Source.SUFFIX:
-        return f"copying {_tokens(length)}"
-    if offer.source is Source.FILE:
-        return f"copying {length} from a file"
+    if offer.kind.drafting:
+        return offer.kind.drafting.format(count=length, tokens=_tokens(length))
     return f"{_name(offer)}, {_tokens(length)}"
 
 
 def _name(offer: "Offer") -> str:
-    if offer.source is Source.SUFFIX:
-        return "to copy"
-    if offer.source is Source.FILE:
-        return "to copy files"
-    return offer.kind[:_NAME_LENGTH]
+    return offer.kind.label or offer.kind.name[:_NAME_LENGTH]
 
 
 def _tokens(count: int) -> str:

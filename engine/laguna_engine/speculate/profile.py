@@ -45,7 +45,7 @@ def load_profile(costs: CostModel, state: Mapping[str, object]) -> bool:
         if state["version"] != VERSION:
             return False
         verify = _loaded_costs(state["verify"])
-        kinds = {name: _loaded_kind(name, saved) for name, saved in list(_mapping(state["kinds"]).items())[:KINDS]}
+        kinds = {name: _loaded_kind(saved) for name, saved in list(_mapping(state["kinds"]).items())[:KINDS]}
     except (KeyError, TypeError, ValueError, OverflowError):
         return False
     costs.verifications, costs.kinds = verify, kinds
@@ -77,9 +77,9 @@ def _loaded_costs(saved: object) -> dict[int, Costs]:
     return costs
 
 
-def _loaded_kind(name: str, saved: object) -> KindRecord:
+def _loaded_kind(saved: object) -> KindRecord:
     fields = _mapping(saved)
-    kind = KindRecord(name)
+    kind = KindRecord()
     kind.interval = int(_within(_number(fields["interval"]), FIRST_INTERVAL, LAST_INTERVAL))
     kind.interval = min(kind.interval, _LOADED_INTERVAL)
     kind.acceptance.learn([_loaded_chance(pair) for pair in _list(fields["acceptance"])[:MAX_DRAFT]])

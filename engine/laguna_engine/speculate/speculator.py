@@ -12,28 +12,21 @@ take milliseconds that is none.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar, overload
 
 from laguna_engine.checkpoints import DrafterSnapshot
 from laguna_engine.config import DRAFTING, Drafting
-from laguna_engine.draft.base import MAX_DRAFT, Draft, Offer
-from laguna_engine.draft.dflash import DFlash
-from laguna_engine.draft.registry import Drafters
+from laguna_engine.draft.base import MAX_DRAFT, Draft, Drafter, DraftRequest, Offer
 from laguna_engine.errors import RequestError
 from laguna_engine.events import DrafterFailed, Round, Source
-from laguna_engine.llama.context import DecodeStatus, Outputs
+from laguna_engine.llama.context_params import DecodeStatus
 from laguna_engine.llama.sampler import SamplerChain
-from laguna_engine.sequence import TokenSequence, common_prefix
+from laguna_engine.sequence import Reuse, TokenSequence
 from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy, Purpose
-
-CANDIDATES = 64
-"""Of how many of its likeliest tokens a drafter samples one; what is beyond has next to no probability."""
-
-CATCH_UP = 1024
-"""Tokens that copying reads beside each micro-batch of a prompt, and after a round while it is behind: 7 ms."""
 
 _NO_DRAFT = Draft([])
 
@@ -49,142 +42,171 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a round brought: `tokens`, of which all but the last were drafted by `source`."""
+    """What a round brought: `tokens`, of which all but the last were drafted by `source`.
+
+    report: of a round in which somebody might have drafted.
+    """
 
     tokens: list[int]
-    source: Source
-    told: Round
+    source: Source = Source.TARGET
+    report: Round | None = None
 
 
-class Speculator:
-    """Drafts for one target, over many requests. Engine thread only."""
+class NullSpeculator:
+    """Decodes plainly: every round commits the target's one token. Engine thread only."""
 
-    def __init__(self, target: TokenSequence, drafters: Drafters, policy: DraftPolicy) -> None:
+    def __init__(self, sequence: TokenSequence) -> None:
+        self._sequence = sequence
+
+    def begin(self, prompt: list[int], _drafting: Drafting, _chain: SamplerChain | None = None) -> Reuse:
+        """Rewind the sequence for a request with `prompt`: what of it is still cached."""
+        return self._sequence.rewind(prompt)
+
+    def part(self, size: int) -> tuple[int, bool]:
+        """How much of a prompt to compute at once, at most `size` tokens, and whether all of it needs outputs."""
+        return size, False
+
+    def round(self, chain: SamplerChain, _room: int | None) -> Committed | DecodeStatus:
+        """Commit at least one token and at most `room`; or how the computation ended instead of well."""
+        status = self._sequence.decode(1)
+        if status is not DecodeStatus.OK:
+            return status
+        tokens = [self._sequence.sample(chain)]
+        self._sequence.commit(tokens)
+        return Committed(tokens)
+
+    def remember(self) -> DrafterSnapshot | None:
+        """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
+        return None
+
+    def failures(self) -> list[DrafterFailed]:
+        """What was switched off since this was last asked."""
+        return []
+
+    def learned(self) -> dict[str, object]:
+        """What was learned about which drafts pay here, JSON-able."""
+        return {}
+
+
+class Speculator(NullSpeculator):
+    """Drafts for one target, over many requests, and has its drafters follow the sequence. Engine thread only."""
+
+    def __init__(
+        self, sequence: TokenSequence, drafters: Iterable[Drafter], policy: DraftPolicy, adapters: Collection[str] = ()
+    ) -> None:
+        """`adapters` may be asked for even if the drafter that they adapt was left out, or is switched off."""
+        super().__init__(sequence)
         self.policy = policy
-        self._sequence = target
-        self._drafters = drafters
-        self._feature_buffer = drafters.feed
+        self._drafters = {drafter.source: drafter for drafter in drafters}
+        self._hooked: dict[str, list[Drafter]] = {}
+        self._adapters = adapters
         self._failures: list[DrafterFailed] = []
-        self._transcript: list[int] = []
         self._drafting = DRAFTING
         self._script: Iterator[Sequence[int]] = iter(())
         self._backoff = Backoff()
         # A draft is verified in one micro-batch, together with the token before it.
-        self._longest = min(MAX_DRAFT, target.context.n_ubatch - 1)
+        self._longest = min(MAX_DRAFT, sequence.context.n_ubatch - 1)
+        sequence.attach(self)
 
     def failures(self) -> list[DrafterFailed]:
-        """What was switched off since this was last asked."""
+        """What was switched off since this was last asked; nothing while decoding is plain."""
+        if not self._drafting.enabled:
+            return []
         failures, self._failures = self._failures, []
         return failures
 
-    def begin(
-        self,
-        prompt: list[int],
-        keep: int,
-        drafting: Drafting,
-        chain: SamplerChain | None = None,
-        remembered: DrafterSnapshot | None = None,
-    ) -> int:
-        """A request comes, whose prompt shares `keep` tokens with the KV cache: how many of them to keep.
+    def learned(self) -> dict[str, object]:
+        """What was learned about which drafts pay here, JSON-able."""
+        return self.policy.state()
+
+    def begin(self, prompt: list[int], drafting: Drafting, chain: SamplerChain | None = None) -> Reuse:
+        """Rewind the sequence for a request with `prompt`: what of it is still cached.
 
         chain: what the answer's tokens are picked by, and those of a drafter that samples; None if nothing is picked.
-        remembered: what the drafter knew at the last checkpoint up to there, if it did. Less than all of them when the
-        drafter has lost what it needs to draft well behind the prompt.
+        Less is kept than could be when a drafter has lost what it needs to draft well behind the prompt. RequestError
+        if the request asks for an adapter that there is not.
         """
         self._drafting = drafting
         self._script = iter(drafting.script or ())
         self._backoff.end()
-        shared = common_prefix(self._transcript, prompt)
-        for source, listener in self._drafters.listeners.items():
-            self._try(source, partial(listener.truncate, shared))
-        self._extend(prompt[shared:])
-        self._transcript = prompt.copy()
-        files, reader = self._drafters.files, self._drafters.reader
-        if files is not None:
-            self._try(Source.FILE, lambda: files.add_files(drafting.files))
-        if reader is not None:
-            self._try(Source.DFLASH, lambda: self._prepare(reader, chain), None, passed=(RequestError,))
-        elif drafting.adapter is not None and drafting.adapter not in self._drafters.left_out:
+        reuse = self._sequence.rewind(prompt)
+        choose = chain.propose if chain is not None and chain.draws and drafting.sampled else None
+        asked = DraftRequest(reuse.keep, len(prompt), drafting.adapter, drafting.files, choose, reuse.drafter)
+        if not drafting.enabled:
+            for source, drafter in self._drafters.items():
+                self._try(source, partial(drafter.pause, _own(asked, source)))
+            return reuse
+        keep = reuse.keep
+        for source, drafter in self._drafters.items():
+            call = partial(drafter.begin, _own(asked, source))
+            keep = min(keep, self._try(source, call, keep, passed=(RequestError,)))
+        if drafting.adapter is not None and drafting.adapter not in self._adapters:
             raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
-        feed = self._feature_buffer
-        return (
-            keep if feed is None else self._try(Source.DFLASH, lambda: feed.begin(keep, len(prompt), remembered), keep)
-        )
-
-    def stand_aside(self, keep: int, remembered: DrafterSnapshot | None = None) -> None:
-        """A request comes that is decoded plainly, and keeps `keep` tokens of the KV cache, as for `begin`."""
-        feed = self._feature_buffer
-        if feed is not None:
-            self._try(Source.DFLASH, lambda: feed.pause(keep, remembered))
+        return reuse if keep == reuse.keep else replace(self._sequence.rewind(prompt, keep), boundary=reuse.boundary)
 
     def remember(self) -> DrafterSnapshot | None:
-        """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
-        feed = self._feature_buffer
-        return None if feed is None else self._try(Source.DFLASH, lambda: feed.remember(len(self._sequence.cache)))
+        """What a drafter knows of what is cached, for a checkpoint; None if that would not be all that matters.
 
-    def rewound(self, keep: int) -> None:
-        """The KV cache was cut back to `keep` tokens."""
-        self._kept(keep)
+        There is room for one drafter's: the first that gives any.
+        """
+        for source, drafter in self._drafters.items():
+            snapshot = self._try(source, partial(drafter.remember, self._sequence.position))
+            if snapshot is not None:
+                return replace(snapshot, drafter=source)
+        return None
 
-    def part(self, position: int, size: int) -> tuple[int, bool]:
-        """How much of a prompt to compute at once from `position` on, and whether all of it needs outputs."""
-        copying = self._drafters.copying
-        if copying is not None and position:
-            # The device is busy with the part before this one.
-            self._try(Source.SUFFIX, lambda: copying.catch_up(CATCH_UP))
-        return self._feature_buffer.part(position, size) if self._feature_buffer else (size, False)
-
-    def decode(self, tokens: Sequence[int], outputs: Outputs) -> DecodeStatus:
-        """Compute `tokens` behind what is there, and note that their features lie ready."""
-        start, written = len(self._sequence.cache), self._sequence.rows(len(tokens))
-        feed = self._feature_buffer
-        if feed is not None:
-            self._try(Source.DFLASH, lambda: feed.before(written))
-        if self._feature_buffer is None:
-            return self._sequence.decode(tokens, outputs)
-        self._feature_buffer.computed(start, len(tokens), written)
-        status = None
-        try:
-            status = self._sequence.decode(tokens, outputs)
-        finally:
-            if status is not DecodeStatus.OK:
-                self._kept(start)
-        return status
+    def part(self, size: int) -> tuple[int, bool]:
+        """How much of a prompt to compute at once, at most `size` tokens, and whether all of it needs outputs."""
+        every_row = False
+        for source, drafter in self._drafters.items() if self._drafting.enabled else ():
+            call = partial(drafter.prefill_part, self._sequence.position, size)
+            size, wanted = self._try(source, call, (size, False))
+            every_row |= wanted
+        return size, every_row
 
     def committed(self, tokens: Sequence[int]) -> None:
-        """`tokens` were committed: by a round, or the first one by the prompt's last row."""
-        self._transcript.extend(tokens)
-        self._extend(tokens)
+        """See `SequenceObserver`."""
+        self._each("extend", tokens)
 
-    def round(self, last: int, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
-        """Commit at least one token and at most `room`; or how the computation ended instead of well.
+    def truncated(self, length: int) -> None:
+        """See `SequenceObserver`."""
+        self._each("truncate", length)
 
-        last: the newest token, committed and not yet computed.
-        """
+    def writing(self, rows: int) -> None:
+        """See `SequenceObserver`."""
+        self._each("make_room", rows)
+
+    def written(self, start: int, count: int, rows: int) -> None:
+        """See `SequenceObserver`."""
+        self._each("observe", start, count, rows)
+
+    def round(self, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
+        """Commit at least one token and at most `room`; or how the computation ended instead of well."""
+        if not self._drafting.enabled:
+            return super().round(chain, room)
         began = time.perf_counter()
-        start = len(self._sequence.cache)
+        start = self._sequence.position
         resting = _SCRIPTED if self._drafting.script is not None else self._backoff.choice()
-        choice = resting or self._choose(last, start, room)
+        choice = resting or self._choose(start, room)
         draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
-        if choice.offer is not None and choice.offer.source not in self._drafters.by_source:
+        if choice.offer is not None and choice.offer.source not in self._drafters:
             choice = _FAILED
         drafted = time.perf_counter()
-        status = self.decode([last, *draft.tokens], Outputs.ALL)
+        status = self._sequence.verify(draft.tokens)
         if status is not DecodeStatus.OK:
             return status
         self._sequence.context.synchronize()
         verified = time.perf_counter()
         tokens = accept(draft.tokens, lambda row: self._sequence.context.sample(chain, row))
         picked = time.perf_counter()
-        self._settle(start + len(tokens), cut=len(tokens) <= len(draft.tokens))
-        self.committed(tokens)
+        self._sequence.commit(tokens)
         accepted = len(tokens) - 1
         if resting is None:
             spent = drafted - began, verified - drafted
             self.policy.record(choice, start, len(draft.tokens), accepted, *spent, draft.doubted)
             asking_s = time.perf_counter() - picked + drafted - began
             self._backoff.after(choice, asking_s, verified - drafted)
-        told = Round(
+        report = Round(
             drafter=choice.offer.source if choice.offer else None,
             drafted=len(draft.tokens),
             accepted=accepted,
@@ -195,37 +217,18 @@ class Speculator:
             rejected=self._text(draft.tokens[accepted:]),
             reason=choice.reason,
         )
-        self._read_on()
-        return Committed(tokens, told.drafter or Source.TARGET, told)
-
-    def _read_on(self) -> None:
-        """Let copying read some of what it has not: here, where it is not counted as the cost of any draft."""
-        copying, files = self._drafters.copying, self._drafters.files
-        if copying is not None:
-            self._try(Source.SUFFIX, lambda: copying.catch_up(CATCH_UP))
-        if files is not None:
-            self._try(Source.FILE, lambda: files.catch_up(CATCH_UP))
+        self._each("after_round")
+        return Committed(tokens, report.drafter or Source.TARGET, report)
 
     def _scripted(self) -> Draft:
         """The next draft of the request's script, as much of it as there is room for."""
         tokens = next(self._script, ())
         return Draft(list(tokens[: min(self._longest, max(0, self._sequence.room - 1))]))
 
-    def _prepare(self, reader: DFlash, chain: SamplerChain | None) -> None:
-        """Set the drafter up for this request, before it is asked what it still knows."""
-        reader.use_adapter(self._drafting.adapter)
-        if chain is not None and chain.draws and self._drafting.sampled:
-            reader.sample_with(CANDIDATES, chain.propose)
-        else:
-            reader.sample_with(None)
-
-    def _choose(self, last: int, start: int, room: int | None) -> DraftChoice:
+    def _choose(self, start: int, room: int | None) -> DraftChoice:
         longest = min(self._longest, self._sequence.room - 1, self._longest if room is None else room - 1)
-        reader = self._drafters.reader
-        if reader is not None:
-            self._try(Source.DFLASH, lambda: reader.follow(last, start))
         offers: list[Offer] = []
-        for source, drafter in self._drafters.by_source.items():
+        for source, drafter in self._drafters.items():
             wanted = self._drafting.sources is None or source in self._drafting.sources
             offer = self._try(source, drafter.offer) if wanted and longest > 0 else None
             if offer is not None and offer.longest > 0:
@@ -236,30 +239,19 @@ class Speculator:
         if choice.offer is None or choice.length == 0:
             return _NO_DRAFT
         source = choice.offer.source
-        draft = self._try(source, lambda: self._drafted(source, choice.length), _NO_DRAFT)
+        draft = self._try(source, partial(self._drafters[source].draft, choice.length), _NO_DRAFT)
         kept = self.policy.cut(choice, draft)
         return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
 
-    def _settle(self, length: int, *, cut: bool) -> None:
-        """`length` positions stand."""
-        if cut:
-            self._sequence.cut(length)
-        self._kept(length)
-
-    def _kept(self, length: int) -> None:
-        """The KV cache ends at `length`."""
-        feed = self._feature_buffer
-        if feed is not None:
-            self._try(Source.DFLASH, lambda: feed.committed(length))
-
-    def _extend(self, tokens: Sequence[int]) -> None:
-        for source, listener in self._drafters.listeners.items():
-            self._try(source, partial(listener.extend, tokens))
-
-    def _drafted(self, source: Source, length: int) -> Draft:
-        if self._feature_buffer is not None and source is Source.DFLASH:
-            self._feature_buffer.flush()
-        return self._drafters.by_source[source].draft(length)
+    def _each(self, hook: str, *arguments: object) -> None:
+        """Call `hook` of every drafter that has one of its own."""
+        drafters = self._hooked.get(hook)
+        if drafters is None:
+            nothing = getattr(Drafter, hook)
+            drafters = [each for each in self._drafters.values() if getattr(type(each), hook) is not nothing]
+            self._hooked[hook] = drafters
+        for drafter in drafters:
+            self._try(drafter.source, partial(getattr(drafter, hook), *arguments))
 
     @overload
     def _try(self, source: Source, call: Callable[[], _Result]) -> _Result | None: ...
@@ -292,12 +284,23 @@ class Speculator:
         problem = " ".join(filter(None, (type(error).__name__, str(error) and f"- {error}")))
         self._failures.append(DrafterFailed(source, problem))
         self._backoff.end()
-        self._drafters = self._drafters.without(source)
-        self._feature_buffer = self._drafters.feed
+        # Another dict, as the old one may be iterated over.
+        failed = self._drafters[source]
+        self._drafters = {other: drafter for other, drafter in self._drafters.items() if other != source}
+        self._hooked = {}
+        with suppress(Exception):
+            failed.close()
 
     def _text(self, tokens: Sequence[int]) -> str:
         piece = self._sequence.model.vocab.piece
         return b"".join(map(piece, tokens)).decode("utf-8", "replace")
+
+
+def _own(request: DraftRequest, source: Source) -> DraftRequest:
+    """The request without what another drafter remembered."""
+    remembered = request.remembered
+    foreign = remembered is not None and remembered.drafter != source
+    return replace(request, remembered=None) if foreign else request
 
 
 def _shortened(draft: Draft, length: int) -> Draft:

@@ -1,1 +1,1 @@
-"""What the user sees and decides of the prompt: mentions while typing, what sending costs, the context by blocks."""
+"""The context on the screen: its blocks, what a change or a message costs, and a block before and after."""

@@ -1,6 +1,6 @@
-"""The blocks of a context, what the user wants of them, and both as rows of text for a width. No widget.
+"""The blocks of a context with the changes requested for them, and both as rows of text. No widget.
 
-Texts of blocks are raw; they are made safe here.
+Texts of blocks are sanitised here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,12 @@ Changes = Mapping[int, Place]
 
 
 class BlockTable:
-    """`changes` holds what differs from how it is now, by the blocks' numbers."""
+    """The blocks and the requested changes.
+
+    Attributes:
+        blocks: the blocks of the context.
+        changes: the requested place of each block that changes, by block number.
+    """
 
     def __init__(self) -> None:
         self.blocks: tuple[ContextBlock, ...] = ()
@@ -31,11 +36,11 @@ class BlockTable:
 
     @property
     def cached(self) -> int:
-        """Those of them that are in the KV cache."""
+        """Tokens of all blocks that are in the KV cache."""
         return sum(block.cached for block in self.blocks)
 
-    def lay(self, blocks: Sequence[ContextBlock]) -> None:
-        """These are the blocks now. What was wanted of them is kept as far as it still can be had and is a change."""
+    def load(self, blocks: Sequence[ContextBlock]) -> None:
+        """Replace the blocks. Changes that are still possible, and still changes, are kept."""
         self.blocks = tuple(blocks)
         can = {block.number: block for block in blocks}
         self.changes = {
@@ -45,11 +50,11 @@ class BlockTable:
         }
 
     def place(self, block: ContextBlock) -> Place:
-        """Where the user wants the block."""
+        """The requested place of the block, or its current one."""
         return self.changes.get(block.number, block.place)
 
     def cycle(self, block: ContextBlock) -> bool:
-        """Want the block in the next place it can have; whether there is one."""
+        """Request the next place the block can have. Returns whether there is another."""
         if len(block.choices) < 2:
             return False
         at = block.choices.index(self.place(block)) if self.place(block) in block.choices else -1
@@ -60,12 +65,12 @@ class BlockTable:
         return True
 
 
-# From these widths on there are columns for kind, share and place, and for the reasons.
+# Minimum widths for the columns of kind, share and place, and for the reasons.
 COLUMNS_FROM, REASONS_FROM = 60, 120
 KIND, TOKENS, CACHED, PLACE = 13, 9, 9, 12
 BAR, WIDE_BAR = 6, 16
 MAX_TITLE = 64
-FAINT, NEW, HELD = "$foreground 25%", "$accent", "$primary"
+EMPTY_STYLE, NEW_STYLE, CACHED_STYLE = "$foreground 25%", "$accent", "$primary"
 MARKS = {
     Place.KEPT: ("● ", "$success"),
     Place.SHORTENED: ("◐ ", "$warning"),
@@ -73,21 +78,21 @@ MARKS = {
 }
 
 
-def totals(board: BlockTable, size: int, width: int) -> list[StyledText]:
-    """How full the context is, and how much of it need not be computed again."""
-    share = f"({units.share(board.used, size)})"
-    used = f"{count(board.used)} of {count(size)} tokens {share}"
-    held = f" · {units.share(board.cached, board.used)} cached" if board.used else ""
-    if cells(used + held) > width:
-        used = f"{count(board.used)} / {count(size)} {share}"
-    room = width - cells(used + held) - 2
-    bar = _bar(board.used, board.cached, size, min(room, 2 * WIDE_BAR)) if room >= BAR else []
-    return [(crop(used, width), "bold"), (crop(held, width - cells(used)), MUTED), ("  " if bar else "", MUTED), *bar]
+def totals(table: BlockTable, size: int, width: int) -> list[StyledText]:
+    """How full the context is, and how much of it is cached."""
+    share = f"({units.share(table.used, size)})"
+    used = f"{count(table.used)} of {count(size)} tokens {share}"
+    cached = f" · {units.share(table.cached, table.used)} cached" if table.used else ""
+    if cells(used + cached) > width:
+        used = f"{count(table.used)} / {count(size)} {share}"
+    room = width - cells(used + cached) - 2
+    bar = _bar(table.used, table.cached, size, min(room, 2 * WIDE_BAR)) if room >= BAR else []
+    return [(crop(used, width), "bold"), (crop(cached, width - cells(used)), MUTED), ("  " if bar else "", MUTED), *bar]
 
 
-def block_row(block: ContextBlock, board: BlockTable, width: int) -> list[StyledText]:
+def block_row(block: ContextBlock, table: BlockTable, width: int) -> list[StyledText]:
     """One block in one row of `width` cells."""
-    wanted = board.place(block)
+    wanted = table.place(block)
     if width < COLUMNS_FROM:
         title = _title(block, width - 2 - TOKENS)
         return [MARKS[wanted], title, _tokens(block)]
@@ -95,8 +100,8 @@ def block_row(block: ContextBlock, board: BlockTable, width: int) -> list[Styled
     after: list[StyledText] = [
         _tokens(block),
         ("  ", MUTED),
-        *_bar(block.tokens, block.cached, board.used, bar),
-        _held(block),
+        *_bar(block.tokens, block.cached, table.used, bar),
+        _cached(block),
         _place(block, wanted),
     ]
     room = width - 2 - KIND - sum(cells(text) for text, _ in after)
@@ -105,8 +110,8 @@ def block_row(block: ContextBlock, board: BlockTable, width: int) -> list[Styled
     return [MARKS[wanted], (f"{block.kind.value:<{KIND}}", MUTED), _title(block, name), *after, (why, MUTED)]
 
 
-def details(block: ContextBlock, board: BlockTable, width: int) -> list[StyledText]:
-    """What there is to know of a block, in a few lines; its name in one."""
+def details(block: ContextBlock, table: BlockTable, width: int) -> list[StyledText]:
+    """The details of a block, in a few lines."""
     takes = f"{count(block.tokens)} of {count(block.whole)}" if block.whole != block.tokens else count(block.tokens)
     parts = [
         (f"{block.kind.value}  ", MUTED),
@@ -115,21 +120,21 @@ def details(block: ContextBlock, board: BlockTable, width: int) -> list[StyledTe
         (f": {sanitize_line(block.why)}" if block.why else "", "$foreground"),
     ]
     if len(block.choices) < 2:
-        return [*parts, ("\nthis is never left out", MUTED)]
+        return [*parts, ("\nnever left out", MUTED)]
     parts.append(("\nSpace: ", MUTED))
     for index, place in enumerate(block.choices):
-        tone = "bold $accent" if place is board.place(block) else MUTED
+        tone = "bold $accent" if place is table.place(block) else MUTED
         parts += [(" › " if index else "", MUTED), (place.value, tone)]
     return parts
 
 
 def price(changes: int, cost: Cost | None) -> list[StyledText]:
-    """What the changes would cost with the next message; None: not known yet."""
+    """What the changes would cost with the next message; a cost of None is not known yet."""
     if not changes:
         return []
     many = f"{changes} {plural(changes, 'change')}"
     if cost is None:
-        return [(f"{many}: looking what that costs …", MUTED)]
+        return [(f"{many}: computing the cost …", MUTED)]
     long, _ = about(cost)
     if not cost.fits:
         return [(f"{many}: does not fit, the next message would have no room", BAD)]
@@ -147,20 +152,20 @@ def _title(block: ContextBlock, room: int) -> StyledText:
 
 
 def _cropped(block: ContextBlock, room: int) -> str:
-    """The end of a path says more than its start; with words it is the other way round."""
+    """The title, cropped at the start for paths and at the end for words."""
     cropped = crop_front if block.kind in (BlockKind.FILE, BlockKind.INSTRUCTIONS) else crop
     return cropped(sanitize_line(block.title), room)
 
 
 def _tokens(block: ContextBlock) -> StyledText:
-    return f"{count(block.tokens):>{TOKENS}}", "$foreground" if block.cached >= block.tokens else NEW
+    return f"{count(block.tokens):>{TOKENS}}", "$foreground" if block.cached >= block.tokens else NEW_STYLE
 
 
-def _held(block: ContextBlock) -> StyledText:
+def _cached(block: ContextBlock) -> StyledText:
     if block.cached >= block.tokens:
         return f"  {'cached' if block.tokens else '–':<{CACHED}}", MUTED
     text = units.share(block.cached, block.tokens) if block.cached else "new"
-    return f"  {text:<{CACHED}}", NEW
+    return f"  {text:<{CACHED}}", NEW_STYLE
 
 
 def _place(block: ContextBlock, wanted: Place) -> StyledText:
@@ -170,9 +175,9 @@ def _place(block: ContextBlock, wanted: Place) -> StyledText:
 
 
 def _bar(part: int, cached: int, whole: int, width: int) -> list[StyledText]:
-    """The share of `part` in `whole`; what is cached of it in another colour. Nothing is too little to be seen."""
+    """The share of `part` in `whole`, its cached share in another colour. Any part is at least half a cell."""
     fraction = max(part / whole, 0.5 / width) if whole and part else 0.0
     text = formatting.progress_bar(fraction, width)
     filled = len(text.rstrip(formatting.EMPTY))
-    held = round(filled * cached / part) if part else 0
-    return [(text[:held], HELD), (text[held:filled], NEW), (text[filled:], FAINT)]
+    cached = round(filled * cached / part) if part else 0
+    return [(text[:cached], CACHED_STYLE), (text[cached:filled], NEW_STYLE), (text[filled:], EMPTY_STYLE)]

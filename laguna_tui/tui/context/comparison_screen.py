@@ -1,6 +1,6 @@
-"""A block of the context before and after: what was left out is struck, what stands in its place is set off.
+"""The comparison screen: a block of the context before and after, with the removed lines struck through.
 
-Beside each other where there is room for two columns, else one above the other; both scroll together.
+The sides are beside each other if there is room for two columns, else one above the other; they scroll together.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,32 +18,32 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import count
 from laguna_tui.context.blocks import BlockText
 from laguna_tui.tui.background_query import BackgroundQuery
-from laguna_tui.tui.context.line_comparison import ComparedLine, LinePair, LineState, compare, folded, places
-from laguna_tui.tui.context.sheet import Sheet
+from laguna_tui.tui.context.comparison_pane import ComparisonPane
+from laguna_tui.tui.context.line_comparison import ComparedLine, LinePair, LineState, compare, counterparts, folded
 from laguna_tui.tui.modal import Modal
 
 BESIDE_FROM = 120
-EMPTY = "there is no text in it"
+EMPTY = "the block is empty"
 SAME = "nothing is left out"
-GONE = "all of it is left out"
+GONE = "all lines are left out"
 HINTS = ("Tab changes the side · Esc closes", "Esc closes")
 
 
 class ComparisonScreen(Modal[None]):
-    """Asks `read` for the texts, on a thread of its own: files are long, and the difference has to be found."""
+    """Compares the texts that `read` returns. Both run on a background thread: files are long."""
 
     DEFAULT_CSS = Path(__file__).with_name("comparison_screen.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,d,D,enter", "dismiss", "Close")]
 
     def __init__(self, title: str, read: Callable[[], BlockText]) -> None:
-        """title: safe to show."""
+        """title: sanitised."""
         super().__init__()
         self._title = title
-        self.before, self.after = Sheet(id="before"), Sheet(id="after")
+        self.before, self.after = ComparisonPane(id="before"), ComparisonPane(id="after")
         self._pairs: Sequence[LinePair] = ()
         self._beside = False
-        self._beside_of: dict[Sheet, list[int]] = {}
-        self._sent_to: dict[Sheet, int] = {}
+        self._counterparts: dict[ComparisonPane, list[int]] = {}
+        self._sent_to: dict[ComparisonPane, int] = {}
         self._latest = BackgroundQuery[None, list[LinePair]](
             self, lambda _: compare(read()), lambda _, found: self._lay(found), self._fail
         )
@@ -52,14 +52,14 @@ class ComparisonScreen(Modal[None]):
         with Container(id="comparison") as box:
             # Brackets in a title would be markup; a title is text here.
             box.border_title = Content(self._title)
-            yield Static("reading …", id="told", markup=False)
+            yield Static("reading …", id="summary", markup=False)
             with Container(id="sides"):
                 self.after.border_title = "in the prompt"
                 yield self.before
                 yield self.after
 
     def on_mount(self) -> None:
-        self._latest.put(None)
+        self._latest.submit(None)
 
     def on_resize(self, event: events.Resize) -> None:
         box = self.query_one("#comparison")
@@ -70,38 +70,38 @@ class ComparisonScreen(Modal[None]):
 
     def _lay(self, pairs: Sequence[LinePair]) -> None:
         self._pairs = pairs
-        kept = sum(pair.after.fate is LineState.KEPT for pair in pairs)
-        dropped = sum(pair.before.fate is LineState.DROPPED for pair in pairs)
-        there = any(pair.after.fate is not LineState.GAP for pair in pairs)
-        words = f"{count(kept)} of {count(kept + dropped)} lines kept" if there else GONE
-        self.query_one("#told", Static).update(words if dropped else SAME if there else EMPTY)
-        self.after.display = there and bool(dropped)
+        kept = sum(pair.after.state is LineState.KEPT for pair in pairs)
+        dropped = sum(pair.before.state is LineState.DROPPED for pair in pairs)
+        not_empty = any(pair.after.state is not LineState.GAP for pair in pairs)
+        words = f"{count(kept)} of {count(kept + dropped)} lines kept" if not_empty else GONE
+        self.query_one("#summary", Static).update(words if dropped else SAME if not_empty else EMPTY)
+        self.after.display = not_empty and bool(dropped)
         self.before.focus()
         self.call_after_refresh(self._show)
 
     def _fail(self, sentence: str) -> None:
-        self.query_one("#told", Static).update(Content.styled(sanitize_line(sentence), "$error"))
+        self.query_one("#summary", Static).update(Content.styled(sanitize_line(sentence), "$error"))
 
     def _show(self) -> None:
-        """Give each side its lines; beside each other they stay in step by gaps."""
+        """Give each side its lines; beside each other, gaps keep them aligned."""
         room = min(side.room for side in (self.before, self.after) if side.display)
         pairs = folded(self._pairs, room)
         self.before.show(self._side([pair.before for pair in pairs]))
         self.after.show(self._side([pair.after for pair in pairs]))
-        to_after, to_before = places(pairs)
-        self._beside_of = {self.before: to_after, self.after: to_before}
+        to_after, to_before = counterparts(pairs)
+        self._counterparts = {self.before: to_after, self.after: to_before}
         self._sent_to.clear()
 
     def _side(self, lines: list[ComparedLine]) -> list[ComparedLine]:
-        return lines if self._beside else [line for line in lines if line.fate is not LineState.GAP]
+        return lines if self._beside else [line for line in lines if line.state is not LineState.GAP]
 
-    @on(Sheet.Moved)
-    def _follow(self, event: Sheet.Moved) -> None:
-        """Let the other side follow, unless this side just followed itself."""
-        if self._sent_to.pop(event.sheet, None) == event.line:
+    @on(ComparisonPane.Moved)
+    def _follow(self, event: ComparisonPane.Moved) -> None:
+        """Scroll the other side, unless this one is following it."""
+        if self._sent_to.pop(event.pane, None) == event.line:
             return
-        other = self.after if event.sheet is self.before else self.before
-        beside = self._beside_of[event.sheet]
+        other = self.after if event.pane is self.before else self.before
+        beside = self._counterparts[event.pane]
         wanted = event.line if self._beside else beside[min(event.line, len(beside) - 1)]
         wanted = min(wanted, round(other.max_scroll_y))
         if other.scroll_offset.y != wanted:

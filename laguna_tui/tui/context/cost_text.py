@@ -1,4 +1,4 @@
-"""What sending would cost, in as many words as there is room for. Values and text only, no widget."""
+"""The cost of a message as text of a given width. No widget."""
 
 from laguna_tui.base.units import count, duration
 from laguna_tui.context.blocks import Cost
@@ -6,30 +6,30 @@ from laguna_tui.tui.formatting import BAD, MUTED, StyledText
 from laguna_tui.tui.text_lines import cells, crop
 
 WARNING = "$warning"
-# What is read again below this many tokens is not worth a warning: it is over before it could be read.
+# Reading fewer tokens again needs no warning: it is over before the warning could be read.
 LITTLE = 64
 
 
 def cost_part(cost: Cost, size: int, room: int) -> StyledText:
     """The cost of a message in at most `room` cells. size: of the context, in tokens."""
-    texts, tone = _sayings(cost, size)
+    texts, tone = _variants(cost, size)
     return next((text for text in texts if cells(text) <= room), crop(texts[-1], room)), tone
 
 
 def breaks(cost: Cost) -> bool:
-    """Whether so much of the cache is lost that the user should know."""
+    """Whether the message loses enough of the cache for a warning."""
     return cost.lost >= LITTLE
 
 
 def about(cost: Cost) -> tuple[str, str]:
-    """The time until the first token, at length and in short; empty when nobody knows."""
+    """The time until the first token, long and short; empty if unknown."""
     if cost.seconds is None:
         return "", ""
     return f", about {duration(cost.seconds)}", f", {duration(cost.seconds)}"
 
 
-def _sayings(cost: Cost, size: int) -> tuple[list[str], str]:
-    """The same at length and ever shorter, and the tone it is said in."""
+def _variants(cost: Cost, size: int) -> tuple[list[str], str]:
+    """The texts of a cost, the longest first, and their style."""
     long, short = about(cost)
     if not cost.fits:
         total = count(cost.new + cost.cached)

@@ -1,4 +1,4 @@
-"""A text and what became of it, line by line, side by side. Values only, no widget."""
+"""Compares a block's text before and after shortening, line by line. No widget."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from laguna_tui.context.blocks import BlockText
 from laguna_tui.tui.text_lines import break_words
 
 TAB = 4
-# Columns of a line that anyone looks at; minified files have lines of megabytes.
-LONGEST = 1000
+# Columns of a line that are shown; minified files have lines of megabytes.
+MAX_COLUMNS = 1000
 
 
 class LineState(Enum):
-    """What became of a line."""
+    """The state of a line: in both texts, in one, or a gap beside a line of the other."""
 
     KEPT = "kept"
     DROPPED = "dropped"
@@ -26,15 +26,15 @@ class LineState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ComparedLine:
-    """One line of one side, safe to show. A GAP stands where only the other side has a line."""
+    """A line of one side, sanitised. A GAP is a place where only the other side has a line."""
 
     text: str
-    fate: LineState
+    state: LineState
 
 
 @dataclass(frozen=True, slots=True)
 class LinePair:
-    """Two lines that stand beside each other; at most one of them is a gap."""
+    """Two lines beside each other; at most one of them is a gap."""
 
     before: ComparedLine
     after: ComparedLine
@@ -44,20 +44,23 @@ _GAP = ComparedLine("", LineState.GAP)
 
 
 def compare(text: BlockText) -> list[LinePair]:
-    """The two texts in step: what was kept stands beside itself."""
+    """Align the two texts: lines that were kept are beside each other."""
     before, after = _lines(text.before), _lines(text.after)
     pairs: list[LinePair] = []
     for tag, left, left_end, right, right_end in SequenceMatcher(None, before, after).get_opcodes():
         if tag == "equal":
-            pairs += [LinePair(line, line) for line in _told(before[left:left_end], LineState.KEPT)]
+            pairs += [LinePair(line, line) for line in _compared(before[left:left_end], LineState.KEPT)]
             continue
-        dropped, added = _told(before[left:left_end], LineState.DROPPED), _told(after[right:right_end], LineState.ADDED)
+        dropped, added = (
+            _compared(before[left:left_end], LineState.DROPPED),
+            _compared(after[right:right_end], LineState.ADDED),
+        )
         pairs += [LinePair(one, other) for one, other in zip_longest(dropped, added, fillvalue=_GAP)]
     return pairs
 
 
 def folded(pairs: Iterable[LinePair], width: int) -> list[LinePair]:
-    """The same with every line in rows of at most `width` cells, still in step."""
+    """Wrap every line into rows of at most `width` cells, keeping both sides aligned."""
     return [
         LinePair(before, after)
         for pair in pairs
@@ -65,27 +68,27 @@ def folded(pairs: Iterable[LinePair], width: int) -> list[LinePair]:
     ]
 
 
-def places(pairs: Iterable[LinePair]) -> tuple[list[int], list[int]]:
-    """For each line of one side, gaps left out, the line of the other side that stands beside it or follows."""
+def counterparts(pairs: Iterable[LinePair]) -> tuple[list[int], list[int]]:
+    """For each line of one side, without gaps, the line of the other side beside it or after it."""
     to_after: list[int] = []
     to_before: list[int] = []
     for pair in pairs:
         before, after = len(to_after), len(to_before)
-        if pair.before.fate is not LineState.GAP:
+        if pair.before.state is not LineState.GAP:
             to_after.append(after)
-        if pair.after.fate is not LineState.GAP:
+        if pair.after.state is not LineState.GAP:
             to_before.append(before)
     return to_after, to_before
 
 
 def _rows(line: ComparedLine, width: int) -> list[ComparedLine]:
-    return [ComparedLine(line.text[start:end], line.fate) for start, end in break_words(line.text, width)]
+    return [ComparedLine(line.text[start:end], line.state) for start, end in break_words(line.text, width)]
 
 
 def _lines(text: str) -> list[str]:
     safe = sanitize(text, tab_columns=TAB)
-    return [line[:LONGEST] for line in safe.removesuffix("\n").split("\n")] if safe else []
+    return [line[:MAX_COLUMNS] for line in safe.removesuffix("\n").split("\n")] if safe else []
 
 
-def _told(lines: Iterable[str], fate: LineState) -> Iterator[ComparedLine]:
-    return (ComparedLine(line, fate) for line in lines)
+def _compared(lines: Iterable[str], state: LineState) -> Iterator[ComparedLine]:
+    return (ComparedLine(line, state) for line in lines)

@@ -1,1 +1,1 @@
-"""Proposed edits on the screen: the diff in the conversation, the question below it, and who answers it."""
+"""Proposed edits: the panel that asks about them, and its controller."""

@@ -1,6 +1,6 @@
-"""When the question about an edit is asked, who has the keys, /undo and /edits; and where the session's thread waits.
+"""Asks about edits, moves the focus to the edit panel, handles /undo and /edits, and blocks the session's thread.
 
-The wait ends by an answer, by a turn that is stopped, or when the app is left.
+The session's thread waits until the user decides, the turn is stopped, or the app exits.
 """
 
 import threading
@@ -11,7 +11,7 @@ from textual.app import App
 
 from laguna_tui.agent.permissions import Decision, EditMode
 from laguna_tui.base.edit_proposal import EditProposal
-from laguna_tui.session.api import ChatSession
+from laguna_tui.session.api import Edits
 from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput
@@ -21,12 +21,12 @@ from laguna_tui.tui.transcript.edit_entry import EditEntry
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
-# How soon a stop is noticed.
-LOOK_S = 0.05
+# Seconds between checks whether the turn was stopped.
+POLL_S = 0.05
 
 
 class Approvals:
-    """An `Approver` for the session's thread; the screen's thread looks at `waiting` and answers."""
+    """An `Approver` for the session's thread; the screen's thread polls `waiting` and answers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,15 +36,15 @@ class Approvals:
 
     @property
     def waiting(self) -> bool:
-        """Whether a question has no answer yet."""
+        """Whether an edit waits for a decision."""
         return self._waiting
 
     def __call__(self, proposal: EditProposal, cancelled: Callable[[], bool]) -> Decision:
-        del proposal  # the screen has it from the event before
+        del proposal  # the screen has it from the preceding event
         with self._lock:
             self._decided.clear()
             self._decision, self._waiting = Decision.NO, not self._left
-        while self._waiting and not self._decided.wait(LOOK_S):
+        while self._waiting and not self._decided.wait(POLL_S):
             if cancelled():
                 break
         with self._lock:
@@ -52,35 +52,35 @@ class Approvals:
             return self._decision
 
     def answer(self, decision: Decision) -> None:
-        """What the user decided about the question that waits; without one it is nothing."""
+        """Decide the waiting edit; without one, do nothing."""
         with self._lock:
             if self._waiting:
                 self._decision, self._waiting = decision, False
                 self._decided.set()
 
     def leave(self) -> None:
-        """Nobody will be there to answer any more: what waits and what comes is declined."""
+        """Decline the waiting edit and all later ones, because the app exits."""
         with self._lock:
             self._left, self._waiting = True, False
             self._decided.set()
 
 
-# Who pressed a key in the input so recently is still typing, and the next key is the input's too.
+# Seconds after a key in the input in which the user is still typing, so that the next key belongs to the input.
 TYPING_S = 1.0
 MODE_SENTENCES = {
     EditMode.ASK: "You are asked before a file is changed.",
-    EditMode.ALLOW: "Files are changed without asking. /edits ask asks again. What other programs run is asked about.",
+    EditMode.ALLOW: "Auto-edit is on, except for files that other programs run. /edits ask turns it off.",
     EditMode.NEVER: "No file is changed. /edits ask asks about each edit.",
 }
 
 
 class EditController:
-    """Screen's thread only, but for the approver that it gives to the session."""
+    """Shows the edit panel and applies decisions. Screen's thread only, except for the approver."""
 
     def __init__(
         self,
         app: App[None],
-        session: ChatSession,
+        edits: Edits,
         controller: SessionController,
         writer: TranscriptWriter,
         *,
@@ -88,25 +88,25 @@ class EditController:
         prompt: PromptInput,
         transcript: Transcript,
     ) -> None:
-        self._app, self._session, self._controller, self._writer = app, session, controller, writer
+        self._app, self._edits, self._controller, self._writer = app, edits, controller, writer
         self._panel, self._prompt, self._transcript = panel, prompt, transcript
         self._approvals = Approvals()
         self._edit: EditEntry | None = None
-        self._offered = self._followed = False
-        session.use_approver(self._approvals)
+        self._focus_offered = self._followed = False
+        edits.use_approver(self._approvals)
 
     @property
     def asking(self) -> bool:
-        """Whether the user is asked something."""
+        """Whether an edit is being asked about."""
         return self._edit is not None
 
     @property
-    def unasked(self) -> bool:
-        """Whether files are changed without a question."""
-        return self._session.edits is EditMode.ALLOW
+    def auto_edit(self) -> bool:
+        """Whether edits are made without asking."""
+        return self._edits.mode is EditMode.ALLOW
 
     def show(self) -> None:
-        """Ask what there is to ask, or stop asking."""
+        """Show or hide the panel."""
         edit = self._writer.proposed
         if not self._approvals.waiting or self._controller.state is not SessionState.BUSY:
             edit = None
@@ -115,22 +115,28 @@ class EditController:
             if edit is not None:
                 self._begin(edit)
         if edit is not None:
-            self._offer()
+            self._offer_focus()
 
     def _begin(self, edit: EditEntry) -> None:
         transcript = self._transcript
-        self._edit, self._offered, self._followed = edit, False, transcript.following
+        self._edit, self._focus_offered, self._followed = edit, False, transcript.following
         self._app.screen_stack[0].add_class("-asking")
         self._panel.ask(edit)
-        # The panel takes rows from the transcript: what there is room for is known after that.
+        # The panel takes rows from the transcript; how many are left is known after the refresh.
         self._app.call_after_refresh(lambda: transcript.call_later(transcript.show_entry, edit))
 
-    def _offer(self) -> None:
-        """Give the panel the focus, once, and never while the user is typing or looks at something else."""
+    def _offer_focus(self) -> None:
+        """Give the panel the focus, once, and never while the user is typing or another screen is open."""
         app, prompt = self._app, self._prompt
-        silent = time.monotonic() - prompt.touched_at >= TYPING_S
-        if not self._offered and len(app.screen_stack) == 1 and app.focused is prompt and not prompt.text and silent:
-            self._offered = True
+        idle = time.monotonic() - prompt.touched_at >= TYPING_S
+        if (
+            not self._focus_offered
+            and len(app.screen_stack) == 1
+            and app.focused is prompt
+            and not prompt.text
+            and idle
+        ):
+            self._focus_offered = True
             self._panel.listen()
 
     def _end(self) -> None:
@@ -145,7 +151,7 @@ class EditController:
             self._transcript.follow()
 
     def decide(self, decision: Decision) -> None:
-        """The user has decided."""
+        """Apply the user's decision."""
         if self._edit is not None:
             self._edit.agreed = decision is not Decision.NO
         self._approvals.answer(decision)
@@ -154,18 +160,18 @@ class EditController:
             notify(self._app, MODE_SENTENCES[EditMode.ALLOW])
 
     def leave(self) -> None:
-        """The app ends; nobody waits for an answer any more."""
+        """Release the session's thread when the app exits."""
         self._approvals.leave()
 
     def undo(self) -> None:
-        """Take back the newest edit."""
+        """Undo the newest edit."""
         if not self._controller.undo():
-            notify(self._app, "An edit can be taken back when nothing else is going on.", "warning")
+            notify(self._app, "The session is busy. Stop it with Esc, then /undo.", "warning")
 
     def use(self, wanted: str) -> None:
-        """Change which edits are made, or say which are."""
+        """Change the edit mode, or show it."""
         if not wanted:
-            notify(self._app, MODE_SENTENCES[self._session.edits])
+            notify(self._app, MODE_SENTENCES[self._edits.mode])
             return
         try:
             mode = EditMode(wanted)
@@ -173,5 +179,5 @@ class EditController:
             known = ", ".join(mode.value for mode in EditMode)
             notify(self._app, f"There is no /edits {wanted}. There are: {known}.", "warning")
             return
-        self._session.edits = mode
+        self._edits.mode = mode
         notify(self._app, MODE_SENTENCES[mode])

@@ -1,7 +1,7 @@
-"""The question below the conversation whether a proposed edit is made. The diff itself is in the conversation.
+"""The panel that asks whether to make a proposed edit. The diff itself is in the transcript.
 
-A key that was meant for the input must never answer. So an answer counts only while the panel has the focus, and only
-if the key was pressed when somebody could have read the question; whatever else is typed goes to the input.
+A key meant for the input must never answer. So the panel answers only while it has the focus, and only to keys pressed
+after the question could be read; anything else that is typed goes to the input.
 """
 
 import time
@@ -22,7 +22,7 @@ from laguna_tui.tui.transcript.edit_entry import EditEntry, counted
 KeyChoice = tuple[str, str]
 """A key and what it does."""
 ChoiceForms = tuple[tuple[KeyChoice, ...], ...]
-"""The same choices in words of different length, the longest first."""
+"""The same choices in different lengths, the longest first."""
 
 CHOICES: ChoiceForms = (
     (("y", "yes"), ("n", "no"), ("a", "always in this session"), ("Esc", "no, and stop")),
@@ -33,7 +33,7 @@ _BETWEEN = "   "
 
 
 def choice_parts(forms: ChoiceForms, width: int) -> list[StyledText]:
-    """The row."""
+    """The row of choices for a width."""
     parts: list[StyledText] = []
     for key, what in _fitting(forms, width):
         parts += [(_BETWEEN, "")] if parts else []
@@ -42,7 +42,7 @@ def choice_parts(forms: ChoiceForms, width: int) -> list[StyledText]:
 
 
 def choice_at(forms: ChoiceForms, width: int, column: int) -> str:
-    """The key whose words stand in this column, empty between them."""
+    """The key of the choice at a column; empty between choices."""
     at = 0
     for key, what in _fitting(forms, width):
         end = at + cells(f"{key} {what}")
@@ -57,21 +57,21 @@ def _fitting(forms: ChoiceForms, width: int) -> tuple[KeyChoice, ...]:
     return next((form for form, wide in rows.items() if wide <= width), forms[-1])
 
 
-#: Nobody reads a question and presses a key within this time.
+#: Seconds; a key pressed earlier was meant for something else.
 REACTION_S = 0.4
 _TITLE = "Change {}?"
-# Border, corners and blanks beside a title.
+# Cells of the border, corners and blanks beside a title.
 _CORNERS = 6
 _TONES = {"code-inserted": "$success", "code-deleted": "$error", "muted": MUTED}
 
 
 class EditPanel(Widget, can_focus=True):
-    """Shows itself while there is a question. Texts of the edit are safe to show."""
+    """Shown while an edit waits for a decision. Texts of the edit are sanitised."""
 
     DEFAULT_CSS = Path(__file__).with_name("edit_panel.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "yes", "Yes, make this edit"),
-        Binding("n", "no", "No, and go on without it"),
+        Binding("n", "no", "No, continue without it"),
         Binding("a", "always", "Always: make all edits of this session"),
         Binding("escape", "stop", "No, and stop the answer"),
         Binding("up", "up", "Scroll up a line"),
@@ -80,24 +80,28 @@ class EditPanel(Widget, can_focus=True):
     ]
 
     class Decided(Message):
-        """The user has decided."""
+        """Posted when the user accepts or declines the edit."""
 
         def __init__(self, decision: Decision) -> None:
             super().__init__()
             self.decision = decision
 
     class Stopped(Message):
-        """The user wants neither the edit nor the rest of the answer."""
+        """Posted to decline the edit and stop the answer."""
 
     class Scrolled(Message):
-        """The user wants to see the diff so many lines further down."""
+        """Posted to scroll the diff by a number of lines."""
 
         def __init__(self, lines: int) -> None:
             super().__init__()
             self.lines = lines
 
     class Left(Message):
-        """The user wants to type; `typed` is what was typed already, raw."""
+        """Posted to move the focus to the input.
+
+        Attributes:
+            typed: text typed or pasted so far, not sanitised.
+        """
 
         def __init__(self, typed: str = "") -> None:
             super().__init__()
@@ -107,33 +111,33 @@ class EditPanel(Widget, can_focus=True):
         super().__init__(id=id)
         self.display = False
         self._edit: EditEntry | None = None
-        self._from = self._focused_at = 0.0
-        # Keys that come in one read with a letter for the input are here before the focus is there.
+        self._answers_from = self._focused_at = 0.0
+        # Keys that arrive in one read with a letter for the input are handled before the focus moves.
         self._typing = False
         self._own_keys = {binding.key: binding.action for binding in self.BINDINGS if isinstance(binding, Binding)}
 
     def ask(self, edit: EditEntry) -> None:
-        """Ask about this edit. It is answered once the panel has the focus."""
+        """Show the question. It can be answered once the panel has the focus."""
         self._edit = edit
-        self._count_from_now()
-        self._say_title()
+        self._restart_reaction_time()
+        self._update_title()
         self.display = True
         self.refresh(layout=True)
 
     def listen(self) -> None:
         """Take the focus."""
-        self._count_from_now()
+        self._restart_reaction_time()
         self.focus()
 
     def hide(self) -> None:
-        """There is nothing to ask any more."""
+        """Hide the panel."""
         self._edit = None
         self.display = False
 
-    def _count_from_now(self) -> None:
-        self._from = time.monotonic() + REACTION_S
+    def _restart_reaction_time(self) -> None:
+        self._answers_from = time.monotonic() + REACTION_S
 
-    # -- drawing
+    # -- rendering
 
     def render(self) -> Content:
         edit = self._edit
@@ -144,16 +148,16 @@ class EditPanel(Widget, can_focus=True):
         return Content.assemble(*parts, *choice_parts(self._forms, self.content_size.width))
 
     @property
-    def _forms(self) -> tuple[tuple[tuple[str, str], ...], ...]:
+    def _forms(self) -> ChoiceForms:
         return CHOICES if self.has_focus else ELSEWHERE
 
-    def _say_title(self) -> None:
+    def _update_title(self) -> None:
         if self._edit is not None:
             room = self.app.size.width - _CORNERS - len(_TITLE)
             self.border_title = Content(_TITLE.format(crop_front(self._edit.path, room)))
 
     def on_resize(self) -> None:
-        self._say_title()
+        self._update_title()
 
     def on_focus(self) -> None:
         self._focused_at = time.monotonic()
@@ -163,16 +167,16 @@ class EditPanel(Widget, can_focus=True):
         self._typing = False
         self.refresh()
 
-    # -- what the user does
+    # -- input
 
     async def _on_key(self, event: events.Key) -> None:
-        # Taken here in the order in which they were pressed, as in the input; bindings run in a queue of their own.
+        # Handled here in the order they were pressed, as in the input; bindings run in a queue of their own.
         action = self._own_keys.get(event.key)
         if action is None and not event.is_printable and event.key != "enter":
             return
         event.stop()
         event.prevent_default()
-        early = event.time < self._from
+        early = event.time < self._answers_from
         if event.is_printable and event.character and (action is None or early or self._typing):
             self._typing = True
             self.post_message(self.Left(event.character))
@@ -184,7 +188,7 @@ class EditPanel(Widget, can_focus=True):
         self.post_message(self.Left(event.text))
 
     def on_click(self, event: events.Click) -> None:
-        """A choice can be clicked, once it shows: what brings the focus here answers nothing."""
+        """Answer with the clicked choice, unless the click has just given the panel the focus."""
         offset = event.get_content_offset(self)
         early = event.time < self._focused_at + REACTION_S
         if early or offset is None or offset.y != self.content_size.height - 1:
@@ -199,31 +203,31 @@ class EditPanel(Widget, can_focus=True):
         self._decide(Decision.YES)
 
     def action_no(self) -> None:
-        """Go on without it."""
+        """Decline this edit; the answer continues."""
         self._decide(Decision.NO)
 
     def action_always(self) -> None:
-        """Make this edit, and all later ones of this session."""
+        """Make this edit and all later ones of this session."""
         self._decide(Decision.ALWAYS)
 
     def _decide(self, decision: Decision) -> None:
         if self._edit is not None:
-            # A second key must not answer the question that comes next.
+            # A second key must not answer the next question.
             self._edit = None
             self.post_message(self.Decided(decision))
 
     def action_stop(self) -> None:
-        """Neither make it nor go on."""
+        """Decline this edit and stop the answer."""
         self.post_message(self.Stopped())
 
     def action_up(self) -> None:
-        """See the line above."""
+        """Scroll up a line."""
         self.post_message(self.Scrolled(-1))
 
     def action_down(self) -> None:
-        """See the line below."""
+        """Scroll down a line."""
         self.post_message(self.Scrolled(1))
 
     def action_leave(self) -> None:
-        """Back to the input."""
+        """Move the focus to the input."""
         self.post_message(self.Left())

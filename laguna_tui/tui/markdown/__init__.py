@@ -1,1 +1,1 @@
-"""Markdown to lines of toned text, without a widget: a stream is split, a block converted once, then wrapped."""
+"""Markdown to styled lines, without a widget: a stream is split into blocks, each is converted once, then wrapped."""

@@ -1,7 +1,7 @@
-"""Who proposed which part of a text, and that knowledge carried over to the runs the text is drawn as.
+"""A text with the drafter of each part, and tinting the runs that the text is rendered as.
 
-Drawing leaves marks out but moves nothing, so what is drawn is found in its source again, in order. A tint is one more
-word in a run's tone; what it looks like is the palette's business.
+Rendering omits Markdown marks but keeps the order, so each rendered run can be found in its source again. A tint is one
+more word in a run's tone; the stylesheet gives it a colour.
 """
 
 import re
@@ -9,15 +9,13 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from laguna_engine.events import Source
+from laguna_tui.tui.drafter_colours import colour_of
 from laguna_tui.tui.markdown.flow import CodeFlow, Flow, Flows, ProseFlow, TableFlow
 from laguna_tui.tui.text_lines import TextRun, TextRuns, next_boundary
 
-TINTS = {Source.DFLASH: "by-dflash", Source.SUFFIX: "by-suffix", Source.FILE: "by-file"}
-"""The tone words of whoever drafts; what the target wrote itself has none."""
-
-# How far ahead the next drawn text is looked for: further than the address of a link that is left out.
+# Characters searched for the next rendered text: more than the address of a link, which may be left out.
 _REACH = 200
-# The same for texts so short that they stand everywhere: further than the marks between two cells of a table.
+# The same for texts so short that they occur everywhere: more than the marks between two cells of a table.
 _NEAR = 16
 _SHORT = 3
 _FENCE = re.compile(r"[\s>*+.)\d-]*(?:`{3,}|~{3,})[^\n]*\n")
@@ -25,13 +23,13 @@ _FENCE = re.compile(r"[\s>*+.)\d-]*(?:`{3,}|~{3,})[^\n]*\n")
 
 @dataclass(slots=True)
 class TintSwitch:
-    """Whether tints are drawn; shared by everything that could draw them."""
+    """Whether tints are drawn; shared by everything that draws them."""
 
     on: bool = False
 
 
 class AttributedText:
-    """A growing text whose every letter has a proposer."""
+    """A growing text that knows who proposed each character: the target or a drafter."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -41,25 +39,25 @@ class AttributedText:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         self._parts = ["".join(self._parts)]
         return self._parts[0]
 
     @property
     def plain(self) -> bool:
-        """Whether the target wrote all of it."""
-        return all(source is Source.TARGET for source in self._sources)
+        """Whether the target proposed all of it."""
+        return all(source == Source.TARGET for source in self._sources)
 
     def add(self, text: str, source: Source) -> None:
-        """More of it."""
-        if not self._sources or self._sources[-1] is not source:
+        """Append text proposed by `source`."""
+        if not self._sources or self._sources[-1] != source:
             self._starts.append(self._length)
             self._sources.append(source)
         self._parts.append(text)
         self._length += len(text)
 
     def take(self, block: str) -> "AttributedText":
-        """Cut off a block that stands near the front; it is given back, and what stood before it is forgotten."""
+        """Remove and return a block near the front; the text before it is dropped."""
         text = self.text
         start = max(0, text.find(block))
         end = min(len(text), start + len(block))
@@ -72,7 +70,7 @@ class AttributedText:
         return taken
 
     def parts(self, start: int, end: int) -> list[tuple[str, Source]]:
-        """The text between two offsets, cut where the proposer changes."""
+        """The text between two offsets, split where the source changes."""
         text, parts = self.text, []
         index = bisect_right(self._starts, start) - 1
         while start < end:
@@ -83,20 +81,20 @@ class AttributedText:
 
 
 class Tinter:
-    """Goes along a text once, tinting what is drawn of it in the order in which it is drawn."""
+    """Tints the rendered runs of a text, in their order, in one pass."""
 
-    def __init__(self, said: AttributedText, at: int = 0) -> None:
+    def __init__(self, attributed: AttributedText, at: int = 0) -> None:
         self.at = at
-        self._said = said
+        self._attributed = attributed
         self._tone = ""
 
     def runs(self, runs: TextRuns) -> TextRuns:
-        """The same runs, parted and tinted."""
+        """The same runs, split and tinted."""
         return tuple(part for run in runs for part in self._run(run))
 
     def past_fence(self) -> None:
-        """Go over the line that opens a code block, if that is what comes next."""
-        fence = _FENCE.match(self._said.text, self.at)
+        """Skip the line that opens a code block, if it comes next."""
+        fence = _FENCE.match(self._attributed.text, self.at)
         self.at = fence.end() if fence else self.at
 
     def _run(self, run: TextRun) -> list[TextRun]:
@@ -104,11 +102,11 @@ class Tinter:
         if found < 0:
             return self._letters(run)
         self.at = found + len(run.text)
-        parts = _whole(self._said.parts(found, self.at))
+        parts = _whole(self._attributed.parts(found, self.at))
         return [TextRun(text, self._tinted(run.tone, source)) for text, source in parts]
 
     def _find(self, drawn: str) -> int:
-        text = self._said.text
+        text = self._attributed.text
         if text.startswith(drawn, self.at):
             return self.at
         if drawn.isspace():
@@ -116,66 +114,67 @@ class Tinter:
         return text.find(drawn, self.at, self.at + len(drawn) + (_REACH if len(drawn) > _SHORT else _NEAR))
 
     def _letters(self, run: TextRun) -> list[TextRun]:
-        """A run that is not drawn as it was written, letter by letter."""
+        """Tint a run that differs from its source, character by character."""
         out: list[TextRun] = []
-        text = self._said.text
+        text = self._attributed.text
         for letter in run.text:
             found = -1 if letter.isspace() else text.find(letter, self.at, self.at + _NEAR)
             if found >= 0:
                 self.at = found + 1
-                ((_, source),) = self._said.parts(found, self.at)
+                ((_, source),) = self._attributed.parts(found, self.at)
                 self._tinted(run.tone, source)
             tone = f"{run.tone}{self._tone}"
-            if out and (out[-1].tone == tone or _belonging(out[-1].text, letter)):
+            if out and (out[-1].tone == tone or _continuing(out[-1].text, letter)):
                 out[-1] = TextRun(out[-1].text + letter, out[-1].tone)
             else:
                 out.append(TextRun(letter, tone))
         return out
 
     def _tinted(self, tone: str, source: Source) -> str:
-        self._tone = f" {TINTS[source]}" if source in TINTS else ""
+        colour = colour_of(source)
+        self._tone = f" by-{colour}" if colour else ""
         return f"{tone}{self._tone}"
 
 
 def _whole(parts: list[tuple[str, Source]]) -> list[tuple[str, Source]]:
-    """The same with what is drawn as one in one part, the one it begins in: it would be measured wrong in two."""
+    """Keep grapheme clusters in one part, where they begin: split, their width would be measured wrongly."""
     out: list[tuple[str, Source]] = []
     for text, source in parts:
         cut = 0
         if out:
             before, whose = out[-1]
-            cut = _belonging(before, text)
+            cut = _continuing(before, text)
             out[-1] = (before + text[:cut], whose)
         if cut < len(text):
             out.append((text[cut:], source))
     return out
 
 
-def _belonging(before: str, text: str) -> int:
-    """How many letters of the text go on with what `before` ends with, such as an emoji."""
+def _continuing(before: str, text: str) -> int:
+    """Number of characters of `text` that continue the grapheme cluster at the end of `before`."""
     if text[:1].isascii():
         return 0
     end = before[-_NEAR:]
     return next_boundary(end + text, len(end)) - len(end)
 
 
-def tinted(flows: Flows, said: AttributedText) -> Flows:
-    """The flows of a block of Markdown, tinted; `said` is the block's source."""
-    if said.plain:
+def tinted(flows: Flows, attributed: AttributedText) -> Flows:
+    """The flows of a Markdown block, tinted; `attributed` is the block's source."""
+    if attributed.plain:
         return flows
-    walk = Tinter(said)
-    return tuple(_flow(flow, walk) for flow in flows)
+    tinter = Tinter(attributed)
+    return tuple(_flow(flow, tinter) for flow in flows)
 
 
-def _flow(flow: Flow, walk: Tinter) -> Flow:
+def _flow(flow: Flow, tinter: Tinter) -> Flow:
     match flow:
         case ProseFlow(runs):
-            return replace(flow, runs=walk.runs(runs))
+            return replace(flow, runs=tinter.runs(runs))
         case CodeFlow(lines):
-            walk.past_fence()
-            return replace(flow, lines=tuple(map(walk.runs, lines)))
+            tinter.past_fence()
+            return replace(flow, lines=tuple(map(tinter.runs, lines)))
         case TableFlow(head, rows):
-            inked = tuple(map(walk.runs, head))
-            return replace(flow, head=inked, rows=tuple(tuple(map(walk.runs, row)) for row in rows))
+            tinted_head = tuple(map(tinter.runs, head))
+            return replace(flow, head=tinted_head, rows=tuple(tuple(map(tinter.runs, row)) for row in rows))
         case _:
             return flow

@@ -7,7 +7,7 @@ from laguna_tui.tui.text_lines import TextRuns
 
 @dataclass(frozen=True, slots=True)
 class Indent:
-    """What stands before a flow: `first` before its first row (a bullet), `rest` before the others."""
+    """The prefix of a flow: `first` on its first row (a bullet), `rest` on the others."""
 
     first: TextRuns = ()
     rest: TextRuns = ()
@@ -15,7 +15,7 @@ class Indent:
 
 @dataclass(frozen=True, slots=True)
 class ProseFlow:
-    """Wrapped text. `gap`: a blank row comes before it."""
+    """Wrapped text. `gap`: whether a blank row precedes it."""
 
     runs: TextRuns
     indent: Indent = Indent()
@@ -24,7 +24,7 @@ class ProseFlow:
 
 @dataclass(frozen=True, slots=True)
 class CodeFlow:
-    """Lines of code, highlighted, folded rather than wrapped."""
+    """Highlighted lines of code, folded rather than wrapped."""
 
     lines: tuple[TextRuns, ...]
     language: str = ""
@@ -34,7 +34,7 @@ class CodeFlow:
 
 @dataclass(frozen=True, slots=True)
 class TableFlow:
-    """A table; `align` holds "left", "right" or "center" for each column, and every row has as many cells."""
+    """A table; `align` holds "left", "right" or "center" per column; every row has as many cells."""
 
     head: tuple[TextRuns, ...]
     rows: tuple[tuple[TextRuns, ...], ...]

@@ -1,4 +1,4 @@
-"""Code to toned runs with pygments. Highlighting may fail or be too dear: then the code is shown plain."""
+"""Highlights code with pygments. Code that is too long or breaks its lexer is shown plain."""
 
 import re
 from functools import lru_cache
@@ -10,8 +10,8 @@ from pygments.util import ClassNotFound
 
 from laguna_tui.tui.text_lines import TextRun, TextRuns
 
-# Highlighting holds up the screen for about 0.1 s at this length, and some lexers take time quadratic in the length
-# of hostile text; past this, no colours.
+# Highlighting this many characters blocks the screen for about 0.1 s, and some lexers take quadratic time on hostile
+# text; longer code has no colours.
 MAX_HIGHLIGHT = 20_000
 TAB = 4
 _LANGUAGE = re.compile(r"[\w.+#-]{1,24}")
@@ -38,13 +38,13 @@ _TONES: dict[_TokenType, str] = {
 
 
 def language_of(info: str) -> str:
-    """The language that a fence's info string names, or nothing."""
+    """The language named by a fence's info string, or an empty string."""
     found = _LANGUAGE.match(info.strip())
     return found.group() if found else ""
 
 
 def highlight(code: str, language: str) -> tuple[TextRuns, ...]:
-    """The code's lines in tones; plain when the language is unknown, or the code is long or breaks the lexer."""
+    """The highlighted lines; plain if the language is unknown, the code is too long, or the lexer fails."""
     code = code.expandtabs(TAB)
     lexer = _lexer(language)
     lines = None if lexer is None or len(code) > MAX_HIGHLIGHT else _lex(code, lexer)
@@ -52,7 +52,7 @@ def highlight(code: str, language: str) -> tuple[TextRuns, ...]:
 
 
 def plain_lines(code: str) -> tuple[TextRuns, ...]:
-    """The code's lines in one tone."""
+    """The lines in one tone."""
     return tuple((TextRun(line, "code"),) for line in code.split("\n"))
 
 
@@ -74,7 +74,7 @@ def _lex(code: str, lexer: Lexer) -> tuple[TextRuns, ...] | None:
             head, *more = text.split("\n")
             lines[-1].append(TextRun(head, tone))
             lines.extend([TextRun(part, tone)] for part in more)
-    except Exception:  # lexers are third-party code on untrusted text: any failure only costs the colours
+    except Exception:  # lexers are third-party code on untrusted text; a failure costs only the colours
         return None
     merged = tuple(_merge(line) for line in lines)
     return merged if [_text(line) for line in merged] == code.split("\n") else None

@@ -1,6 +1,6 @@
-"""Flows to lines for one width. Prose stays readable on a wide screen; code and tables may use all of it.
+"""Lays out flows as lines for a width. Prose has a maximum width; code and tables may use the whole screen.
 
-Tables to rows: columns share the width fairly, cells wrap, and a table that cannot fit becomes a list of cards.
+The columns of a table share the width, cells wrap, and a table that does not fit becomes a list of cards.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ CODE_PAD = TextRun(" ", "code")
 
 
 def lay_out(flows: Flows, width: int) -> list[TextLine]:
-    """The lines of a block at a width. The first flow's gap is the transcript's business, not the block's."""
+    """The lines of a block for a width. The gap before the first flow is left to the transcript."""
     lines: list[TextLine] = []
     for flow in flows:
         if flow.gap and lines:
@@ -24,7 +24,7 @@ def lay_out(flows: Flows, width: int) -> list[TextLine]:
 
 
 def _gap(indent: Indent) -> TextLine:
-    """A blank row; a quote's bar runs through it."""
+    """A blank row, with the bar of an enclosing quote."""
     return TextLine(indent.rest, lead=cells(plain(indent.rest))) if plain(indent.rest).strip() else BLANK
 
 
@@ -44,20 +44,20 @@ def _lay(flow: Flow, width: int) -> list[TextLine]:
 
 
 def code_reach(code: tuple[TextRuns, ...], width: int) -> int:
-    """How wide the ground of a code block is: as its longest line, not less than prose, not more than the screen."""
+    """Width of a code block's background: its longest line, at least the width of prose, at most the screen."""
     longest = max((cells(plain(line)) for line in code), default=0) + 2
     return min(width, max(MAX_PROSE, longest))
 
 
 def language_row(language: str, reach: int) -> list[TextLine]:
-    """The row above a fence that names its language, if it has one."""
+    """The row above a code block that names its language, if any."""
     if not language:
         return []
     return [TextLine((TextRun(f" {language}", "code code-label"),), lead=len(language) + 1, fill="code", reach=reach)]
 
 
 def lay_code(code: tuple[TextRuns, ...], width: int, reach: int) -> list[TextLine]:
-    """Rows of code with a cell of padding on both sides, folded where they are too long."""
+    """Rows of code with a cell of padding on both sides; long lines are folded."""
     rows: list[TextLine] = []
     for line in code:
         for number, runs in enumerate(fold(line, max(MIN_WIDTH, width - 2))):
@@ -66,7 +66,7 @@ def lay_code(code: tuple[TextRuns, ...], width: int, reach: int) -> list[TextLin
 
 
 def indented(lines: list[TextLine], indent: Indent) -> list[TextLine]:
-    """The lines with the indent before them; copying leaves it out."""
+    """The lines with an indent, which copying leaves out."""
     if not indent.rest:
         return lines
     out: list[TextLine] = []
@@ -78,7 +78,7 @@ def indented(lines: list[TextLine], indent: Indent) -> list[TextLine]:
 
 
 SEPARATOR = TextRun(" │ ", "rule")
-# A column squeezed below this breaks almost every word; the table is drawn as cards instead.
+# Below this width almost every word breaks; the table is drawn as cards instead.
 MIN_COLUMN = 6
 
 
@@ -101,9 +101,9 @@ def lay_table(table: TableFlow, width: int) -> list[TextLine]:
 
 
 def column_widths(natural: Sequence[int], room: int) -> list[int] | None:
-    """Column widths that fit into `room`: narrow columns keep theirs, the wide ones share what is left.
+    """Column widths that fit into `room`: narrow columns keep theirs, wide ones share the rest.
 
-    None when a shared column would be narrower than `MIN_COLUMN`.
+    Returns None if a shared column would be narrower than `MIN_COLUMN`.
     """
     widths = [max(1, cells) for cells in natural]
     if sum(widths) <= room:

@@ -1,4 +1,4 @@
-"""Markdown source to flows, by markdown-it's tokens."""
+"""Converts Markdown to flows, with markdown-it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _TONES = {"strong": "strong", "em": "em", "s": "strike"}
 
 
 def inline_runs(tokens: Sequence[Token], tone: str = "text") -> TextRuns:
-    """The runs of an inline token's children. A link is followed by its address unless its text says it already."""
+    """The runs of an inline token's children. A link is followed by its address unless its text is the address."""
     runs: list[TextRun] = []
     tones = [tone]
     links: list[tuple[str, int]] = []
@@ -66,9 +66,9 @@ _QUOTE = TextRun("▎ ", "quote-bar")
 
 
 def _parser() -> MarkdownIt:
-    """CommonMark with tables and strike-through, HTML shown as text.
+    """CommonMark with tables and strikethrough; HTML is shown as text.
 
-    Entities stay as written: decoding them here would let `&#x202e;` bring back what the sanitiser took out.
+    Entities are not decoded: `&#x202e;` would bring back what the sanitiser removed.
     """
     parser = MarkdownIt("commonmark", {"html": False})
     return parser.enable(["table", "strikethrough"]).disable("entity")
@@ -78,7 +78,7 @@ _PARSER = _parser()
 
 
 def to_flows(source: str) -> Flows:
-    """The flows of a block of Markdown."""
+    """The flows of a Markdown block."""
     builder = _Builder()
     for token in _PARSER.parse(source):
         builder.take(token)
@@ -87,7 +87,7 @@ def to_flows(source: str) -> Flows:
 
 @dataclass(slots=True)
 class _Lead:
-    """The indent of one list item or quote; `first` is used up by the first row inside it."""
+    """The indent of a list item or quote; `first` is used once, for its first row."""
 
     first: TextRun
     rest: TextRun
@@ -103,7 +103,7 @@ class _Lead:
 class _Builder:
     flows: list[Flow] = field(default_factory=list)
     leads: list[_Lead] = field(default_factory=list)
-    lists: list[bool] = field(default_factory=list)  # for each open list: is it ordered
+    lists: list[bool] = field(default_factory=list)  # for each open list, whether it is ordered
     tones: list[str] = field(default_factory=lambda: ["text"])
     tight: bool = False
     cells: list[list[TextRuns]] = field(default_factory=list)
@@ -119,7 +119,7 @@ class _Builder:
         return Indent(first, tuple(lead.rest for lead in self.leads))
 
     def _gap(self) -> bool:
-        """A blank row before the next flow: not inside a tight list, nor right after a bullet."""
+        """Whether a blank row precedes the next flow: not inside a tight list, nor right after a bullet."""
         return not self.tight and all(lead.used for lead in self.leads)
 
     def _paragraph_open(self, token: Token) -> None:

@@ -1,15 +1,15 @@
-"""Cutting a stream of Markdown into top-level blocks, line by line, so that each is converted once, when it closes.
+"""Splits a stream of Markdown into top-level blocks, line by line, so that each is converted once, when it closes.
 
-The cut is CommonMark's own for fences, headings, quotes and paragraphs. A list is cut into its items, so that a long
-list never becomes one long open block; each item keeps its number. Text is never lost: the sources of the chunks,
-joined by newlines, are the text without blank lines between blocks.
+Fences, headings, quotes and paragraphs follow CommonMark. A list is split into its items, so that a long list is never
+one long open block; each item keeps its number. No text is lost: the sources of the blocks, joined by newlines, are the
+text without the blank lines between blocks.
 """
 
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
-# From this indent on a line is code, whatever it looks like.
+# A line indented this far is code, even if it looks like another block.
 INDENTED_CODE = 4
 _FENCE = re.compile(r"(?P<indent> {0,3})(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)")
 _INNER_FENCE = re.compile(r"\s*(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)")
@@ -22,7 +22,7 @@ _QUOTE = re.compile(r" {0,3}>")
 
 
 class BlockType(Enum):
-    """What the open block is."""
+    """The type of the open block."""
 
     NONE = auto()
     PARAGRAPH = auto()
@@ -33,14 +33,26 @@ class BlockType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClosedBlock:
-    """A closed block: its source, and whether a blank row belongs before it."""
+    """A closed block.
+
+    Attributes:
+        source: its Markdown.
+        gap: whether a blank row precedes it.
+    """
 
     source: str
     gap: bool
 
 
 class Splitter:
-    """Feed it text; it gives back each block as it closes and keeps the open one (`lines` and `partial`)."""
+    """Splits text that is fed in.
+
+    Attributes:
+        kind: type of the open block.
+        lines: complete lines of the open block.
+        partial: the unfinished line.
+        gap: whether a blank row precedes the open block.
+    """
 
     def __init__(self) -> None:
         self.kind = BlockType.NONE
@@ -49,24 +61,24 @@ class Splitter:
         self.gap = False
         self._started = False
         self._blank = False
-        self._mark = ""  # the fence that is open, in the block or inside a list item
+        self._mark = ""  # the open fence, of the block or inside a list item
         self._depth = 0  # the column at which a list item's content starts
         self._closed: list[ClosedBlock] = []
 
     @property
     def tail(self) -> str:
-        """The source of the open block, the unfinished line included."""
+        """The source of the open block, including the unfinished line."""
         return "\n".join([*self.lines, self.partial] if self.partial else self.lines)
 
     @property
     def tail_gap(self) -> bool:
-        """Whether a blank row belongs before the open block, as far as its first characters tell."""
+        """Whether a blank row precedes the open block, as far as its first characters show."""
         if self.lines:
             return self.gap
         return self._started and (self._blank or not _ITEM.match(self.partial))
 
     def feed(self, text: str) -> list[ClosedBlock]:
-        """The blocks that `text` closes."""
+        """Add text. Returns the blocks that it closes."""
         *whole, self.partial = (self.partial + text).split("\n")
         for line in whole:
             self._line(line)
@@ -74,7 +86,7 @@ class Splitter:
         return closed
 
     def finish(self) -> list[ClosedBlock]:
-        """The blocks that are left when the stream ends."""
+        """End the stream. Returns the remaining blocks."""
         closed = self.feed("\n") if self.partial else []
         self._close()
         closed, self._closed = closed + self._closed, []
@@ -123,7 +135,7 @@ class Splitter:
             self._mark = inner["mark"]
 
     def _interrupts(self, line: str) -> bool:
-        """Whether the line ends a paragraph, and so is the start of another block."""
+        """Whether the line ends a paragraph because another block starts."""
         if self.kind is BlockType.QUOTE:
             return not _QUOTE.match(line)
         starts = (_FENCE, _HEADING, _QUOTE, _INTERRUPTING_ITEM)
@@ -154,7 +166,7 @@ class Splitter:
 
 
 def closes_fence(line: str, mark: str, depth: int = 0) -> bool:
-    """Whether the line is a closing fence for one that was opened with `mark` in content that starts at `depth`."""
+    """Whether the line closes a fence opened with `mark`, in content that starts at column `depth`."""
     stripped = line.strip()
     near = len(line) - len(line.lstrip()) - depth < INDENTED_CODE
     return near and len(stripped) >= len(mark) and stripped == mark[0] * len(stripped)

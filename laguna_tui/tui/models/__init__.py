@@ -1,1 +1,1 @@
-"""The screens about models: choosing one, and getting one."""
+"""Models: the picker, the setup screen with its download, the fit and plan screens, and their controller."""

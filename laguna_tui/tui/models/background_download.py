@@ -1,6 +1,6 @@
-"""The one download that runs behind the chat: begun, paused, failed, gone on with. Knows nothing of the screen.
+"""The download in the background of the chat. Knows nothing of the screen.
 
-A thread does the work and leaves values here; the screen reads them as often as it draws.
+A thread updates the values; the screen polls them.
 """
 
 import threading
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from laguna_tui.models.download import Download
 
 _LEAVE_S = 1.5
-"""How long leaving waits for what has arrived to be written down."""
+"""How long leaving waits until the download's state is saved."""
 
 
 class DownloadStage(Enum):
-    """Where the download is. FAILED and PAUSED go on with the same key."""
+    """The stage of the download. FAILED and PAUSED resume with the same key."""
 
     NOTHING = "nothing"
     RUNNING = "running"
@@ -30,11 +30,18 @@ class DownloadStage(Enum):
 
 
 _ENDS = {"done": DownloadStage.READY, "paused": DownloadStage.PAUSED, "cancelled": DownloadStage.NOTHING}
-"""By the value of `Outcome`: importing what downloads would hold up the first screen."""
+"""By the value of `Outcome`: importing the download code would delay the first screen."""
 
 
 class BackgroundDownload:
-    """offer: what is being got. progress: how far it is. problem: why it failed, safe to show."""
+    """Downloads one model at a time.
+
+    Attributes:
+        stage: the stage of the download.
+        offer: the model that is downloaded, if any.
+        progress: its progress, once known.
+        problem: why it failed, sanitised.
+    """
 
     def __init__(self, model_setup: ModelSetup) -> None:
         self._lock = threading.Lock()
@@ -44,33 +51,33 @@ class BackgroundDownload:
         self.problem = ""
         self._model_setup = model_setup
         self._work: Download | None = None
-        # What the user wants of a download that is not there yet.
-        self._wanted: Callable[[Download], None] | None = None
+        # Pause or cancel, requested before the download is prepared.
+        self._requested: Callable[[Download], None] | None = None
         self._discarding = False
         self._thread: threading.Thread | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether something goes on that ends by itself."""
+        """Whether a download or its removal is running."""
         return self.stage is DownloadStage.RUNNING or self._discarding
 
     def begin(self, offer: SetupOffer) -> None:
-        """Start, or go on; nothing while something runs."""
+        """Start or resume the download; ignored while busy."""
         if self.busy:
             return
         self.offer, self.problem, self.stage = offer, "", DownloadStage.RUNNING
-        self._work, self._wanted = None, None
+        self._work, self._requested = None, None
         self._start(lambda: self._run(offer))
 
     def pause(self) -> None:
-        """Stop; what has arrived is kept."""
+        """Stop and keep the downloaded part."""
         if self.stage is DownloadStage.RUNNING:
-            self._tell(lambda work: work.pause())
+            self._request(lambda work: work.pause())
 
     def cancel(self) -> None:
-        """Stop, and let go what has arrived; of a large model that takes a while."""
+        """Stop and delete the downloaded part, which takes a while for a large model."""
         if self.stage is DownloadStage.RUNNING:
-            self._tell(lambda work: work.cancel())
+            self._request(lambda work: work.cancel())
         elif (
             self.offer is not None
             and self.stage in (DownloadStage.PAUSED, DownloadStage.FAILED)
@@ -80,45 +87,45 @@ class BackgroundDownload:
             self._start(lambda: self._discard(offer))
 
     def leave(self) -> None:
-        """The program ends: pause, and wait a moment until that is done."""
+        """Pause when the app ends, and wait a moment until it is done."""
         self.pause()
         if self._thread is not None:
             self._thread.join(_LEAVE_S)
 
     def taken(self) -> None:
-        """What was got is used now; there is nothing more to say about it."""
+        """Reset after the app has switched to the downloaded model."""
         if self.stage is DownloadStage.READY:
-            self._forget()
+            self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self.stage, self.offer, self.progress = DownloadStage.NOTHING, None, None
 
-    def _heard(self, progress: DownloadProgress) -> None:
+    def _update(self, progress: DownloadProgress) -> None:
         self.progress = progress
 
     def _start(self, job: Callable[[], None]) -> None:
         self._thread = threading.Thread(target=job, name="laguna-download", daemon=True)
         self._thread.start()
 
-    def _tell(self, wanted: Callable[["Download"], None]) -> None:
-        """Do this to the download, as soon as it is there."""
+    def _request(self, request: Callable[["Download"], None]) -> None:
+        """Apply `request` to the download as soon as it is prepared."""
         with self._lock:
-            work, self._wanted = self._work, wanted
+            work, self._requested = self._work, request
         if work is not None:
-            wanted(work)
+            request(work)
 
     def _run(self, offer: SetupOffer) -> None:
         try:
-            work = self._model_setup.fetch(offer.name, self._heard)
+            work = self._model_setup.fetch(offer.name, self._update)
             with self._lock:
-                self._work, wanted = work, self._wanted
-            if wanted is not None:
-                wanted(work)
+                self._work, requested = work, self._requested
+            if requested is not None:
+                requested(work)
             ended = _ENDS[work.run().value]
         except Exception as error:
             self.problem, ended = error_sentence(error), DownloadStage.FAILED
         if ended is DownloadStage.NOTHING:
-            self._forget()
+            self._reset()
         self.stage = ended
 
     def _discard(self, offer: SetupOffer) -> None:
@@ -127,6 +134,6 @@ class BackgroundDownload:
         except Exception as error:
             self.problem, self.stage = error_sentence(error), DownloadStage.FAILED
         else:
-            self._forget()
+            self._reset()
         finally:
             self._discarding = False

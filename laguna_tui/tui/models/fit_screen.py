@@ -1,4 +1,4 @@
-"""Which contexts and caches of a model fit on this machine: the table of `laguna-tui fit`, in the app."""
+"""The fit screen: the table of `laguna-tui fit`, with the contexts and caches of a model that fit this machine."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,21 +16,21 @@ from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.session_messages import error_sentence
 
 WIDEST = 84
-"""Cells of the panel, where the terminal has as many."""
+"""Maximum width of the panel in cells."""
 
 _FRAME = 8
-"""Cells that border, padding and scroll bar take of it."""
+"""Cells of it for border, padding and scrollbar."""
 
 
 class FitScreen(Modal[None]):
-    """Asks `tell` for lines of a width, on a thread of its own: it reads headers and asks the devices."""
+    """Shows the lines that `report` returns for a width. It runs in a worker: it reads headers and queries devices."""
 
     DEFAULT_CSS = Path(__file__).with_name("fit_screen.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,enter", "dismiss", "Close")]
 
-    def __init__(self, tell: Callable[[int], list[str]]) -> None:
+    def __init__(self, report: Callable[[int], list[str]]) -> None:
         super().__init__()
-        self._tell = tell
+        self._report = report
 
     def compose(self) -> ComposeResult:
         with ScrollableContainer(id="fit") as box:
@@ -39,12 +39,12 @@ class FitScreen(Modal[None]):
             yield Static("looking at this machine …", markup=False, id="fit-text")
 
     def on_mount(self) -> None:
-        self._look(min(self.app.size.width, WIDEST) - _FRAME)
+        self._load(min(self.app.size.width, WIDEST) - _FRAME)
 
     @work(thread=True, exclusive=True)
-    def _look(self, width: int) -> None:
+    def _load(self, width: int) -> None:
         try:
-            text = "\n".join(self._tell(width))
+            text = "\n".join(self._report(width))
         except Exception as error:
             text = error_sentence(error)
         self.app.call_from_thread(self._show, sanitize(text))

@@ -1,4 +1,4 @@
-"""Choosing a model: what is here, what could be, and whether it would run."""
+"""The model picker: which models are here, which can be downloaded, and which run on this machine."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ _MARKS = {
 
 
 class ModelPicker(Modal[ModelChoice | None]):
-    """Gives back the chosen model, or None. `find` may take a while; it runs on a thread of its own."""
+    """Returns the chosen model, or None. `find` lists the models; it is slow and runs in a worker."""
 
     DEFAULT_CSS = Path(__file__).with_name("model_picker.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f7", "dismiss", "Close")]
@@ -47,10 +47,10 @@ class ModelPicker(Modal[ModelChoice | None]):
             yield OptionList(compact=True)
 
     def on_mount(self) -> None:
-        self._look()
+        self._load()
 
     @work(thread=True, exclusive=True)
-    def _look(self) -> None:
+    def _load(self) -> None:
         try:
             found, problem = self._find(), ""
         except Exception as error:
@@ -77,7 +77,7 @@ class ModelPicker(Modal[ModelChoice | None]):
 
 
 def _parts(choice: ModelChoice) -> list[StyledText]:
-    """A model in two lines: what it is and what of it is here; whether it runs."""
+    """A model in two lines: its title and state, then its name and whether it runs."""
     title = [
         (sanitize_line(choice.title), "bold"),
         ("  answers now" if choice.current else f"  {state(choice)}", MUTED),
@@ -87,7 +87,7 @@ def _parts(choice: ModelChoice) -> list[StyledText]:
 
 
 def state(choice: ModelChoice) -> str:
-    """What is here of a model, in words."""
+    """How much of a model is here, in words."""
     if choice.here is Here.PARTIAL and choice.size:
         return f"{size(choice.have)} of {size(choice.size)}"
     if choice.here is Here.MISSING and choice.size:

@@ -1,4 +1,4 @@
-"""How the model was opened: what was chosen, why, and what it does without."""
+"""The plan screen: how the model was opened, why, and what was left out."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ NOTHING = "No model is open yet."
 
 
 class PlanScreen(Modal[None]):
-    """Shows the plan's lines, which are sanitised: the first in short, then `subject: sentence`."""
+    """Shows the sanitised lines of a plan: a summary, then `subject: sentence`."""
 
     DEFAULT_CSS = Path(__file__).with_name("plan_screen.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,enter", "dismiss", "Close")]
@@ -37,6 +37,6 @@ class PlanScreen(Modal[None]):
 
 
 def _parts(line: str) -> list[StyledText]:
-    """A reason with its subject set off."""
+    """A line with its subject in another colour."""
     subject, colon, rest = line.partition(": ")
     return [(f"{subject}{colon}", "$accent"), (rest, "$foreground")] if colon else [(line, "$foreground")]

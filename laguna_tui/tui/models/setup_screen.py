@@ -1,4 +1,4 @@
-"""The setup screen: what this machine is, what model suits it, and one key to get it and to use it."""
+"""The setup screen: this machine, the model that suits it, and one key to download and use it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,20 +24,20 @@ from laguna_tui.tui.session_messages import error_sentence
 TEXT, KEY = "$foreground", "$accent"
 _BAR = 24
 _DOING = {
-    DownloadPhase.METADATA: "asking what there is",
+    DownloadPhase.METADATA: "asking the hub",
     DownloadPhase.WAITING: "waiting for another process",
     DownloadPhase.TRANSFER: "downloading",
     DownloadPhase.VERIFY: "checking",
     DownloadPhase.CONVERT: "converting",
     DownloadPhase.DONE: "done",
 }
-OFFLINE = "Offline: nothing is downloaded, no connection is opened. A GGUF of your own: /model FILE.gguf"
+OFFLINE = "Offline: no connection is opened. Open a GGUF of your own: /model FILE.gguf"
 
 
 def setup_parts(
     offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str
 ) -> list[StyledText]:
-    """The setup screen: what was found, what is recommended and why, how far it is, and the keys that help now."""
+    """The text of the setup screen: the machine, the recommendation and its reasons, the progress, and the keys."""
     parts: list[StyledText] = [("Found\n", "bold $primary"), (f"{sanitize_line(offer.machine)}\n\n", TEXT)]
     parts.append((f"{'Recommended' if offer.name else 'No larger model'}\n", "bold $primary"))
     if offer.name:
@@ -48,7 +48,7 @@ def setup_parts(
 
 
 def download_hint(offer: SetupOffer | None, stage: DownloadStage, progress: DownloadProgress | None) -> str:
-    """The download in one line, the weightiest first."""
+    """The state of the download in one line, the most important first."""
     if offer is None or stage is DownloadStage.NOTHING:
         return ""
     title = sanitize_line(offer.title)
@@ -57,7 +57,7 @@ def download_hint(offer: SetupOffer | None, stage: DownloadStage, progress: Down
         case DownloadStage.RUNNING:
             return "  ".join(filter(None, [f"↓ {share or '…'} {title}", *_speed(progress)]))
         case DownloadStage.PAUSED:
-            return f"paused {share} {title}  F8 goes on"
+            return f"paused {share} {title}  F8 resumes"
         case DownloadStage.FAILED:
             return f"download stopped: {title}  F8 says why"
         case _:
@@ -74,9 +74,9 @@ def _amount(offer: SetupOffer) -> str:
 
 
 def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str) -> list[StyledText]:
-    """Where it is and what to press."""
+    """The state of the download and the keys."""
     if not offer.name:
-        return [*_key("Esc", "go on with the model that is here")]
+        return [*_key("Esc", "stay with the current model")]
     if stage is DownloadStage.READY or offer.ready:
         return [(f"{sanitize_line(offer.title)} is here.\n", GOOD), *_key("Enter", "switch to it; the chat stays")]
     if offer.offline:
@@ -86,18 +86,21 @@ def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | N
             keys = [*_key("P", "pause"), *_key("X", "cancel"), *_key("Esc", "chat meanwhile")]
             return [*_progress(progress), *keys]
         case DownloadStage.PAUSED:
-            keys = [*_key("Enter", "go on"), *_key("X", "throw it away"), *_key("Esc", "later")]
-            return [(f"Paused {_share(progress)}. What has arrived is kept.\n", BUSY), *keys]
+            keys = [*_key("Enter", "resume"), *_key("X", "delete it"), *_key("Esc", "later")]
+            return [(f"Paused {_share(progress)}. The downloaded part is kept.\n", BUSY), *keys]
         case DownloadStage.FAILED:
-            return [(f"{problem}\n", BAD), *_key("Enter", "go on"), *_key("X", "throw it away"), *_key("Esc", "later")]
+            return [(f"{problem}\n", BAD), *_key("Enter", "resume"), *_key("X", "delete it"), *_key("Esc", "later")]
         case _:
-            first = "go on with the download" if offer.have else "download it"
-            return [*_key("Enter", f"{first}; chat meanwhile"), *_key("Esc", "not now (F8 or /setup comes back)")]
+            first = "resume the download" if offer.have else "download it"
+            return [
+                *_key("Enter", f"{first}; chat meanwhile"),
+                *_key("Esc", "not now (F8 or /setup comes back)"),
+            ]
 
 
 def _progress(progress: DownloadProgress | None) -> list[StyledText]:
     if progress is None:
-        return [("beginning …\n", BUSY)]
+        return [("starting …\n", BUSY)]
     parts: list[StyledText] = []
     if progress.bytes_total:
         done = progress.bytes_done / progress.bytes_total
@@ -115,7 +118,7 @@ def _share(progress: DownloadProgress | None) -> str:
 
 
 def _speed(progress: DownloadProgress | None) -> list[str]:
-    """Rate and the time that is left, or what else it does."""
+    """Rate and remaining time of a transfer."""
     if progress is None:
         return []
     if progress.phase is not DownloadPhase.TRANSFER:
@@ -132,41 +135,48 @@ LOOKING = "looking at this machine …"
 
 
 class SetupScreen(Modal[SetupOffer | None]):
-    """Gives back what to switch to, or None. `look` may take a while; it runs on a thread of its own.
+    """Returns the model to switch to, or None.
 
-    On the first start it opens by itself, maybe over a question that is being typed: letters that are no keys of its
-    own close it and are handed to `typed`, so that the Enter after them downloads nothing.
+    On the first start it opens by itself, maybe over a message being typed: letters that are not bound here close it
+    and go to `type_character`, so that the Enter after them downloads nothing.
     """
 
     DEFAULT_CSS = Path(__file__).with_name("setup_screen.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "go", "Download, go on, or switch"),
+        Binding("enter", "go", "Download, resume, or switch"),
         Binding("p,P", "pause", "Pause"),
-        Binding("x,X", "cancel", "Cancel, and throw away what has arrived"),
+        Binding("x,X", "cancel", "Cancel, and delete the downloaded part"),
         Binding("escape,q,Q,f8", "dismiss", "Close"),
     ]
 
     def __init__(
         self,
-        look: Callable[[], SetupOffer],
-        fetching: BackgroundDownload,
-        begun: Callable[[], None],
-        typed: Callable[[str], None],
+        find_offer: Callable[[], SetupOffer],
+        download: BackgroundDownload,
+        watch: Callable[[], None],
+        type_character: Callable[[str], None],
     ) -> None:
-        """Take where to look, and what to call.
+        """Create the screen.
 
         Args:
-            begun: called when something was begun here that has to be looked at again and again.
-            typed: called with each character meant for the input.
+            find_offer: examines the machine and finds the model that suits it; slow, so it runs in a worker.
+            download: the download in the background.
+            watch: called when the download changes and has to be polled.
+            type_character: called with each character meant for the input.
         """
         super().__init__()
-        self._look, self._fetching, self._begun, self._typed = look, fetching, begun, typed
+        self._find_offer, self._download, self._watch, self._type_character = (
+            find_offer,
+            download,
+            watch,
+            type_character,
+        )
         self._own_keys = {
             key for binding in self.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
         }
         self._typing = False
         self._offer: SetupOffer | None = None
-        self._working = False
+        self._active = False
         self._text = Static(LOOKING, markup=False)
 
     def compose(self) -> ComposeResult:
@@ -179,9 +189,9 @@ class SetupScreen(Modal[SetupOffer | None]):
 
     @work(thread=True, exclusive=True)
     def find(self) -> None:
-        """Look at the machine and at what is here."""
+        """Find the offer again."""
         try:
-            self.app.call_from_thread(self._found, self._look(), "")
+            self.app.call_from_thread(self._found, self._find_offer(), "")
         except Exception as error:
             self.app.call_from_thread(self._found, None, error_sentence(error))
 
@@ -192,51 +202,51 @@ class SetupScreen(Modal[SetupOffer | None]):
         self.show()
 
     def show(self) -> None:
-        """Draw it as it is now."""
+        """Update the text."""
         if self._offer is None:
             return
-        fetching, stage = self._fetching, self._stage()
-        mine = stage is not DownloadStage.NOTHING
-        if self._working and not mine:
-            # It was cancelled: how much is here has to be looked up again.
+        download, stage = self._download, self._stage()
+        active = stage is not DownloadStage.NOTHING
+        if self._active and not active:
+            # It was cancelled: how much is here may have changed.
             self.find()
-        self._working = mine
-        progress, problem = (fetching.progress, fetching.problem) if mine else (None, "")
+        self._active = active
+        progress, problem = (download.progress, download.problem) if active else (None, "")
         self._text.update(Content.assemble(*setup_parts(self._offer, stage, progress, problem)))
 
     def on_key(self, event: events.Key) -> None:
-        """Hand over what is typed; keys that come in one read are all here before the screen is closed."""
+        """Pass on typed characters; all keys of one read arrive here before the screen is closed."""
         if event.is_printable and event.character and (self._typing or event.key not in self._own_keys):
             event.stop()
-            self._typed(event.character)
+            self._type_character(event.character)
             if not self._typing:
                 self._typing = True
                 self.dismiss(None)
 
     def action_go(self) -> None:
-        """The one key: download, go on, or switch."""
+        """Download, resume, or switch to the model."""
         offer, stage = self._offer, self._stage()
         if offer is None or not offer.name or self._typing:
             return
         if offer.ready or stage is DownloadStage.READY:
             self.dismiss(offer)
         elif not offer.offline and stage is not DownloadStage.RUNNING:
-            self._fetching.begin(offer)
-            self._begun()
+            self._download.begin(offer)
+            self._watch()
             self.show()
 
     def action_pause(self) -> None:
-        """Stop the download; what has arrived is kept."""
-        self._fetching.pause()
+        """Stop the download and keep the downloaded part."""
+        self._download.pause()
 
     def action_cancel(self) -> None:
-        """Stop the download, and let go what has arrived."""
-        self._fetching.cancel()
-        self._begun()
+        """Stop the download and delete the downloaded part."""
+        self._download.cancel()
+        self._watch()
         self.show()
 
     def _stage(self) -> DownloadStage:
-        """Where the download of this very model is."""
-        mine, got = self._offer, self._fetching.offer
-        same = mine is not None and got is not None and mine.name == got.name
-        return self._fetching.stage if same else DownloadStage.NOTHING
+        """The stage of the download of this model."""
+        mine, downloading = self._offer, self._download.offer
+        same = mine is not None and downloading is not None and mine.name == downloading.name
+        return self._download.stage if same else DownloadStage.NOTHING

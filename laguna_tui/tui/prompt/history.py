@@ -1,7 +1,7 @@
-"""What the user typed before, kept over runs, and searching it.
+"""The input history, kept across runs, and the screen that searches it.
 
-One JSON string a line in a private file, the newest last. When the file cannot be read or written, the app goes on
-without it.
+A private file with one JSON string per line, the newest last. If it cannot be read or written, the app works without
+it.
 """
 
 import contextlib
@@ -25,14 +25,18 @@ from laguna_tui.tui.modal import Modal
 # Enough to find last month's question; small enough to read at every start.
 MAX_ENTRIES = 1000
 FILE = "history.jsonl"
-# Another session has the file for a few milliseconds; the screen waits for it.
+# Another session locks the file for a few milliseconds; the screen waits that long.
 _LOCK_S = 0.5
-# As many entries as are kept, each a pasted file.
+# Room for `MAX_ENTRIES` pasted files.
 _LIMIT_BYTES = 64 << 20
 
 
 class History:
-    """The past inputs and a place among them, for walking with the arrow keys."""
+    """Past inputs, with a position for the arrow keys.
+
+    Attributes:
+        entries: the inputs, the newest last.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self._path = folder / FILE if folder is not None else None
@@ -43,7 +47,7 @@ class History:
         self._draft = ""
 
     def add(self, text: str) -> None:
-        """Remember an input; the same twice in a row is kept once."""
+        """Add an input; a repetition of the newest is ignored."""
         if text.strip() and self.entries[-1:] != [text]:
             self.entries = [*self.entries, text][-MAX_ENTRIES:]
             self._unsaved.append(text)
@@ -51,7 +55,7 @@ class History:
         self._at, self._draft = len(self.entries), ""
 
     def older(self, current: str) -> str | None:
-        """The input before, None at the oldest. What is being typed now is kept as the newest."""
+        """The previous input, or None at the oldest. `current`, the text being typed, is kept as the newest."""
         if self._at == 0:
             return None
         if self._at == len(self.entries):
@@ -60,19 +64,19 @@ class History:
         return self.entries[self._at]
 
     def newer(self) -> str | None:
-        """The input after, or what was being typed; None when there is nothing newer."""
+        """The next input, or the text that was being typed; None if there is nothing newer."""
         if self._at >= len(self.entries):
             return None
         self._at += 1
         return self._draft if self._at == len(self.entries) else self.entries[self._at]
 
     def _save(self) -> None:
-        """Write what is unsaved behind what is on the disk by now; what cannot be written waits for the next time."""
+        """Append unsaved entries to those on disk; on failure they are kept for the next time."""
         if self._path is None:
             return
         from filelock import FileLock
 
-        # A lock that is not free in time is an OSError too.
+        # A lock that times out is an OSError too.
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with FileLock(f"{self._path}.lock", timeout=_LOCK_S):
@@ -97,12 +101,12 @@ def _read(path: Path) -> list[str]:
     return entries
 
 
-# More than anyone reads; keeps typing quick.
+# Limited to keep typing fast.
 MAX_SHOWN = 50
 
 
 class HistorySearch(Modal[str | None]):
-    """Gives back the chosen input, or None."""
+    """Returns the chosen input, or None."""
 
     DEFAULT_CSS = Path(__file__).with_name("history.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -118,7 +122,7 @@ class HistorySearch(Modal[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="search") as box:
-            box.border_title = "Search what you typed before"
+            box.border_title = "Search the input history"
             yield Input(placeholder="a few letters …", compact=True)
             yield OptionList(compact=True)
 
@@ -140,7 +144,7 @@ class HistorySearch(Modal[str | None]):
         options.highlighted = 0 if self._shown else None
 
     def action_move(self, step: int) -> None:
-        """Move the highlight, the focus stays in the input."""
+        """Move the highlight; the focus stays in the input."""
         options = self.query_one(OptionList)
         if self._shown:
             options.highlighted = ((options.highlighted or 0) + step) % len(self._shown)

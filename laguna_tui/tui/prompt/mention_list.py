@@ -1,6 +1,6 @@
-"""The list of ways to go on with a mention, above the input. It never has the focus: the input's keys move it.
+"""The list of completions of a mention, above the input. It never has the focus: the input's keys control it.
 
-Texts in it are raw; they are made safe where they are drawn.
+Its texts are not sanitised until they are rendered.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from laguna_tui.context.blocks import Completion
 from laguna_tui.tui.formatting import MUTED, StyledText
 from laguna_tui.tui.text_lines import cells, crop, crop_front
 
-# Rows that show at once; on a small terminal the conversation needs them more.
+# Visible rows; fewer on a small terminal, where the transcript needs them.
 ROWS, FEW_ROWS = 6, 4
 SMALL = 20
 QUOTE = '"'
@@ -25,7 +25,12 @@ _MARK, _NO_MARK = "❯ ", "  "
 
 
 class MentionList(Widget):
-    """Open while it holds something. `moved_to` is the one that Tab and Enter choose."""
+    """A list that is open while it has completions.
+
+    Attributes:
+        found: the completions.
+        at: index of the highlighted one, which Tab and Enter choose.
+    """
 
     DEFAULT_CSS = Path(__file__).with_name("mention_list.tcss").read_text(encoding="utf-8")
 
@@ -33,7 +38,7 @@ class MentionList(Widget):
     at: reactive[int] = reactive(0)
 
     class Clicked(Message):
-        """The user clicked on one of them."""
+        """Posted when a completion is clicked."""
 
         def __init__(self, completion: Completion) -> None:
             super().__init__()
@@ -41,32 +46,32 @@ class MentionList(Widget):
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something to choose."""
+        """Whether there are completions."""
         return bool(self.found)
 
     @property
     def chosen(self) -> Completion:
-        """The one under the mark, while it is open."""
+        """The highlighted completion, while the list is open."""
         return self.found[self.at]
 
     def offer(self, found: Sequence[Completion]) -> None:
-        """Show these, the mark on the first; none closes it."""
+        """Show completions and highlight the first; an empty sequence closes the list."""
         if tuple(found) != self.found:
             self.found, self.at = tuple(found), 0
 
     def close(self) -> None:
-        """Show nothing."""
+        """Close the list."""
         self.offer(())
 
     def still_fits(self, text: str, cursor: int) -> bool:
-        """Whether the cursor still stands in what these complete."""
+        """Whether the cursor is still in the mention that the completions are for."""
         if not self.found:
             return False
         typed = text[self.found[0].start : cursor]
         return bool(typed) and "\n" not in typed and (QUOTE in typed or not any(map(str.isspace, typed)))
 
     def move(self, step: int) -> None:
-        """Move the mark, around the ends."""
+        """Move the highlight, wrapping at the ends."""
         self.at = (self.at + step) % len(self.found)
 
     def watch_found(self) -> None:
@@ -75,7 +80,7 @@ class MentionList(Widget):
         self.display = bool(self.found)
 
     def _first(self) -> int:
-        """The first that shows: the marked one is always among them."""
+        """Index of the first visible completion; the highlighted one is always visible."""
         height = max(1, self.size.height)
         return max(0, min(self.at - height // 2, len(self.found) - height))
 
@@ -94,7 +99,7 @@ class MentionList(Widget):
 
 
 def _row(completion: Completion, column: int, room: int, *, marked: bool) -> list[StyledText]:
-    """What it is called, rather the end of a path than its start, and what it is, both in columns."""
+    """A completion in two columns: its label, cropped at the start, and its details."""
     label = crop_front(sanitize_line(completion.label), column)
     detail = crop(sanitize_line(completion.detail), room - column - 2)
     blank = " " * (column - cells(label) + 2)

@@ -1,4 +1,4 @@
-"""The input: several lines, history on the arrow keys, slash commands and mentions completed with Tab."""
+"""The input: multi-line, with history on the arrow keys and completion of slash commands and mentions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,38 +19,38 @@ from laguna_tui.tui.process_setup import SHIFT_ENTER, register_alt_enter
 from laguna_tui.tui.prompt.history import History
 from laguna_tui.tui.prompt.mention_list import QUOTE, MentionList
 
-# Cells of the border that no text may stand on.
+# Cells of the lower border that no text may cover.
 _CORNERS = 6
 
 
 class PromptInput(TextArea):
-    """Where the user types. What is pasted is sanitised: it is shown here before it is sent anywhere."""
+    """The input. Pasted text is sanitised, because it is shown before it is sent."""
 
     DEFAULT_CSS = Path(__file__).with_name("prompt_input.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "Send"),
         Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
-        Binding("up", "up", "Line above, at the top the message before"),
-        Binding("down", "down", "Line below, at the bottom the message after"),
-        Binding("tab", "complete", "Complete a command or a mention, else to a question or the transcript"),
+        Binding("up", "up", "Line above, or the previous message"),
+        Binding("down", "down", "Line below, or the next message"),
+        Binding("tab", "complete", "Complete, else move the focus up"),
         Binding("end", "end", "End of the line, then follow the answer"),
     ]
 
     class Sent(Message):
-        """The user pressed Enter on this text."""
+        """Posted when the text is sent."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Untypable(Message):
-        """A name was chosen that cannot be typed: a terminal would obey what is in it. `label` is safe to show."""
+        """Posted when a chosen name has control characters and cannot be inserted. `label` is sanitised."""
 
         def __init__(self, label: str) -> None:
             super().__init__()
             self.label = label
 
-    # Whether the text was last changed by typing, and not by recalling or clearing it.
+    # Whether the text was last changed by typing, not by recalling or clearing it.
     by_hand = False
 
     def __init__(self, history: History, *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
@@ -71,7 +71,7 @@ class PromptInput(TextArea):
 
     @property
     def cursor_index(self) -> int:
-        """Characters before the cursor."""
+        """Number of characters before the cursor."""
         return len(self.document.get_text_range((0, 0), self.cursor_location))
 
     def load_text(self, text: str) -> None:
@@ -83,7 +83,7 @@ class PromptInput(TextArea):
         return super().edit(edit)
 
     def say_below(self, say: Callable[[int], StyledText] | None) -> None:
-        """Put what `say` makes of the cells there are for it into the lower border."""
+        """Show text in the lower border; `say` returns it for a number of cells. None clears it."""
         if say is None and self._below is None:
             return
         self._below = say
@@ -97,12 +97,12 @@ class PromptInput(TextArea):
         self.mentions.close()
 
     def replace_text(self, text: str) -> None:
-        """Put this text in, the cursor at its end."""
+        """Replace the text and move the cursor to its end."""
         self.load_text(text)
         self.move_cursor(self.document.end)
 
     def action_send(self) -> None:
-        """Hand the text over and start anew."""
+        """Post the text and clear the input."""
         text = self.text.strip()
         if not text:
             return
@@ -111,34 +111,34 @@ class PromptInput(TextArea):
         self.post_message(self.Sent(text))
 
     def action_newline(self) -> None:
-        """A line break at the cursor."""
+        """Insert a line break at the cursor."""
         self._replace_via_keyboard("\n", *self.selection)
 
     def action_up(self) -> None:
-        """Up a row; from the first row, back in history."""
+        """Move up a row; from the first row, to the previous input."""
         if self.wrapped_document.location_to_offset(self.cursor_location).y > 0:
             self.action_cursor_up()
         elif (older := self.past.older(self.text)) is not None:
             self.replace_text(older)
 
     def action_down(self) -> None:
-        """Down a row; from the last row, forward in history."""
+        """Move down a row; from the last row, to the next input."""
         if self.wrapped_document.location_to_offset(self.cursor_location).y < self.wrapped_document.height - 1:
             self.action_cursor_down()
         elif (newer := self.past.newer()) is not None:
             self.replace_text(newer)
 
     def action_complete(self) -> None:
-        """Complete a slash command; when there is none, move the focus on."""
+        """Complete a slash command; without one, move the focus."""
         found = matching(self.text) if is_slash(self.text) else []
         if found:
             self.replace_text(found[0].slash)
         else:
-            # What stands nearest above: a question, or else the transcript.
+            # To the edit panel if it is open, else to the transcript.
             self.screen.focus_previous()
 
     def take(self, completion: Completion) -> None:
-        """Go on with the mention before the cursor as this says."""
+        """Complete the mention before the cursor."""
         self.mentions.close()
         if sanitize_line(completion.insert) != completion.insert:
             self.post_message(self.Untypable(sanitize_line(completion.label)))
@@ -146,51 +146,51 @@ class PromptInput(TextArea):
         before = self.text[: completion.start]
         start = before.count("\n"), len(before) - before.rfind("\n") - 1
         self._replace_via_keyboard(completion.insert, start, self.cursor_location)
-        # A folder is gone into; whatever else was chosen is what was meant.
+        # After a folder the list opens again with its contents; after anything else the mention is complete.
         self.by_hand = completion.insert.rstrip(QUOTE).endswith("/")
 
     def _steer(self, key: str) -> bool:
-        """Let the open list of mentions have the key; whether it took it."""
+        """Offer a key to the open mention list. Returns whether it was handled."""
         mentions, cursor = self.mentions, self.cursor_index
         if not mentions.still_fits(self.text, cursor):
             mentions.close()
             return False
-        # What is there already, word for word, needs no choosing: Enter sends it. So is a folder that was gone into, as
-        # long as nothing in it was looked at; an open quote must still be closed.
-        there = self.text[mentions.chosen.start : cursor]
-        whole_folder = there.endswith("/") and QUOTE not in there and mentions.at == 0
-        news = there != mentions.chosen.insert.rstrip() and not whole_folder
+        # Enter sends if the completion is already there word for word, or if it is a folder and the highlight was not
+        # moved; an open quote must still be closed.
+        typed = self.text[mentions.chosen.start : cursor]
+        whole_folder = typed.endswith("/") and QUOTE not in typed and mentions.at == 0
+        incomplete = typed != mentions.chosen.insert.rstrip() and not whole_folder
         match key:
             case "up" | "down":
                 mentions.move(1 if key == "down" else -1)
             case "escape":
                 mentions.close()
-            case "tab" | "enter" if news or key == "tab":
+            case "tab" | "enter" if incomplete or key == "tab":
                 self.take(mentions.chosen)
             case _:
                 return False
         return True
 
     def action_end(self) -> None:
-        """To the end of the line; when already there, follow the answer."""
+        """Move to the end of the line; if already there, follow the answer."""
         if self.cursor_at_end_of_line:
             self.post_message(self.EndPressed())
         else:
             self.action_cursor_line_end()
 
     class EndPressed(Message):
-        """End was pressed at the end of a line."""
+        """Posted when End is pressed at the end of a line."""
 
     def update_suggestion(self) -> None:
-        """Show the rest of a slash command as a ghost."""
+        """Suggest the rest of a slash command."""
         text = self.text
         found = matching(text) if len(text) > 1 and is_slash(text) else []
         self.suggestion = found[0].slash[len(text) :] if found else ""
 
     async def _on_key(self, event: events.Key) -> None:
         self.touched_at = event.time
-        # Bindings run in the app's queue, ahead of letters that still wait in ours: text that is typed by a program
-        # or a fast hand would be sent without its end. So our own keys are taken here, in order.
+        # Bindings run in the app's queue, ahead of letters that still wait in ours: text typed by a program or very
+        # fast would be sent without its end. So our own keys are handled here, in order.
         action = self._own_keys.get(event.key)
         if self._steer(event.key):
             event.stop()
@@ -200,7 +200,7 @@ class PromptInput(TextArea):
             event.prevent_default()
             getattr(self, f"action_{action}")()
         elif event.character == JOINER:
-            # Textual takes only what prints; a keyboard's emoji come as their parts.
+            # Textual inserts only printable characters; emoji arrive as their parts.
             event.stop()
             event.prevent_default()
             self._replace_via_keyboard(JOINER, *self.selection)
@@ -212,6 +212,6 @@ class PromptInput(TextArea):
         self.put(event.text)
 
     def put(self, text: str) -> None:
-        """Put raw text in at the cursor, as if it were typed."""
+        """Sanitise text and insert it at the cursor, as if it were typed."""
         text = sanitize(text.replace("\r\n", "\n").replace("\r", "\n"))
         self._replace_via_keyboard(text, *self.selection)

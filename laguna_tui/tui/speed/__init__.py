@@ -1,1 +1,1 @@
-"""How fast the model answers, and what speculation contributes."""
+"""The speed views: the numbers of the last answer, the drafts of its rounds, and their controller."""

@@ -1,4 +1,4 @@
-"""The last rounds of speculative decoding: what was drafted, what of it stood, and what the target wrote instead."""
+"""The drafts screen: the last rounds, with accepted and rejected drafts and what the target wrote instead."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from laguna_tui.base.events import DraftRound
-from laguna_tui.tui.drafter_colours import MONO, TEXT, TINTED
+from laguna_tui.tui.drafter_colours import TEXT, text_style
 from laguna_tui.tui.formatting import MUTED, StyledText
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.speed.speed_panel import one_line
@@ -21,47 +21,51 @@ _INDENT = "     "
 
 
 class DraftsScreen(Modal[None]):
-    """Shows rounds, newest first. The texts are sanitised; they are never parsed as markup."""
+    """Shows rounds, newest first. Texts are sanitised and never parsed as markup."""
 
     DEFAULT_CSS = Path(__file__).with_name("drafts_screen.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f4,enter", "dismiss", "Close")]
 
     def __init__(self, first: int, rounds: Sequence[DraftRound], *, mono: bool) -> None:
-        """`first` is the number of the first of these rounds in the answer, from 1."""
+        """first: number of the first of these rounds in the answer, from 1."""
         super().__init__()
         self._mono = mono
         self._text = Static(self._content(first, rounds), markup=False)
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="drafts") as box:
-            box.border_title = "Drafts: what stood, and what did not"
+            box.border_title = "Drafts: accepted and rejected"
             box.border_subtitle = "Esc closes"
             yield self._text
 
     def show(self, first: int, rounds: Sequence[DraftRound]) -> None:
-        """There are other rounds now."""
+        """Show other rounds."""
         self._text.update(self._content(first, rounds))
 
     def _content(self, first: int, rounds: Sequence[DraftRound]) -> Content:
         if not rounds:
             return Content(NOTHING)
         numbered = list(enumerate(rounds, first))
-        parts = [part for number, told in reversed(numbered) for part in self._round(number, told)]
+        parts = [part for number, draft_round in reversed(numbered) for part in self._round(number, draft_round)]
         return Content.assemble(*parts[:-1])
 
-    def _round(self, number: int, told: DraftRound) -> Iterable[StyledText]:
-        spun = told.round
+    def _round(self, number: int, draft_round: DraftRound) -> Iterable[StyledText]:
+        result = draft_round.round
         yield (f"{number:>4} ", MUTED)
-        if spun.drafter is not None and spun.drafted:
-            yield (f"{spun.drafter.value} {spun.accepted} of {spun.drafted}", "bold")
-            yield (f"  {spun.reason}\n", MUTED)
+        if result.drafter is not None and result.drafted:
+            yield (f"{result.drafter.label} {result.accepted} of {result.drafted}", "bold")
+            yield (f"  {result.reason}\n", MUTED)
         else:
-            yield (f"{spun.reason or 'nothing drafted'}\n", MUTED)
+            yield (f"{result.reason or 'nothing drafted'}\n", MUTED)
         yield (_INDENT, "")
-        styles = MONO if self._mono else TINTED
-        stood = styles[spun.drafter] if spun.drafter else TEXT
+        accepted = text_style(result.drafter, mono=self._mono) if result.drafter else TEXT
         rejected = "strike" if self._mono else "$error strike"
-        arrow = " → " if spun.rejected and told.instead else ""
-        texts = ((told.stood, stood), (spun.rejected, rejected), (arrow, MUTED), (told.instead, TEXT))
+        arrow = " → " if result.rejected and draft_round.instead else ""
+        texts = (
+            (draft_round.stood, accepted),
+            (result.rejected, rejected),
+            (arrow, MUTED),
+            (draft_round.instead, TEXT),
+        )
         yield from ((one_line(text), style) for text, style in texts if text)
         yield ("\n", "")

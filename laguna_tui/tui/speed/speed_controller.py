@@ -1,4 +1,4 @@
-"""What the app does about speed: the numbers, the tint and the rounds are brought to date while they are looked at."""
+"""Updates the visible speed views, toggles the tint, and changes the speculation mode."""
 
 import time
 
@@ -26,11 +26,11 @@ MODE_SENTENCES = {
 
 
 class SpeedController:
-    """Shows what is known of the last answer, and changes how the next one is decoded.
+    """Shows the numbers of the last answer and changes how the next one is decoded.
 
     Attributes:
-        tracker: the numbers of the last answer.
-        no_strict: why strict speculation cannot be had in this session, sanitised; empty where it can.
+        tracker: numbers of the last answer.
+        no_strict: why strict speculation is not available in this session, sanitised; empty if it is.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class SpeedController:
         self._panel, self._hint_bar, self._transcript = panel, hint_bar, transcript
         self.tracker = SpeedTracker()
         self._shown_at = -NUMBERS_S
-        # What switching speculation on again goes back to.
+        # The mode that turning speculation on returns to.
         self._drafting = Speculation.FAST
         self.no_strict = ""
 
     def show(self, *, busy: bool) -> None:
-        """Bring to date what is looked at; what is hidden costs nothing. busy: the numbers still change."""
+        """Update the visible views; hidden ones cost nothing. busy: whether the numbers still change."""
         now = time.monotonic()
         if busy and now - self._shown_at < NUMBERS_S:
             return
@@ -62,17 +62,17 @@ class SpeedController:
             self._panel.speed = tracker.speed()
             self._panel.rounds = tuple(tracker.rounds)
         if self._writer.tint.on:
-            self._hint_bar.legend = Legend(tuple(tracker.shares.items()), app.no_color)
+            self._hint_bar.legend = Legend(tracker.legend, app.no_color)
         if isinstance(app.screen, DraftsScreen):
             app.screen.show(tracker.first, tuple(tracker.rounds))
 
     def toggle_panel(self) -> None:
-        """Show the numbers, or hide them."""
+        """Show or hide the speed panel."""
         self._panel.display = not self._panel.display
         self.show(busy=False)
 
     def toggle_tint(self) -> None:
-        """Tint what was said by who proposed it, or stop it."""
+        """Turn the tint of the answers on or off."""
         tint = self._writer.tint
         tint.on = not tint.on
         self._hint_bar.legend = None
@@ -81,21 +81,21 @@ class SpeedController:
         self.show(busy=False)
 
     def show_drafts(self) -> None:
-        """Show the last rounds, with what did not stand."""
+        """Show the last rounds with the rejected drafts."""
         app, tracker = self._app, self.tracker
         app.push_screen(DraftsScreen(tracker.first, tuple(tracker.rounds), mono=app.no_color))
 
     def toggle_drafting(self) -> None:
-        """Decode plainly from the next answer on, or draft again."""
+        """Turn speculation off or on, from the next answer on."""
         mode = self.tracker.mode
         self._speculate(self._drafting if mode is Speculation.OFF else Speculation.OFF)
         self._drafting = mode if mode in (Speculation.FAST, Speculation.STRICT) else self._drafting
 
     def toggle_strict(self) -> None:
-        """Strict speculation, or back to fast; where strict cannot be had, say why and how it can."""
+        """Switch between strict and fast speculation; if strict is not available, show why and what to do."""
         if self.no_strict and self.tracker.mode is not Speculation.STRICT:
-            # In the transcript, where the command can be copied from.
-            self._writer.say(self.no_strict, "warning")
+            # In the transcript, where the command can be copied.
+            self._writer.add_notice(self.no_strict, "warning")
             return
         self._speculate(Speculation.FAST if self.tracker.mode is Speculation.STRICT else Speculation.STRICT)
 

@@ -1,6 +1,6 @@
-"""The speed panel: a strip above the input on small screens, a column beside everything on wide ones.
+"""The speed panel: a strip above the input on small screens, a column on wide ones.
 
-Each row of the strip is made from segments in the order of their worth; what does not fit is left out.
+Each row of the strip has segments in the order of importance; those that do not fit are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from laguna_engine.events import Source
 from laguna_tui.base import units
 from laguna_tui.base.events import DraftRound
 from laguna_tui.tui import formatting
-from laguna_tui.tui.drafter_colours import BARS, STRONG, TEXT, percent
+from laguna_tui.tui.drafter_colours import POSITION_BARS, STRONG, TEXT, bar_style, percent, text_style
 from laguna_tui.tui.formatting import MUTED, StyledText, fitted
 from laguna_tui.tui.speed.speed_stats import MODE_NAMES, Speed
 from laguna_tui.tui.text_lines import TextRun, cells, crop, plain, wrap
@@ -23,19 +23,19 @@ from laguna_tui.tui.text_lines import TextRun, cells, crop, plain, wrap
 _HEADING = "bold $primary"
 _LABEL_CELLS = 9
 _SHARE_CELLS = 6
-# Drafts longer than this are rare; their places would push everything else off the screen.
+# Longer drafts are rare; their positions would push everything else off the screen.
 _MAX_POSITIONS = 16
 Rows = list[list[StyledText]]
 
 
 def speed_column(speed: Speed, rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
-    """Rows for a column of `width` cells, at least 40; what is below `height` is left out, the last rounds first."""
+    """Rows for a column of `width` cells, at least 40. Rows below `height`, the last rounds first, are left out."""
     sections = (
         ("tokens per second", _rate_rows(speed)),
-        ("a round", _round_rows(speed)),
-        ("drafts stand up to place", _position_rows(speed, width)),
+        ("per round", _round_rows(speed)),
+        ("acceptance by position", _position_rows(speed, width)),
         ("draft length over time", _length_rows(speed, width)),
-        ("who proposed it", _share_rows(speed, width)),
+        ("proposed by", _share_rows(speed, width)),
         ("now", _reason_rows(speed, width)),
         ("last rounds", _last_rounds(rounds, width, height)),
     )
@@ -67,18 +67,19 @@ def _round_rows(speed: Speed) -> Rows:
         _labelled("tokens", (f"{speed.tokens_per_round:.2f}", TEXT), (f" in {units.count(speed.rounds)} rounds", MUTED))
     ]
     if speed.acceptance is not None:
-        rows.append(_labelled("stand", (percent(speed.acceptance), TEXT), (" of what was drafted", MUTED)))
+        rows.append(_labelled("accepted", (percent(speed.acceptance), TEXT), (" of drafted tokens", MUTED)))
     return rows
 
 
 def _position_rows(speed: Speed, width: int) -> Rows:
     places = enumerate(speed.positions[:_MAX_POSITIONS], 1)
-    return [_barred(str(place), share, BARS[Source.DFLASH], 3, width) for place, share in places]
+    return [_barred(str(place), share, POSITION_BARS, 3, width) for place, share in places]
 
 
 def _share_rows(speed: Speed, width: int) -> Rows:
     return [
-        _barred(source.value, share, BARS[source], _LABEL_CELLS, width) for source, share in _by_share(speed.shares)
+        _barred(crop(source.label, _LABEL_CELLS - 1), share, bar_style(source), _LABEL_CELLS, width)
+        for source, share in _by_share(speed.shares)
     ]
 
 
@@ -102,17 +103,17 @@ def _reason_rows(speed: Speed, width: int) -> Rows:
 
 
 def _last_rounds(rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
-    return [round_row(told, width) for told in reversed(rounds[-height:])]
+    return [round_row(draft_round, width) for draft_round in reversed(rounds[-height:])]
 
 
-def round_row(told: DraftRound, width: int) -> list[StyledText]:
-    """A round in one row: how many of how many stood, then what stood, what did not, and what came instead."""
-    spun = told.round
-    head = f"{spun.accepted}/{spun.drafted}" if spun.drafted else "–"
+def round_row(draft_round: DraftRound, width: int) -> list[StyledText]:
+    """A round in one row: accepted/drafted tokens, then the accepted, the rejected and the target's text."""
+    result = draft_round.round
+    head = f"{result.accepted}/{result.drafted}" if result.drafted else "–"
     texts = (
-        (told.stood, f"$foreground on $tint-{spun.drafter.value}" if spun.drafter else TEXT),
-        (spun.rejected, "$error strike"),
-        (told.instead, TEXT),
+        (draft_round.stood, text_style(result.drafter) if result.drafter else TEXT),
+        (result.rejected, "$error strike"),
+        (draft_round.instead, TEXT),
     )
     row: list[StyledText] = [(f"{head:<6}", MUTED)]
     room = width - 6
@@ -124,16 +125,16 @@ def round_row(told: DraftRound, width: int) -> list[StyledText]:
 
 
 def one_line(text: str) -> str:
-    """Text with its line breaks as signs, for a row."""
+    """The text in one line, with symbols for line breaks and tabs."""
     return text.replace("\n", "⏎").replace("\t", "→")
 
 
-# A strip is this high; whatever is higher is a column.
+# Height of the strip; a higher panel is a column.
 STRIP = 6
 
 
 class SpeedPanel(Widget):
-    """Draws the numbers it is given. Hidden, it is given none and costs nothing."""
+    """Shows the numbers of an answer. While hidden it is not updated and costs nothing."""
 
     BORDER_TITLE = "speed"
     DEFAULT_CSS = Path(__file__).with_name("speed_panel.tcss").read_text(encoding="utf-8")
@@ -165,7 +166,7 @@ SWITCHED_OFF = "switched off; F6 switches it on"
 
 
 def gain_style(gain: float) -> str:
-    """The colour of a gain, which may be a loss."""
+    """The style of a gain, which may be a loss."""
     return "$success" if gain > 1 else TEXT
 
 
@@ -203,17 +204,17 @@ def _round_row(speed: Speed) -> list[list[StyledText]]:
         return [[_label("round"), ("–", TEXT)]]
     segments: list[list[StyledText]] = [[_label("round"), (f"{speed.tokens_per_round:.2f} tokens", STRONG)]]
     if speed.acceptance is not None:
-        segments.append([(percent(speed.acceptance), TEXT), (" of drafts stand", MUTED)])
+        segments.append([(percent(speed.acceptance), TEXT), (" of drafts accepted", MUTED)])
     return [*segments, [(f"{units.count(speed.rounds)} rounds", MUTED)]]
 
 
 def _position_row(speed: Speed, width: int) -> list[list[StyledText]]:
-    """Small bars, and the numbers of the first places."""
+    """A sparkline of the acceptance by position, and the first values."""
     if not speed.positions:
-        return [[_label("stands"), ("–", TEXT)]]
+        return [[_label("accept"), ("–", TEXT)]]
     bars = formatting.sparkline(speed.positions[: max(1, width - LABEL)], 1.0)
     numbers = [[(percent(share), MUTED)] for share in speed.positions]
-    return [[_label("stands"), (bars, BARS[Source.DFLASH])], *numbers]
+    return [[_label("accept"), (bars, POSITION_BARS)], *numbers]
 
 
 def _length_row(speed: Speed, width: int) -> list[list[StyledText]]:
@@ -230,14 +231,14 @@ def _share_row(speed: Speed) -> list[list[StyledText]]:
         return [[_label("by"), ("–", TEXT)]]
     ordered = _by_share(speed.shares)
     segments = [
-        [("▇ ", BARS[source]), (f"{source.value} {percent(share)}", TEXT)] for source, share in ordered if share
+        [("▇ ", bar_style(source)), (f"{source.label} {percent(share)}", TEXT)] for source, share in ordered if share
     ]
     return [[_label("by"), *segments[0]], *segments[1:]]
 
 
 def _by_share(shares: Mapping[Source, float]) -> list[tuple[Source, float]]:
-    """Who drafted most first, the target last."""
-    return sorted(shares.items(), key=lambda pair: (pair[0] is Source.TARGET, -pair[1]))
+    """Sorted by share, the target last."""
+    return sorted(shares.items(), key=lambda pair: (pair[0] == Source.TARGET, -pair[1]))
 
 
 def _reason_row(speed: Speed) -> list[list[StyledText]]:
@@ -246,6 +247,6 @@ def _reason_row(speed: Speed) -> list[list[StyledText]]:
 
 
 def panel_title(speed: Speed) -> str:
-    """The panel's headline."""
+    """The title of the panel."""
     parts = ["speed", *([MODE_NAMES[speed.mode]] if speed.mode else []), *([speed.drafter] if speed.drafter else [])]
     return " · ".join(parts)

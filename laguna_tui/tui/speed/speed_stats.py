@@ -1,4 +1,4 @@
-"""The numbers of the newest answer; cheap enough to be kept while nobody looks at them."""
+"""The numbers of the newest answer, cheap enough to be tracked while hidden."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -17,9 +17,19 @@ MODE_NAMES = {Speculation.FAST: "fast", Speculation.STRICT: "strict", Speculatio
 class Speed:
     """The numbers of one answer. Rates in tokens per second, None where nothing was measured.
 
-    gain: how many times as fast as plain decoding it is, by the rounds in which nobody drafted. positions: for each
-    place in a draft, the share of drafts that long which stood up to there. lengths: tokens drafted in each round,
-    newest last. shares: of the answer's tokens, by who proposed them. reason: why this drafter and length, or why none.
+    Attributes:
+        mode: speculation mode of the answer.
+        drafter: name of the drafter.
+        decode: decoding rate.
+        prefill: prefill rate.
+        gain: speed-up over plain decoding, by the rounds without a draft.
+        rounds: number of rounds.
+        tokens_per_round: committed tokens per round.
+        acceptance: share of the drafted tokens that were accepted.
+        positions: for each position in a draft, the share of drafts at least that long that were accepted up to there.
+        lengths: tokens drafted in each round, newest last.
+        shares: share of the answer's tokens by source.
+        reason: why this drafter and length, or why none.
     """
 
     mode: Speculation | None = None
@@ -41,17 +51,18 @@ class Speed:
         return self.decode / self.gain if self.decode and self.gain else None
 
 
-# Rounds whose words are kept to look at: a screen or two.
+# Rounds kept for display: a screen or two.
 KEPT_ROUNDS = 60
 
 
 @dataclass(slots=True)
 class SpeedTracker:
-    """Hears the agent's events. `first` numbers the oldest of the kept `rounds`, from 1 in each answer."""
+    """Tracks the agent's events. `first` numbers the oldest of the kept `rounds`, from 1 in each answer."""
 
     mode: Speculation | None = None
     drafter: str = ""
     rounds: deque[DraftRound] = field(default_factory=lambda: deque(maxlen=KEPT_ROUNDS))
+    _seen: dict[Source, None] = field(default_factory=dict)
     _tally: SpeculationMetrics = field(default_factory=SpeculationMetrics)
     _count: int = 0
     _decode: float | None = None
@@ -59,34 +70,39 @@ class SpeedTracker:
 
     @property
     def first(self) -> int:
-        """The number of the oldest round in `rounds`."""
+        """Number of the oldest round in `rounds`."""
         return self._count - len(self.rounds) + 1
 
     @property
     def shares(self) -> dict[Source, float]:
-        """The part of the answer's tokens that each proposed; empty when nothing was told of it."""
+        """The part of the answer's tokens that each proposed; empty if nothing was reported."""
         return self._tally.summary().shares
 
+    @property
+    def legend(self) -> tuple[tuple[Source, float], ...]:
+        """The same shares, and none for who drafted in earlier answers only, whose words are still on the screen."""
+        return tuple((dict.fromkeys((*self._seen, Source.TARGET), 0.0) | self.shares).items())
+
     def speed(self) -> Speed:
-        """The numbers as they stand."""
-        told = self._tally.summary()
+        """The current numbers."""
+        summary = self._tally.summary()
         return Speed(
             mode=self.mode,
             drafter=self.drafter,
             decode=self._decode,
             prefill=self._prefill,
-            gain=_gain(told),
-            rounds=told.rounds,
-            tokens_per_round=told.tokens_per_round,
-            acceptance=told.together.acceptance,
-            positions=told.together.by_position,
-            lengths=told.lengths,
-            shares=told.shares,
-            reason=told.reason,
+            gain=_gain(summary),
+            rounds=summary.rounds,
+            tokens_per_round=summary.tokens_per_round,
+            acceptance=summary.together.acceptance,
+            positions=summary.together.by_position,
+            lengths=summary.lengths,
+            shares=summary.shares,
+            reason=summary.reason,
         )
 
-    def hear(self, event: object) -> None:
-        """Take an event into account."""
+    def update(self, event: object) -> None:
+        """Update the numbers with an event."""
         match event:
             case TurnStarted():
                 self._begin()
@@ -97,6 +113,8 @@ class SpeedTracker:
             case DraftRound():
                 self.rounds.append(event)
                 self._count += 1
+                if event.round.drafter is not None:
+                    self._seen[event.round.drafter] = None
                 self._tally.add(event.round)
             case StepFinished(stats):
                 self._decode = stats.decode_rate or self._decode
@@ -111,10 +129,10 @@ class SpeedTracker:
         self._decode = self._prefill = None
 
 
-def _gain(told: Summary) -> float | None:
+def _gain(summary: Summary) -> float | None:
     """How many times as fast the rounds were as the latest of them that drafted nothing; None without such.
 
     Means on both sides: what else the machine does slows a few rounds a lot, of either kind.
     """
-    plain = [step.total_s for step in told.steps if not step.drafted]
-    return told.rate * fmean(plain) if plain and told.rate else None
+    plain = [step.total_s for step in summary.steps if not step.drafted]
+    return summary.rate * fmean(plain) if plain and summary.rate else None

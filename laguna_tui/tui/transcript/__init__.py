@@ -1,1 +1,1 @@
-"""The conversation on the screen: pieces that lay themselves out, a document that stacks them, a widget that draws."""
+"""The conversation on the screen: entries, the document that stacks them, and the widget that renders it."""

@@ -1,4 +1,4 @@
-"""An answer in a transcript: closed blocks become entries once, the open one is drawn while it streams."""
+"""Entries of an answer: closed blocks are converted once, the open block is redrawn while it streams."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,24 +14,29 @@ from laguna_tui.tui.transcript.entries import Entry
 
 
 class AnswerEntry(Entry):
-    """One closed block of an answer: converted once, when it was made. `said`: its source, and who proposed it."""
+    """A closed Markdown block of an answer.
 
-    def __init__(self, source: str, flows: Flows, said: AttributedText, tint: TintSwitch, *, gap: bool) -> None:
+    Attributes:
+        flows: the block as it is laid out.
+    """
+
+    def __init__(self, source: str, flows: Flows, attributed: AttributedText, tint: TintSwitch, *, gap: bool) -> None:
+        """Hold a converted block; `attributed` is its source with the drafter of each part."""
         super().__init__(gap=gap)
         self._source = source
-        self._said = said
+        self._attributed = attributed
         self._tint = tint
         self.flows = flows
         self.stop = self.code() is not None
 
     def lay(self, width: int) -> Sequence[TextLine]:
-        return lay_out(tinted(self.flows, self._said) if self._tint.on else self.flows, width)
+        return lay_out(tinted(self.flows, self._attributed) if self._tint.on else self.flows, width)
 
     def source(self) -> str:
         return self._source
 
     def code(self) -> str | None:
-        """The code, when the piece is a code block and nothing else."""
+        """The code, if the entry is a single code block."""
         flow = self.flows[0] if len(self.flows) == 1 else None
         if not isinstance(flow, CodeFlow):
             return None
@@ -39,7 +44,7 @@ class AnswerEntry(Entry):
 
 
 class OpenAnswerEntry(Entry):
-    """The open block of an answer."""
+    """The block of an answer that is still streaming."""
 
     stop = False
 
@@ -55,23 +60,22 @@ class OpenAnswerEntry(Entry):
 
 
 class AnswerStream:
-    """Appends to a document. `converter` is called once for each block, when it closes."""
+    """Appends an answer to a document while it streams. `converter` is called once per block, when it closes."""
 
     def __init__(self, document: Document, converter: Callable[[str], Flows], tint: TintSwitch) -> None:
         self._document = document
         self._convert = converter
         self._tint = tint
-        self._said = AttributedText()
+        self._attributed = AttributedText()
         self._splitter = Splitter()
-        self._tail = OpenBlock(self._splitter, self._said, tint)
+        self._tail = OpenBlock(self._splitter, self._attributed, tint)
         self._open: OpenAnswerEntry | None = None
         self._first = True
 
     def feed(self, text: str, source: Source) -> None:
-        """More of the answer, and who proposed it."""
-        self._said.add(text, source)
-        chunks = self._splitter.feed(text)
-        self._take(chunks)
+        """Append text of the answer, proposed by `source`."""
+        self._attributed.add(text, source)
+        self._append(self._splitter.feed(text))
         if not self._splitter.tail.strip():
             return
         if self._open is None:
@@ -80,19 +84,20 @@ class AnswerStream:
         self._open.changed()
 
     def finish(self) -> None:
-        """The answer ended: whatever is open closes."""
-        self._take(self._splitter.finish())
-        self._drop()
+        """Close the open block at the end of the answer."""
+        self._append(self._splitter.finish())
+        self._remove_open()
 
-    def _take(self, chunks: list[ClosedBlock]) -> None:
-        if chunks:
-            self._drop()
-        for chunk in chunks:
-            said, gap = self._said.take(chunk.source), chunk.gap or self._first
-            self._document.append(AnswerEntry(chunk.source, self._convert(chunk.source), said, self._tint, gap=gap))
+    def _append(self, blocks: list[ClosedBlock]) -> None:
+        if blocks:
+            self._remove_open()
+        for block in blocks:
+            attributed, gap = self._attributed.take(block.source), block.gap or self._first
+            flows = self._convert(block.source)
+            self._document.append(AnswerEntry(block.source, flows, attributed, self._tint, gap=gap))
             self._first = False
 
-    def _drop(self) -> None:
+    def _remove_open(self) -> None:
         if self._open is not None:
             self._document.remove(self._open)
             self._open = None

@@ -1,8 +1,6 @@
-"""Which part of a changed line is another one: what two lines have in common at both ends is set back.
+"""Diffs as rows of a transcript: line numbers, signs, highlighted code, and the changed part of each line emphasised.
 
-A diff as rows of a transcript: line numbers, signs, highlighted code on the ground of its sign.
-
-Takes hunks as a proposal holds them, once they are safe to show.
+Takes the sanitised hunks of an edit proposal.
 """
 
 from collections import Counter
@@ -16,12 +14,12 @@ from laguna_tui.tui.markdown.highlight import MAX_HIGHLIGHT, highlight
 from laguna_tui.tui.markdown.layout import code_reach
 from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, TextRuns, cut, fold, plain
 
-# Where less of a line than one in so many characters stayed, all of it is another one.
-_STAYED = 3
+# Emphasise the changed part only if at least one character in this many is unchanged.
+_UNCHANGED_ONE_IN = 3
 
 
-def partners(signs: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where a dropped line stands that an added one replaces, for blocks that have as many of both."""
+def replaced_lines(signs: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Indices of each removed line and the added line that replaces it, in blocks with equally many of both."""
     at = 0
     while at < len(signs):
         dropped = _run(signs, at, "-")
@@ -32,24 +30,24 @@ def partners(signs: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _run(signs: Sequence[str], at: int, sign: str) -> int:
-    """The end of the signs of a kind that begin here."""
+    """The end of the run of `sign` that starts at `at`."""
     while at < len(signs) and signs[at] == sign:
         at += 1
     return at
 
 
 def emphasised(one: TextRuns, other: TextRuns, tones: tuple[str, str]) -> tuple[TextRuns, TextRuns]:
-    """Both lines, with these tones on the part that differs; unchanged where too little stayed the same."""
+    """Both lines with `tones` added to the part that differs; unchanged if too little is common to both."""
     before, after = plain(one), plain(other)
     start, end = _common(before, after)
-    stayed = len(before[:start].strip()) + end
-    if not stayed or stayed * _STAYED < max(len(before.strip()), len(after.strip())):
+    common = len(before[:start].strip()) + end
+    if not common or common * _UNCHANGED_ONE_IN < max(len(before.strip()), len(after.strip())):
         return one, other
     return _toned(one, start, len(before) - end, tones[0]), _toned(other, start, len(after) - end, tones[1])
 
 
 def _common(one: str, other: str) -> tuple[int, int]:
-    """How many characters are the same at the start and at the end; a name is never cut in two."""
+    """Lengths of the common prefix and suffix; a name is never cut in two."""
     shorter = min(len(one), len(other))
     start = next((at for at in range(shorter) if one[at] != other[at]), shorter)
     most, end = shorter - start, 0
@@ -74,9 +72,9 @@ def _toned(runs: TextRuns, start: int, end: int, tone: str) -> TextRuns:
     return tuple(run for run in (*before, *marked, *after) if run.text)
 
 
-# Laying out more holds up the screen, and nobody reads it; what is left out is said.
-MOST_LINES = 10_000
-# Narrower than this, the cells of the line numbers are better used for the code.
+# Laying out more holds up the screen. The number of lines left out is shown.
+MAX_LINES = 10_000
+# Line numbers are shown from this width on; below it the code needs their cells.
 NUMBERS_FROM = 60
 _TONES = {Sign.KEPT: "", Sign.REMOVED: " dropped", Sign.ADDED: " added"}
 _SHOWN = {
@@ -89,7 +87,13 @@ _BETWEEN = TextLine((TextRun("⋯", "muted"),), lead=1)
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line: its sign, its number in the file it stands in (the one after, if in both), its text in tones."""
+    """A line of a diff.
+
+    Attributes:
+        sign: kept, removed or added.
+        number: its line number; for kept lines, the one after the change.
+        runs: its text.
+    """
 
     sign: Sign
     number: int
@@ -98,7 +102,14 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What can be shown of a diff. `left_out` lines more are in it; `added` and `dropped` count all."""
+    """A highlighted diff.
+
+    Attributes:
+        hunks: the lines that are shown.
+        added: number of added lines, shown or not.
+        dropped: number of removed lines, shown or not.
+        left_out: number of lines that are not shown.
+    """
 
     hunks: tuple[tuple[DiffLine, ...], ...]
     added: int
@@ -106,7 +117,7 @@ class Diff:
     left_out: int
 
     def lay(self, width: int) -> list[TextLine]:
-        """The rows at a width."""
+        """The rows for a width."""
         digits = max((len(str(line.number)) for hunk in self.hunks for line in hunk), default=0)
         digits = digits if width >= NUMBERS_FROM else 0
         reach = code_reach(tuple(line.runs for hunk in self.hunks for line in hunk), width - digits - 1) + digits + 1
@@ -119,8 +130,8 @@ class Diff:
 
 
 def tinted_diff(hunks: Sequence[Hunk], path: str) -> Diff:
-    """The diff of a file, whose name says how to highlight it."""
-    shown = list(_first(hunks, MOST_LINES))
+    """The diff of a file, highlighted by the language of its suffix."""
+    shown = list(_first(hunks, MAX_LINES))
     chars = sum(len(line.text) for hunk in shown for line in hunk.lines)
     language = PurePosixPath(path).suffix[1:] if chars <= MAX_HIGHLIGHT else ""
     signs = Counter(line.sign for hunk in hunks for line in hunk.lines)
@@ -130,7 +141,7 @@ def tinted_diff(hunks: Sequence[Hunk], path: str) -> Diff:
 
 
 def _first(hunks: Sequence[Hunk], room: int) -> Iterator[Hunk]:
-    """The first of the hunks, in so many rows; one is for what stands between two of them."""
+    """The hunks that fit into `room` rows, one of them for each gap between hunks."""
     for hunk in hunks:
         if room <= 1:
             return
@@ -139,21 +150,21 @@ def _first(hunks: Sequence[Hunk], room: int) -> Iterator[Hunk]:
 
 
 def _highlighted(hunk: Hunk, language: str) -> tuple[DiffLine, ...]:
-    """The hunk in tones: each side is read as the code it is, so that a string over many lines is one."""
+    """Highlight a hunk. Each side is lexed as a whole, so that multi-line strings are recognised."""
     before = iter(_side(hunk, Sign.ADDED, language))
     after = iter(_side(hunk, Sign.REMOVED, language))
     out: list[DiffLine] = []
     for number, line in hunk.numbered():
-        ground = _TONES[line.sign]
+        sign_tone = _TONES[line.sign]
         dropped = next(before) if line.sign is not Sign.ADDED else ()
         runs = next(after) if line.sign is not Sign.REMOVED else dropped
-        out.append(DiffLine(line.sign, number, tuple(TextRun(text, tone + ground) for text, tone in runs)))
+        out.append(DiffLine(line.sign, number, tuple(TextRun(text, tone + sign_tone) for text, tone in runs)))
     return _emphasised(out)
 
 
 def _emphasised(lines: list[DiffLine]) -> tuple[DiffLine, ...]:
-    """The lines with what is new in them set off from what stayed."""
-    for at, other in partners([line.sign for line in lines]):
+    """Emphasise the changed part of each replaced line."""
+    for at, other in replaced_lines([line.sign for line in lines]):
         pair = emphasised(lines[at].runs, lines[other].runs, ("dropped-part", "added-part"))
         lines[at], lines[other] = (replace(lines[n], runs=runs) for n, runs in zip((at, other), pair, strict=True))
     return tuple(lines)
@@ -165,13 +176,13 @@ def _side(hunk: Hunk, without: Sign, language: str) -> tuple[TextRuns, ...]:
 
 
 def _rows(line: DiffLine, digits: int, reach: int) -> list[TextLine]:
-    """One line, folded; only the first row has the number and the sign."""
-    ground = f"code{_TONES[line.sign]}"
+    """The rows of a line; only the first has the number and the sign."""
+    tone = f"code{_TONES[line.sign]}"
     rows: list[TextLine] = []
     lead = f"{line.number:>{digits}} " if digits else ""
     for index, runs in enumerate(fold(line.runs, max(MIN_WIDTH, reach - len(lead) - 2))):
         numbered = " " * len(lead) if index else lead
-        sign = TextRun("  ", ground) if index else _SHOWN[line.sign]
-        shown = (TextRun(numbered, f"{ground} code-label"), sign, *runs)
-        rows.append(TextLine(shown, "" if index else None, len(lead) + (2 if index else 0), ground, reach))
+        sign = TextRun("  ", tone) if index else _SHOWN[line.sign]
+        shown = (TextRun(numbered, f"{tone} code-label"), sign, *runs)
+        rows.append(TextLine(shown, "" if index else None, len(lead) + (2 if index else 0), tone, reach))
     return rows

@@ -1,4 +1,4 @@
-"""An edit in the transcript: what it would change while the user is asked, and afterwards what became of it."""
+"""An edit in the transcript: its diff while the user is asked, its outcome afterwards."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -10,12 +10,12 @@ from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
 from laguna_tui.tui.transcript.entries import HeadlineEntry
 from laguna_tui.tui.transcript.step_entries import bar
 
-# Rows of a diff that show of an edit that was made, before it is opened.
+# Rows of the diff that show of an edit that was made, while it is closed.
 PEEK = 8
 
 
 class EditOutcome(Enum):
-    """What became of an edit."""
+    """The outcome of an edit."""
 
     OPEN = "open"
     MADE = "made"
@@ -23,39 +23,44 @@ class EditOutcome(Enum):
 
 
 class EditEntry(HeadlineEntry):
-    """One edit, made from a proposal that is safe to show. `agreed`: the user wants it, now or always."""
+    """An edit, from a sanitised proposal.
+
+    Attributes:
+        outcome: open until the edit is made or declined.
+        agreed: the user accepted it, by itself or with all edits of the session.
+    """
 
     def __init__(self, proposal: EditProposal, *, agreed: bool = False) -> None:
         super().__init__(gap=False)
         self.path, self.places, self.warning = proposal.path, proposal.places, proposal.warning
-        self.fate = EditOutcome.OPEN
+        self.outcome = EditOutcome.OPEN
         self.agreed = agreed
-        # Who was asked has read the warning beside the question.
+        # If the user was asked, the warning was shown beside the question.
         self._unread = "" if not agreed else proposal.warning
         self._why = ""
         self.is_open = True
         self._hunks = proposal.hunks
-        self._read: Diff | None = None
+        self._diff: Diff | None = None
 
     @property
     def diff(self) -> Diff:
-        """The diff, in tones; they are found out once, when it is looked at."""
-        if self._read is None:
-            self._read = tinted_diff(self._hunks, self.path)
-        return self._read
+        """The highlighted diff, computed on first use."""
+        if self._diff is None:
+            self._diff = tinted_diff(self._hunks, self.path)
+        return self._diff
 
-    def finish(self, fate: EditOutcome, why: str = "") -> None:
-        """This is what became of it; `why` it was not made."""
-        self.fate, self._why = fate, why
+    def finish(self, outcome: EditOutcome, why: str = "") -> None:
+        """Set the outcome; `why` is the reason if the edit was not made."""
+        self.outcome, self._why = outcome, why
         self.is_open = False
         self.changed()
 
     def mark(self) -> TextRun:
-        return TextRun("± ", "muted" if self.fate is EditOutcome.NOT_MADE else "tool")
+        return TextRun("± ", "muted" if self.outcome is EditOutcome.NOT_MADE else "tool")
 
     def headline(self, width: int) -> TextRuns:
-        not_made = self.fate is EditOutcome.NOT_MADE
-        after = (TextRun(self.fate.value, "muted"),) if not_made else counted(self.diff, self.places)
+        not_made = self.outcome is EditOutcome.NOT_MADE
+        after = (TextRun(self.outcome.value, "muted"),) if not_made else counted(self.diff, self.places)
         room = width - sum(cells(run.text) for run in after) - 2
         tone = "muted" if not_made else "tool strong"
         return (TextRun(crop_front(self.path, max(room, width // 3)), tone), TextRun("  "), *after)
@@ -64,12 +69,12 @@ class EditEntry(HeadlineEntry):
         return [*self._warned(width), *self.diff.lay(width)]
 
     def peek(self, width: int) -> Sequence[TextLine]:
-        if self.fate is not EditOutcome.MADE:
-            # Who declined it knows why.
+        if self.outcome is not EditOutcome.MADE:
+            # A declined edit needs no reason: the user gave it.
             return bar(self._why, width, "error") if self._why and self.agreed else ()
         rows = self.diff.lay(width)
         hidden = len(rows) - PEEK
-        # A row that says that one more is hidden takes the room of that one.
+        # A row that says “1 more row” would take the place of that row.
         shown = rows if hidden <= 1 else [*rows[:PEEK], TextLine((TextRun(f"… {hidden} more rows", "muted"),))]
         return [*self._warned(width), *shown]
 
@@ -81,7 +86,7 @@ class EditEntry(HeadlineEntry):
 
 
 def counted(diff: Diff, places: int) -> TextRuns:
-    """How much is changed: `+3 −1  in 2 places`."""
+    """The size of the change: `+3 −1  in 2 places`."""
     where = f"  in {places} places" if places > 1 else ""
     return (
         TextRun(f"+{diff.added}", "code-inserted"),

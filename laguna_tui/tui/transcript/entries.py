@@ -1,7 +1,7 @@
-"""The entries of a transcript. Each turns itself into lines for a width, and says what copying it gives.
+"""The entries of a transcript: each lays itself out for a width and has a source for copying.
 
-Entries hold sanitised text only. They know no widget and no colour. A change in an entry raises its `version` and is
-reported to its listener, the document that holds it.
+Entries hold sanitised text only and know no widget and no colour. A change raises the entry's `version` and is reported
+to its listener, the document.
 """
 
 import itertools
@@ -14,16 +14,21 @@ from laguna_tui.tui.markdown.highlight import TAB
 from laguna_tui.tui.markdown.layout import MAX_PROSE
 from laguna_tui.tui.text_lines import BLANK, TextLine, TextRun, TextRuns, crop, wrap
 
-# Rows of a question that show before it is opened.
+# Rows of a question that show while it is closed.
 ASKED_ROWS = 12
 _SERIALS = itertools.count()
 NOTICE_MARKS = {"error": "✕ ", "warning": "! ", "info": "· "}
 
 
 class Entry:
-    """Something in the transcript. `gap`: a blank row stands above it. `serial` is never used twice.
+    """A block of rows in the transcript.
 
-    `stop` says whether the block cursor stops here; an answer is one stop, made of many pieces.
+    Attributes:
+        stop: whether the block cursor stops here; an answer is one stop made of many entries.
+        gap: whether a blank row precedes it.
+        serial: a unique number.
+        version: raised with every change.
+        listener: called with the entry after every change.
     """
 
     stop = True
@@ -35,46 +40,46 @@ class Entry:
         self.listener: Callable[[Entry], None] | None = None
 
     def mark(self) -> TextRun:
-        """What stands in the gutter beside the first row."""
+        """The mark in the gutter beside the first row."""
         return TextRun("")
 
     def lay(self, width: int) -> Sequence[TextLine]:
-        """The rows at this width."""
+        """The rows for a width."""
         raise NotImplementedError
 
     def source(self) -> str:
-        """The text that copying the piece gives."""
+        """The text that is copied."""
         raise NotImplementedError
 
     def changed(self) -> None:
-        """Say that the rows must be laid out again."""
+        """Mark the entry as changed: its rows are laid out again."""
         self.version += 1
         if self.listener is not None:
             self.listener(self)
 
 
 class FoldingEntry(Entry):
-    """A piece that opens and closes."""
+    """An entry that opens and closes."""
 
     def __init__(self, *, gap: bool = True) -> None:
         super().__init__(gap=gap)
         self.is_open = False
 
     def toggle(self) -> None:
-        """Open it, or close it."""
+        """Open or close it."""
         self.is_open = not self.is_open
         self.changed()
 
 
 class HeadlineEntry(FoldingEntry):
-    """A headline that opens and closes what is under it."""
+    """An entry with a headline and a body that opens and closes."""
 
     def lay(self, width: int) -> Sequence[TextLine]:
         under = self.body(width) if self.is_open else self.peek(width)
         return [TextLine(self.headline(width)), *under]
 
     def headline(self, width: int) -> TextRuns:
-        """The one row that always shows."""
+        """The row that always shows."""
         raise NotImplementedError
 
     def body(self, width: int) -> Sequence[TextLine]:
@@ -82,13 +87,13 @@ class HeadlineEntry(FoldingEntry):
         raise NotImplementedError
 
     def peek(self, width: int) -> Sequence[TextLine]:
-        """The rows that show while it is closed; most have none."""
+        """The rows that show while it is closed; none by default."""
         del width
         return ()
 
 
 class QuestionEntry(FoldingEntry):
-    """What the user asked. A long paste shows its beginning until it is opened."""
+    """A message of the user. Only the beginning of a long one shows until it is opened."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -111,7 +116,7 @@ class QuestionEntry(FoldingEntry):
 
 
 class NoticeEntry(Entry):
-    """Something the app says: an error, a warning, a note. `kind` is a key of `NOTICE_MARKS`."""
+    """A message of the app: an error, a warning, a note. `kind` is a key of `NOTICE_MARKS`."""
 
     def __init__(self, text: str, kind: str = "info", *, gap: bool = True) -> None:
         super().__init__(gap=gap)
@@ -132,7 +137,7 @@ HINTS = (("Enter", "send"), ("Ctrl+J", "new line"), ("@", "mention a file"), ("F
 
 
 class WelcomeEntry(Entry):
-    """The model and folder by name, and what is known of the model once it is loaded. All texts are sanitised."""
+    """The first entry: model and folder, and the model's details once it is loaded. All texts are sanitised."""
 
     stop = False
 
@@ -142,8 +147,8 @@ class WelcomeEntry(Entry):
         self._folder = folder
         self._details = ""
 
-    def tell(self, details: str) -> None:
-        """The model is loaded, and this is what it is."""
+    def set_details(self, details: str) -> None:
+        """Set the details of the loaded model."""
         self._details = details
         self.changed()
 
@@ -169,7 +174,7 @@ BAR_CELLS = 16
 
 
 class ProgressEntry(Entry):
-    """Reading the prompt, with a bar when it takes long enough to have one; else a quiet waiting line."""
+    """The progress of a prefill as a bar, or “working …” when there is nothing to read."""
 
     stop = False
 
@@ -177,8 +182,8 @@ class ProgressEntry(Entry):
         super().__init__()
         self._prefill: Prefill | None = None
 
-    def tell(self, prefill: Prefill | None) -> None:
-        """How far reading has come; None when there is nothing to read."""
+    def update(self, prefill: Prefill | None) -> None:
+        """Set the progress; None when there is nothing to read."""
         self._prefill = prefill
         self.changed()
 
@@ -190,13 +195,10 @@ class ProgressEntry(Entry):
         if prefill is None or prefill.done >= prefill.total:
             return [TextLine((TextRun("working …", "muted"),))]
         done = prefill.done / prefill.total
-        said = f" {units.count(prefill.done)} of {units.count(prefill.total)} tokens"
+        tokens = f" {units.count(prefill.done)} of {units.count(prefill.total)} tokens"
         bar = formatting.progress_bar(done, min(BAR_CELLS, width // 3))
-        return [
-            TextLine(
-                (TextRun("reading ", "muted"), TextRun(bar, "bar"), TextRun(crop(said, width - 8 - len(bar)), "muted"))
-            )
-        ]
+        shown = crop(tokens, width - 8 - len(bar))
+        return [TextLine((TextRun("reading ", "muted"), TextRun(bar, "bar"), TextRun(shown, "muted")))]
 
     def source(self) -> str:
         return ""

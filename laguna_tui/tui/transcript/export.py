@@ -12,7 +12,7 @@ from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 
 
 def write_chat(document: Document, folder: Path, when: time.struct_time) -> Path:
-    """Write the chat into a new file in `folder` and return its path. Never writes over a file.
+    """Write the chat into a new file in `folder` and return its path. Never overwrites a file.
 
     Raises:
         OSError: the folder cannot be written to.
@@ -22,21 +22,21 @@ def write_chat(document: Document, folder: Path, when: time.struct_time) -> Path
 
 
 def to_markdown(document: Document, title: str) -> str:
-    """The whole chat as a Markdown file."""
+    """The whole chat as Markdown."""
     parts = [f"# {title}"]
-    for piece in document.pieces:
-        match piece:
+    for entry in document.entries:
+        match entry:
             case QuestionEntry(text=text):
                 parts.append("\n".join(f"> {line}" for line in text.split("\n")))
             case ToolCallEntry():
-                parts.append(_details(piece.call, piece.output or ""))
-            case EditEntry(fate=EditOutcome.MADE):
-                parts.append(_fenced(piece.source(), "diff"))
+                parts.append(_details(entry.call, entry.output or ""))
+            case EditEntry(outcome=EditOutcome.MADE):
+                parts.append(_fenced(entry.source(), "diff"))
             case ThinkingEntry():
-                parts.append(_details("thinking", piece.source()))
+                parts.append(_details("thinking", entry.source()))
             case AnswerEntry() | NoticeEntry():
-                text = piece.source()
-                tight = isinstance(piece, AnswerEntry) and not piece.gap
+                text = entry.source()
+                tight = isinstance(entry, AnswerEntry) and not entry.gap
                 parts[-1:] = [f"{parts[-1]}\n{text}"] if tight else [parts[-1], text]
             case _:
                 pass
@@ -44,7 +44,7 @@ def to_markdown(document: Document, title: str) -> str:
 
 
 def _details(summary: str, text: str) -> str:
-    """Folded text."""
+    """Text in a `<details>` element."""
     return f"<details><summary><code>{_html(summary)}</code></summary>\n\n{_fenced(text)}\n\n</details>"
 
 

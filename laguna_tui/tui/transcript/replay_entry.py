@@ -1,4 +1,4 @@
-"""The proof in a transcript that speculation changed nothing: how far it has come, then what came of it."""
+"""The replay check in a transcript: the answer is generated again without speculation and compared."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ from laguna_tui.tui.transcript.entries import Entry
 from laguna_tui.tui.transcript.step_entries import spent
 
 BAR = 16
-# Closer than this, kernels of another batch width round one way or the other: both tokens were as good.
+# Below this margin the rounding of another batch width can decide: both tokens are equally good.
 NEAR_TIE_LOGITS = 0.1
-# Enough of the text before the difference to find the place in the answer.
+# Characters shown before the difference, enough to find it in the answer.
 _BEFORE = 60
 _NEWLINE = "⏎"
 LABEL = 10
@@ -27,7 +27,7 @@ _CAUSES = {
 
 
 class ReplayEntry(Entry):
-    """One proof. Texts in it are sanitised."""
+    """The progress of one replay check, then its result. Texts are sanitised."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,11 +35,11 @@ class ReplayEntry(Entry):
 
     @property
     def running(self) -> bool:
-        """Whether nothing came of it yet."""
+        """Whether there is no result yet."""
         return isinstance(self._state, ReplayProgress)
 
-    def tell(self, state: ReplayProgress | ReplayCheck) -> None:
-        """How far it is, or what came of it."""
+    def update(self, state: ReplayProgress | ReplayCheck) -> None:
+        """Set the progress or the result."""
         self._state = state
         self.changed()
 
@@ -69,19 +69,19 @@ class ReplayEntry(Entry):
 
 def _progress(state: ReplayProgress, width: int) -> TextRuns:
     if not state.total:
-        return (TextRun("proving …", "muted"),)
+        return (TextRun("replaying …", "muted"),)
     bar = formatting.progress_bar(state.done / state.total, min(BAR, width // 3))
-    said = f" {units.count(state.done)} of {units.count(state.total)} tokens"
-    return (TextRun("proving ", "muted"), TextRun(bar, "bar"), TextRun(said, "muted"))
+    tokens = f" {units.count(state.done)} of {units.count(state.total)} tokens"
+    return (TextRun("replaying ", "muted"), TextRun(bar, "bar"), TextRun(tokens, "muted"))
 
 
-def _verdict(proof: ReplayCheck) -> TextRuns:
-    tokens = f"{units.count(proof.compared)} {plural(proof.compared, 'token')}"
-    how = f"generated again without speculation in {spent(proof.seconds)}"
-    if proof.difference is not None:
+def _verdict(check: ReplayCheck) -> TextRuns:
+    tokens = f"{units.count(check.compared)} {plural(check.compared, 'token')}"
+    how = f"generated again without speculation in {spent(check.seconds)}"
+    if check.difference is not None:
         return (TextRun(f"the same for {tokens}, then different", "warning"), TextRun(f"  {how}", "muted"))
-    if proof.compared < proof.total:
-        return (TextRun(f"stopped after {tokens} of {units.count(proof.total)}, all the same", "info"),)
+    if check.compared < check.total:
+        return (TextRun(f"stopped after {tokens} of {units.count(check.total)}, all the same", "info"),)
     return (TextRun(f"identical, {tokens}", "proved"), TextRun(f"  {how}", "muted"))
 
 

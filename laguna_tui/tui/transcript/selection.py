@@ -1,4 +1,4 @@
-"""Reading a document back: where the block cursor stops, and what copying gives."""
+"""Block selection and copying: where the block cursor stops, and the text that is copied."""
 
 from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
@@ -7,21 +7,21 @@ from laguna_tui.tui.transcript.entries import Entry, QuestionEntry
 
 
 def stops(document: Document) -> list[int]:
-    """The pieces the cursor stops at: an answer once, and each of its code blocks."""
+    """Indices where the block cursor stops: the start of each answer, each of its code blocks, and other entries."""
     found: list[int] = []
     before: Entry | None = None
-    for index, piece in enumerate(document.pieces):
-        opens_answer = isinstance(piece, AnswerEntry) and not isinstance(before, AnswerEntry)
-        if piece.stop or opens_answer:
+    for index, entry in enumerate(document.entries):
+        opens_answer = isinstance(entry, AnswerEntry) and not isinstance(before, AnswerEntry)
+        if entry.stop or opens_answer:
             found.append(index)
-        before = piece
+        before = entry
     return found
 
 
 def span(document: Document, index: int) -> range:
-    """The pieces that belong to the stop at `index`: a whole answer, else the piece alone."""
-    piece = document.piece(index)
-    if not isinstance(piece, AnswerEntry) or (piece.stop and _in_answer(document, index - 1)):
+    """The entries of the stop at `index`: a whole answer, or the entry alone."""
+    entry = document.entry(index)
+    if not isinstance(entry, AnswerEntry) or (entry.stop and _in_answer(document, index - 1)):
         return range(index, index + 1)
     end = index
     while _in_answer(document, end):
@@ -30,41 +30,41 @@ def span(document: Document, index: int) -> range:
 
 
 def _in_answer(document: Document, index: int) -> bool:
-    return 0 <= index < len(document) and isinstance(document.piece(index), AnswerEntry)
+    return 0 <= index < len(document) and isinstance(document.entry(index), AnswerEntry)
 
 
 def copied(document: Document, index: int) -> str:
-    """What copying the stop gives: code without its fence, everything else as its source."""
-    pieces = [document.piece(at) for at in span(document, index)]
-    if len(pieces) == 1 and isinstance(pieces[0], AnswerEntry):
-        return pieces[0].code() or pieces[0].source()
-    return joined(pieces)
+    """The text that is copied from a stop: code without its fence, anything else as its source."""
+    entries = [document.entry(at) for at in span(document, index)]
+    if len(entries) == 1 and isinstance(entries[0], AnswerEntry):
+        return entries[0].code() or entries[0].source()
+    return joined(entries)
 
 
-def joined(pieces: list[Entry]) -> str:
-    """The sources of the pieces, with blank lines where the screen has them."""
+def joined(entries: list[Entry]) -> str:
+    """The sources of the entries, with blank lines where the screen has them."""
     out = ""
-    for piece in pieces:
-        between = "\n\n" if piece.gap else "\n"
-        out = f"{out}{between}{piece.source()}" if out else piece.source()
+    for entry in entries:
+        between = "\n\n" if entry.gap else "\n"
+        out = f"{out}{between}{entry.source()}" if out else entry.source()
     return out
 
 
 def last_answer(document: Document) -> str:
     """The Markdown of the newest answer, empty when there is none."""
     answer: list[Entry] = []
-    for piece in reversed(document.pieces):
-        if isinstance(piece, QuestionEntry) and answer:
+    for entry in reversed(document.entries):
+        if isinstance(entry, QuestionEntry) and answer:
             break
-        if isinstance(piece, AnswerEntry):
-            answer.append(piece)
+        if isinstance(entry, AnswerEntry):
+            answer.append(entry)
     return joined(answer[::-1])
 
 
 def rows_text(document: Document, first: tuple[int, int], last: tuple[int, int | None]) -> str:
-    """The text between two places on the screen, each a row and a column; soft-wrapped lines are joined again.
+    """The text between two (row, column) positions; soft-wrapped lines are joined again.
 
-    The gutter, bullets' indents and bars are left out. A last column of None is the end of the row.
+    The gutter, bullets, indents and bars are left out. A last column of None is the end of the row.
     """
     out: list[str] = []
     for row in range(first[0], min(last[0] + 1, document.height)):

@@ -1,4 +1,4 @@
-"""What leads to an answer: thinking and tool calls, one row each until they are opened."""
+"""Entries of the steps before an answer: thinking and tool calls, one row each while closed."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop, 
 from laguna_tui.tui.transcript.entries import HeadlineEntry
 
 OPEN, CLOSED, RUNNING = "▾ ", "▸ ", "◌ "
-REPORT = "All about the failure: {path}"
-# While the model thinks, its last lines are shown; when it is done they fold away.
+REPORT = "Full report: {path}"
+# Rows of thinking that show while the model thinks.
 PEEK = 4
 
 
@@ -21,17 +21,17 @@ class ThinkingEntry(HeadlineEntry):
 
     def __init__(self, tint: TintSwitch) -> None:
         super().__init__()
-        self._said = AttributedText()
+        self._attributed = AttributedText()
         self._tint = tint
         self.seconds: float | None = None
 
     def extend(self, text: str, source: Source) -> None:
-        """More thinking, and who proposed it."""
-        self._said.add(text, source)
+        """Append text proposed by `source`."""
+        self._attributed.add(text, source)
         self.changed()
 
     def finish(self, seconds: float) -> None:
-        """The thinking ended after so long."""
+        """End the thinking after `seconds`."""
         self.seconds = seconds
         self.changed()
 
@@ -39,21 +39,21 @@ class ThinkingEntry(HeadlineEntry):
         return TextRun(OPEN if self.is_open else CLOSED, "thinking")
 
     def headline(self, width: int) -> TextRuns:
-        said = "thinking …" if self.seconds is None else f"thought for {spent(self.seconds)}"
-        return (TextRun(crop(said, width), "thinking"),)
+        words = "thinking …" if self.seconds is None else f"thought for {spent(self.seconds)}"
+        return (TextRun(crop(words, width), "thinking"),)
 
     def body(self, width: int) -> Sequence[TextLine]:
         runs: TextRuns = (TextRun(self.source().expandtabs(TAB), "thinking-text"),)
-        return barred(Tinter(self._said).runs(runs) if self._tint.on else runs, width)
+        return barred(Tinter(self._attributed).runs(runs) if self._tint.on else runs, width)
 
     def peek(self, width: int) -> Sequence[TextLine]:
         if self.seconds is not None:
             return ()
-        # Only the end of the text is wrapped: the peek must not cost more as the thinking grows.
+        # Only the end of the text is wrapped, so that the cost does not grow with it.
         return bar(self.source()[-width * (PEEK + 1) :], width, "thinking-text")[-PEEK:]
 
     def source(self) -> str:
-        return self._said.text.strip("\n")
+        return self._attributed.text.strip("\n")
 
 
 class ToolCallEntry(HeadlineEntry):
@@ -109,7 +109,7 @@ class ToolCallEntry(HeadlineEntry):
         if self.stopped:
             return "stopped"
         if self.declined:
-            # How long it took says only how long somebody thought.
+            # The time is only how long the user took to decide.
             return "declined"
         count = self.output.count("\n") + 1 if self.output else 0
         what = f"{count} {plural(count, 'line')}" if self.ok else "failed"
@@ -128,18 +128,18 @@ class ToolCallEntry(HeadlineEntry):
 
 
 def bar(text: str, width: int, tone: str) -> list[TextLine]:
-    """Text beside a thin bar: what belongs to the headline above it."""
+    """Text beside a thin bar, as the body of a headline."""
     return barred((TextRun(text.expandtabs(TAB), tone),), width)
 
 
 def barred(runs: TextRuns, width: int) -> list[TextLine]:
-    """The same for runs."""
+    """Runs beside a thin bar."""
     lead = (TextRun("│ ", "rule"),)
     return wrap(runs, min(width, MAX_PROSE), lead, lead)
 
 
 def spent(seconds: float) -> str:
-    """A duration as people say it."""
+    """A duration: `4.2 s` or `1 min 5 s`."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"

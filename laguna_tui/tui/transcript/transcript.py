@@ -1,4 +1,4 @@
-"""The transcript as the user handles it: a block cursor, folding, copying, and scrolling keys."""
+"""The interactive transcript: a block cursor, folding, copying, and scrolling keys."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from laguna_tui.tui.transcript.transcript_view import TranscriptView
 
 
 class Transcript(TranscriptView, can_focus=True):
-    """A transcript with a block cursor, which shows while the transcript has the focus."""
+    """A transcript with a block cursor, shown while it has the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "cursor(-1)", "Block above"),
@@ -28,14 +28,18 @@ class Transcript(TranscriptView, can_focus=True):
     ]
 
     class Copied(Message):
-        """The user wants this text in the clipboard."""
+        """Posted to copy text to the clipboard."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Left(Message):
-        """The user is done here; `typed` is what was typed, if that is why."""
+        """Posted to move the focus back to the input.
+
+        Attributes:
+            typed: the character that was typed, if any.
+        """
 
         def __init__(self, typed: str = "") -> None:
             super().__init__()
@@ -54,7 +58,7 @@ class Transcript(TranscriptView, can_focus=True):
         self.mark_focused(range(0))
 
     def action_cursor(self, step: int) -> None:
-        """Move the block cursor; from nowhere, it comes in at the end."""
+        """Move the block cursor; it starts at the end."""
         stops = selection.stops(self.document)
         if not stops:
             return
@@ -69,7 +73,7 @@ class Transcript(TranscriptView, can_focus=True):
         self._reveal(self._at)
 
     def show_entry(self, entry: Entry) -> None:
-        """Show the last piece from its top; when there is room for all of it, follow the end."""
+        """Scroll to the top of the last entry, or to the end if all of it fits."""
         index = self.document.index(entry)
         if index is None:
             return
@@ -83,7 +87,7 @@ class Transcript(TranscriptView, can_focus=True):
             self.mark_focused(selection.span(self.document, self._at))
 
     def _reveal(self, index: int) -> None:
-        """Scroll so that the block is on the screen, its top at least."""
+        """Scroll the block into view, at least its top."""
         span = selection.span(self.document, index)
         top, bottom = self.document.top(span.start), self.document.top(span.stop)
         view = self.size.height
@@ -98,18 +102,18 @@ class Transcript(TranscriptView, can_focus=True):
             self._toggle(self._at)
 
     def _toggle(self, index: int) -> None:
-        piece = self.document.piece(index)
-        if isinstance(piece, FoldingEntry):
-            piece.toggle()
+        entry = self.document.entry(index)
+        if isinstance(entry, FoldingEntry):
+            entry.toggle()
             self.following = self.following and index == len(self.document) - 1
             self.update_rows()
 
     def toggle_all(self, *kinds: type[FoldingEntry]) -> None:
-        """Open all pieces of these kinds, or close them when all are open."""
-        pieces = [piece for piece in self.document.pieces if isinstance(piece, kinds)]
-        closed = [piece for piece in pieces if not piece.is_open]
-        for piece in closed or pieces:
-            piece.toggle()
+        """Open all entries of these types, or close them if all are open."""
+        entries = [entry for entry in self.document.entries if isinstance(entry, kinds)]
+        closed = [entry for entry in entries if not entry.is_open]
+        for entry in closed or entries:
+            entry.toggle()
         self.update_rows()
 
     def action_copy(self) -> None:
@@ -128,23 +132,23 @@ class Transcript(TranscriptView, can_focus=True):
         self.follow()
 
     def action_leave(self) -> None:
-        """Give the focus back to the input."""
+        """Move the focus to the input."""
         self._at = None
         self.post_message(self.Left())
 
     def on_key(self, event: events.Key) -> None:
-        """Typing goes to the input, wherever the focus is."""
+        """Pass typed characters on to the input."""
         bound = event.key in self._bindings.key_to_bindings
         if event.is_printable and event.character and not bound:
             event.stop()
             self.post_message(self.Left(event.character))
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a headline opens or closes it."""
+        """Open or close the entry whose headline was clicked."""
         row = self.scroll_offset.y + event.y
         if self.text_selection is not None or row >= self.document.height:
             return
         index, inner = self.document.at(row)
-        piece = self.document.piece(index)
-        if isinstance(piece, FoldingEntry) and inner == piece.gap:
+        entry = self.document.entry(index)
+        if isinstance(entry, FoldingEntry) and inner == entry.gap:
             self._toggle(index)

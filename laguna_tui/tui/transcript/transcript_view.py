@@ -1,9 +1,7 @@
-"""The transcript widget: one scrolling widget that draws a document row by row, however long it is.
+"""The transcript widget: one scroll view that renders a document row by row.
 
-It follows the end until the user scrolls up, keeps its place while rows above or below change, and paints only what
-is on the screen.
-
-A laid-out line to a strip: the gutter in front, tones made colours, the rest of the row filled.
+It follows the end until the user scrolls up, keeps its position while rows above or below change, and renders only
+visible rows.
 """
 
 from collections.abc import Callable
@@ -25,21 +23,26 @@ from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, cells, plain
 from laguna_tui.tui.transcript.document import GUTTER, MARGIN, Document
 from laguna_tui.tui.transcript.selection import rows_text
 
-# Painted rows that are kept: a few screens' worth.
-KEPT_ROWS = 1024
-# After a resize, this many pieces off the screen are laid out again per idle slice (about 2 ms).
-SETTLE_PIECES = 40
+# Size of the cache of rendered rows: a few screens.
+CACHED_ROWS = 1024
+# After a resize, this many entries outside the screen are laid out again per idle slice (about 2 ms).
+SETTLE_ENTRIES = 40
 SETTLE_EVERY = 0.02
 TONES = (
     "text muted rule cursor bar user user-mark thinking thinking-text tool tool-text error warning info proved "
     "heading heading-h1 heading-h2 strong em strike inline-code link bullet quote quote-bar "
     "code code-label code-comment code-keyword code-string code-number code-name code-builtin code-deleted "
-    "code-inserted added dropped added-part dropped-part by-dflash by-suffix by-file"
+    "code-inserted added dropped added-part dropped-part by-teal by-amber by-violet by-rose"
 ).split()
 
 
 class TranscriptView(ScrollView):
-    """Draws a document. Call `update_rows` after the document changed."""
+    """Renders a document. Call `update_rows` after the document changed.
+
+    Attributes:
+        document: the entries.
+        following: whether the view stays at the end.
+    """
 
     DEFAULT_CSS = Path(__file__).with_name("transcript_view.tcss").read_text(encoding="utf-8")
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
@@ -48,7 +51,7 @@ class TranscriptView(ScrollView):
     following: var[bool] = var(True)
 
     class FollowChanged(Message):
-        """The view started or stopped following the end."""
+        """Posted when the view starts or stops following the end."""
 
         def __init__(self, following: bool) -> None:
             super().__init__()
@@ -58,8 +61,8 @@ class TranscriptView(ScrollView):
         super().__init__(id=id)
         self.document = document
         self._palette: dict[str, Style] = {}
-        self._drawn: LRUCache[tuple[int, int, int, bool], Strip] = LRUCache(KEPT_ROWS)
-        self._focused_pieces = range(0)
+        self._drawn: LRUCache[tuple[int, int, int, bool], Strip] = LRUCache(CACHED_ROWS)
+        self._focused_entries = range(0)
         self._moving = False
         self._settling = False
 
@@ -70,7 +73,7 @@ class TranscriptView(ScrollView):
     # -- keeping rows, scroll position and virtual size in step
 
     def update_rows(self) -> None:
-        """Show what the document is now; the place that is being read stays where it is."""
+        """Render what changed in the document, keeping the scroll position."""
         anchor = self._anchor()
         changed = self.document.flush()
         if changed is None:
@@ -83,7 +86,7 @@ class TranscriptView(ScrollView):
         return self.document.at(self.scroll_offset.y) if len(self.document) else (0, 0)
 
     def _lay_visible(self, anchor: tuple[int, int]) -> None:
-        """Lay out the pieces that will be on the screen: from the anchor down, or from the end up."""
+        """Lay out the entries that will be visible: from the anchor down, or from the end up."""
         document, height = self.document, self.size.height
         if self.following:
             index = len(document) - 1
@@ -135,7 +138,7 @@ class TranscriptView(ScrollView):
         self._lay_again(lambda: self.document.resize(width))
 
     def restyle(self) -> None:
-        """Draw everything anew; the place that is being read stays where it is."""
+        """Render every row again, keeping the scroll position."""
         self._lay_again(self.document.restyle)
 
     def _lay_again(self, change: Callable[[], None]) -> None:
@@ -156,29 +159,29 @@ class TranscriptView(ScrollView):
     def _settle(self) -> None:
         self._settling = False
         anchor = self._anchor()
-        more = self.document.settle(SETTLE_PIECES)
+        more = self.document.settle(SETTLE_ENTRIES)
         self.document.flush()
         self._place(anchor)
         if more:
             self._settle_later()
 
-    # -- painting
+    # -- rendering
 
     def palette(self, tone: str) -> Style:
-        """The colours of a tone in the theme of the moment."""
+        """The style of a tone in the current theme."""
         style = self._palette.get(tone)
         if style is None:
-            style = self._palette[tone] = self._mixed(tone.split())
+            style = self._palette[tone] = self._combined(tone.split())
         return style
 
-    def _mixed(self, words: list[str]) -> Style:
-        """Later words win, but only in what their rules say: colour, ground, or the way of writing."""
+    def _combined(self, words: list[str]) -> Style:
+        """Combine the styles of words: later ones win, but only in the properties that their rules set."""
         style = self.get_component_rich_style("tone--text")
         for word in words:
-            said = self.get_component_rich_style(f"tone--{word}", partial=True)
-            seen = self.get_component_rich_style(f"tone--{word}")
-            colours = Style(color=said.color and seen.color, bgcolor=said.bgcolor and seen.bgcolor)
-            style += said.without_color + colours
+            own = self.get_component_rich_style(f"tone--{word}", partial=True)
+            full = self.get_component_rich_style(f"tone--{word}")
+            colours = Style(color=own.color and full.color, bgcolor=own.bgcolor and full.bgcolor)
+            style += own.without_color + colours
         return style
 
     def notify_style_update(self) -> None:
@@ -186,10 +189,10 @@ class TranscriptView(ScrollView):
         self._palette.clear()
         self._drawn.clear()
 
-    def mark_focused(self, pieces: range) -> None:
-        """Put the block cursor beside these pieces."""
-        if pieces != self._focused_pieces:
-            self._focused_pieces = pieces
+    def mark_focused(self, entries: range) -> None:
+        """Draw the block cursor beside these entries."""
+        if entries != self._focused_entries:
+            self._focused_entries = entries
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -203,14 +206,14 @@ class TranscriptView(ScrollView):
 
     def _row(self, row: int, width: int) -> Strip:
         index, inner = self.document.at(row)
-        piece = self.document.piece(index)
-        inside = inner >= piece.gap
-        focused = inside and index in self._focused_pieces
-        key = (piece.serial, piece.version, inner, focused)
+        entry = self.document.entry(index)
+        inside = inner >= entry.gap
+        focused = inside and index in self._focused_entries
+        key = (entry.serial, entry.version, inner, focused)
         strip = self._drawn.get(key)
         if strip is None:
-            mark = piece.mark() if inside else NO_MARK
-            mark = mark if inner == piece.gap else mark._replace(text="")
+            mark = entry.mark() if inside else NO_MARK
+            mark = mark if inner == entry.gap else mark._replace(text="")
             line = self.document.line(index, inner)
             strip = draw_line(line, mark, width, self.palette, focused=focused)
             self._drawn[key] = strip
@@ -249,7 +252,7 @@ StyleOf = Callable[[str], Style]
 
 
 def draw_line(line: TextLine, mark: TextRun, width: int, palette: StyleOf, *, focused: bool = False) -> Strip:
-    """The row as a strip of exactly `width` cells: bar, `mark` (two cells, or none), text."""
+    """A line as a strip of exactly `width` cells: block cursor, `mark` (two cells, or none), text."""
     base = palette("text")
     bar = Segment(CURSOR, palette("cursor")) if focused else Segment(" ", base)
     gutter = mark.text or " " * (GUTTER - 1)

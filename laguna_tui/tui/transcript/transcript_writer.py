@@ -1,7 +1,6 @@
-"""What happens in a chat, as pieces of a document: the one place that turns the agent's events into something to show.
+"""Converts the agent's sanitised events into entries of a document. Knows no widget and no colour.
 
-Deals in sanitised events and pieces; knows no widget and no colour. Markdown is split as it streams, and each block
-is converted once, when it closes.
+Markdown is split as it streams, and each block is converted once, when it closes.
 """
 
 import time
@@ -35,25 +34,30 @@ from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, Questi
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 
-# What every end is told as that is not a warning.
+# Kind of the notice for each end of a turn; the others are warnings.
 _KINDS = {
     TurnEnd.ANSWERED: "info",
     TurnEnd.CANCELLED: "info",
     TurnEnd.CONTEXT_FULL: "error",
     TurnEnd.MESSAGE_TOO_LONG: "error",
 }
-# What to do about it in the app.
+# What the user can do about it.
 _ADVICE = {
     TurnEnd.CONTEXT_FULL: "Start a new chat: /new",
     TurnEnd.MESSAGE_TOO_LONG: "↑ brings it back: send less of it, or mention a file with @ instead of pasting it.",
-    TurnEnd.MAX_TOKENS: "Ask it to go on.",
+    TurnEnd.MAX_TOKENS: "Send “continue” for the rest.",
 }
 _STOPPED = "stopped"
-_REOPEN = "It is tried again once the model is opened again: /model"
+_REOPEN = "Open the model again to retry it: /model"
 
 
 class TranscriptWriter:
-    """Applies events to a document."""
+    """Applies events to a document.
+
+    Attributes:
+        document: the entries.
+        tint: whether answers are tinted.
+    """
 
     def __init__(
         self,
@@ -70,63 +74,63 @@ class TranscriptWriter:
         self._thought_at = 0.0
         self._calls: dict[int, ToolCallEntry] = {}
         self._working: ProgressEntry | None = None
-        self._proved: ReplayEntry | None = None
+        self._replay: ReplayEntry | None = None
         self._edit: EditEntry | None = None
         self._failed: list[str] = []
 
     @property
     def proposed(self) -> EditEntry | None:
-        """The edit that is not decided yet."""
+        """The edit that waits for a decision, if any."""
         return self._edit
 
-    def ask(self, text: str) -> None:
-        """The user's message was sent."""
+    def add_question(self, text: str) -> None:
+        """Append the user's message."""
         self.document.append(QuestionEntry(text))
         self._work()
 
-    def say(self, text: str, kind: str = "info") -> None:
-        """The app has something to tell."""
+    def add_notice(self, text: str, kind: str = "info") -> None:
+        """Append a message of the app; `kind` is a key of `NOTICE_MARKS`."""
         self._idle()
         self._end_text()
         self.document.append(NoticeEntry(text, kind))
 
-    def fail(self, text: str) -> None:
-        """Something raised; the chat goes on."""
+    def add_error(self, text: str) -> None:
+        """Append an error, after closing everything that was running."""
         self.settle()
-        self.say(text, "error")
+        self.add_notice(text, "error")
 
     def settle(self) -> None:
-        """Nothing runs any more: what still looks as if it did is closed."""
+        """Close every entry that shows something as running."""
         self._idle()
         self._end_text()
-        self._end_proof()
+        self._end_replay()
         self._end_edit(EditOutcome.NOT_MADE)
         for called in self._calls.values():
             called.stop_waiting()
         self._calls.clear()
 
     def clear(self) -> None:
-        """A new chat."""
+        """Start a new chat."""
         self.document.clear()
-        self._stream = self._thought = self._working = self._proved = self._edit = None
+        self._stream = self._thought = self._working = self._replay = self._edit = None
         self._calls.clear()
 
-    def prove(self, state: ReplayProgress | ReplayCheck) -> None:
-        """How far a proof has come, or what came of it."""
-        if self._proved is None:
+    def show_replay(self, state: ReplayProgress | ReplayCheck) -> None:
+        """Show the progress or the result of a replay check."""
+        if self._replay is None:
             self._idle()
             self._end_text()
-            self._proved = ReplayEntry()
-            self.document.append(self._proved)
-        self._proved.tell(state)
+            self._replay = ReplayEntry()
+            self.document.append(self._replay)
+        self._replay.update(state)
         if isinstance(state, ReplayCheck):
-            self._proved = None
+            self._replay = None
 
-    def _end_proof(self) -> None:
-        """A proof that nothing came of leaves no trace."""
-        if self._proved is not None:
-            self.document.remove(self._proved)
-            self._proved = None
+    def _end_replay(self) -> None:
+        """Remove a check that ended without a result."""
+        if self._replay is not None:
+            self.document.remove(self._replay)
+            self._replay = None
 
     def _change(self, event: EditProposed | EditDone) -> None:
         if isinstance(event, EditDone):
@@ -135,22 +139,22 @@ class TranscriptWriter:
             self._edit = EditEntry(event.proposal, agreed=not event.asks)
             self.document.append(self._edit)
 
-    def _end_edit(self, fate: EditOutcome, why: str = "") -> None:
+    def _end_edit(self, outcome: EditOutcome, why: str = "") -> None:
         if self._edit is not None:
-            self._edit.finish(fate, why)
+            self._edit.finish(outcome, why)
             self._edit = None
 
     def apply(self, event: AgentEvent) -> None:
-        """Show what the event says."""
+        """Apply an event."""
         match event:
             case Attached():
-                self._attach(event)
+                self._attached(event)
             case TurnStarted(total, cached):
                 self._work(Prefill(cached, total, cached, 0.0))
             case Prefill():
                 self._work(event)
             case ReasoningDelta() | TextDelta():
-                self._say(event)
+                self._text(event)
             case ToolStarted():
                 self._call(event)
             case ToolFinished():
@@ -163,26 +167,26 @@ class TranscriptWriter:
                 self._finish(event)
 
     def _work(self, prefill: Prefill | None = None) -> None:
-        """Show that something is going on before there is text."""
+        """Show a progress entry until there is text."""
         if self._working is None:
             self._end_text()
             self._working = ProgressEntry()
             self.document.append(self._working)
-        self._working.tell(prefill)
+        self._working.update(prefill)
 
     def _remark(self, event: CallRejected | AnswerCorrected | DrafterFailed) -> None:
-        """What the model or a drafter did wrongly."""
+        """Show an error of the model or a drafter."""
         if isinstance(event, DrafterFailed):
-            # Told at the end, so that it does not cut the answer in two.
+            # Shown at the end, so that it does not split the answer.
             self._failed.append(f"{event.sentence} {_REOPEN}")
         elif isinstance(event, AnswerCorrected):
-            self.say(event.sentence)
+            self.add_notice(event.sentence)
         else:
-            self.say(f"The model wrote a call that cannot be run: {event.problem}", "warning")
+            self.add_notice(f"The model wrote an invalid tool call: {event.problem}", "warning")
             self._work()
 
-    def _attach(self, event: Attached) -> None:
-        """Under the question: what was put in beside it."""
+    def _attached(self, event: Attached) -> None:
+        """Show under the question what was attached to it."""
         self._idle()
         if event.titles:
             self.document.append(NoticeEntry(f"with {', '.join(event.titles)}", gap=False))
@@ -195,7 +199,7 @@ class TranscriptWriter:
             self.document.remove(self._working)
             self._working = None
 
-    def _say(self, event: ReasoningDelta | TextDelta) -> None:
+    def _text(self, event: ReasoningDelta | TextDelta) -> None:
         if isinstance(event, ReasoningDelta):
             self._reason(event.text, event.source)
         else:
@@ -249,10 +253,12 @@ class TranscriptWriter:
         self.settle()
         sentence = event.sentence or (_STOPPED if event.end is TurnEnd.CANCELLED else "")
         for failure in self._failed:
-            self.say(failure, "warning")
+            self.add_notice(failure, "warning")
         self._failed.clear()
         if sentence:
-            self.say(" ".join(filter(None, (sentence, _ADVICE.get(event.end)))), _KINDS.get(event.end, "warning"))
+            self.add_notice(
+                " ".join(filter(None, (sentence, _ADVICE.get(event.end)))), _KINDS.get(event.end, "warning")
+            )
 
 
 def call_text(event: ToolStarted) -> str:

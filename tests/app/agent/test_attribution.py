@@ -1,10 +1,12 @@
 """Text that leaves the parser is given back to whoever proposed it, also where the parser held it back."""
 
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter
 from laguna_engine.events import Source
-from laguna_tui.agent.conversation import MAX_FILE_TOKENS, FilesRead
 from laguna_tui.agent.generation import Attribution
+from laguna_tui.agent.messages import MAX_FILE_TOKENS, FilesRead
 
-TARGET, DFLASH, FILE = Source.TARGET, Source.DFLASH, Source.FILE
+TARGET, DFLASH, FILE = Source.TARGET, DFlash.source, FileDrafter.source
 
 
 def test_a_token_that_comes_out_whole_is_one_part():

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Source
 from laguna_tui.agent.loop import Agent
@@ -150,7 +151,7 @@ def test_a_long_chat_is_answered_as_well_at_its_end_as_at_its_beginning(tmp_path
     session.open(lambda progress: None)
     right = []
     for index, name in enumerate(names):
-        events = list(session.ask(f"where is {name} defined?"))
+        events = list(session.chat.ask(f"where is {name} defined?"))
         answer = "".join(event.text for event in events if isinstance(event, TextDelta)).strip()
         right.append(answer == f"Defined here:\n1. `{name} {name}.py:{index + 4}` `def {name}(value):`")
     session.close()
@@ -237,12 +238,12 @@ def test_its_drafter_drafts_and_the_answer_is_proved_to_be_the_same(shop):
     session = LocalSession.prepare(Settings(threads=1, draft_length=4, max_tokens=64), shop)
     info = session.open(lambda progress: None)
     assert info.drafter
-    events = list(session.ask("Where is OrderBook defined?"))
+    events = list(session.chat.ask("Where is OrderBook defined?"))
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
     rounds = [event.round for event in events if isinstance(event, DraftRound)]
-    assert sum(told.accepted for told in rounds if told.drafter is Source.DFLASH) > 0
+    assert sum(told.accepted for told in rounds if told.drafter is DFlash.source) > 0
     assert {event.source for event in events if isinstance(event, TextDelta)} > {Source.TARGET}
-    proof = session.prove(lambda progress: None)
+    proof = session.chat.check_replay(lambda progress: None)
     # Kernels of another width may round a tie the other way; anything else would be a fault.
     assert proof.difference is None or abs(proof.difference.margin) < NEAR_TIE_LOGITS
     session.close()

@@ -1,14 +1,22 @@
 """A conversation as blocks: what they cost, what the user may make of them, and what the model reads then."""
 
+from dataclasses import replace
+
 import pytest
 
-from laguna_engine.chat.messages import AssistantMessage, ToolCall
+from laguna_engine.chat.messages import AssistantMessage, ToolCall, ToolSpec
 from laguna_engine.chat.transcript import Role
+from laguna_engine.config import Request
+from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.generation import Generation
 from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.prompt_preview import block_text, blocks
+from laguna_tui.agent.tools.base.model_profile import Tool
+from laguna_tui.agent.tools.nano import search
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.context.blocks import Attachment, BlockKind, Place
+from tests.app.agent.scripted_engine import Say, ScriptedEngine
 
 CODE = "def total(items):\n    return sum(items)\n\n\n" * 20
 FILE = f"cart.py:\n{CODE}"
@@ -29,26 +37,28 @@ def conversation(vocabulary):
     return Conversation(vocabulary, NANO, thinking=False)
 
 
+def say(conversation, vocabulary, text):
+    """What a generation of this text leaves in the conversation."""
+    generation = Generation(ScriptedEngine(vocabulary, [text]), conversation.open_turn(), vocabulary.piece)
+    request = Request(conversation.tokens)
+    for _ in generation.run(request, lambda: False):
+        pass
+    conversation.record(generation.record(request))
+
+
 @pytest.fixture
 def asks(vocabulary):
     def ask(conversation, text, *attachments):
         said = ChatMessage(Role.USER, "message", text, opening="[folder shop]\n\n", attachments=attachments)
         conversation.add_message(said)
-        conversation.open_turn()
-        conversation.close_turn(vocabulary.tokenize("\nA shop.\n</assistant>", special=True))
+        say(conversation, vocabulary, "\nA shop.\n</assistant>")
 
     return ask
 
 
 @pytest.fixture
-def view(conversation, vocabulary):
-    def decode(tokens):
-        return vocabulary.detokenize(list(tokens)).decode()
-
-    def count(text):
-        return len(vocabulary.tokenize(text, special=False))
-
-    return lambda cached=0: blocks(conversation, cached, count, decode)
+def view(conversation):
+    return lambda cached=0: blocks(conversation, cached)
 
 
 @pytest.fixture
@@ -85,20 +95,37 @@ def test_every_block_has_its_kind_and_together_they_are_all_tokens(asks, convers
         ({}, "calls search"),
     ],
 )
-def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(conversation, view, vocabulary, arguments, title):
+def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(vocabulary, arguments, title):
+    texts = {name: {"type": "string"} for name in ("list", "pattern", "path", "old")}
+    spec = ToolSpec("search", "", {"type": "object", "properties": texts})
+    profile = replace(NANO, tools=(Tool.stateless(spec, search.run),))
+    conversation = Conversation(vocabulary, profile, thinking=False)
     conversation.add_message(ChatMessage.asked("Where?"))
-    conversation.open_turn()
     said = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in arguments.items())
     call = f"<tool_call>search\n{said}</tool_call>"
-    conversation.close_turn(vocabulary.tokenize(f"\n{call}\n</assistant>", special=True))
-    assert [block.title for block in view()][1:] == ["Where?", title]
+    say(conversation, vocabulary, f"\n{call}\n</assistant>")
+    assert [block.title for block in blocks(conversation, 0)][1:] == ["Where?", title]
 
 
 def test_answers_to_another_model_are_called_the_same(conversation, view):
     call = ToolCall("search", {"pattern": "total"})
     answers = AssistantMessage("A shop."), AssistantMessage("", "Where is it?", (call,))
     conversation.retell([ChatMessage(Role.ASSISTANT, "answer", answer=answer) for answer in answers])
-    assert [block.title for block in view()][1:] == ["A shop.", "calls search"]
+    assert [block.title for block in view()][1:] == ["A shop.", "calls search total"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "\n<tool_call>search\n<arg_key>pattern</arg_key>\n</assistant>",
+        Say("\n<tool_call>search\n<arg_key>pattern", FinishReason.MAX_TOKENS),
+    ],
+    ids=["malformed", "cut off"],
+)
+def test_a_call_that_cannot_be_run_is_called_so(conversation, view, vocabulary, said):
+    conversation.add_message(ChatMessage.asked("Where?"))
+    say(conversation, vocabulary, said)
+    assert [block.title for block in view()][1:] == ["Where?", "a call that cannot be run"]
 
 
 def test_a_reminder_is_not_taken_for_the_users_words(conversation, view):
@@ -194,7 +221,7 @@ def test_asking_what_a_change_would_be_changes_nothing(asks, conversation):
 
 def test_a_block_shows_its_text_before_and_after(asks, conversation, vocabulary):
     def shown(number):
-        return block_text(conversation, number, lambda tokens: vocabulary.detokenize(list(tokens)).decode())
+        return block_text(conversation, number)
 
     asks(conversation, "What is this?", attached(), attached("b.py", CUT, Place.SHORTENED))
     assert (shown(2).before, shown(2).after) == (FILE, FILE)

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.events import FinishReason
+from laguna_tui.agent.conversation import forgets
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.permissions import EditMode
-from laguna_tui.agent.prompt_preview import forgets
 from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED
@@ -272,7 +272,7 @@ def test_a_message_that_is_too_long_alone_does_not_make_the_chat_forget(chat):
 def test_another_model_is_told_what_was_forgotten(chat):
     talk = chat(*(answer(f"Answer {number}.") for number in range(4)), turns=2)
     asking(talk, 4)
-    told = talk.agent.said()
+    told = talk.agent.conversation.said()
     assert [each.text for each in told if each.answer is None] == [f"question {number}" for number in range(4)]
     assert [each.opening for each in told if each.opening] == ["[folder shop]\n\n"]
 
@@ -280,6 +280,6 @@ def test_another_model_is_told_what_was_forgotten(chat):
 def test_the_cost_of_a_message_is_that_of_the_turns_that_are_read(chat):
     talk = chat(*(answer("Hello!") for _ in range(4)), turns=2)
     asking(talk, 3)
-    cost = talk.agent.cost("question 3")
+    cost = talk.agent.prompt_preview().cost("question 3")
     talk.ask("question 3")
     assert cost.new + cost.cached == len(talk.engine.requests[-1].tokens)

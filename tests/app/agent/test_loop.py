@@ -8,6 +8,8 @@ import pytest
 
 from laguna_engine.chat.transcript import Role
 from laguna_engine.config import PLAIN
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import FinishReason, Prefill, Source
 from laguna_tui.agent.loop import Agent
@@ -443,29 +445,29 @@ def test_drafting_can_be_changed_between_messages(chat):
 def test_the_last_generation_is_remembered_with_its_seed_until_a_new_chat(chat):
     talk = chat(SEARCH, Say(answer("Here."), seed=7))
     talk.ask("Where?")
-    last = talk.agent.last
+    last = talk.agent.conversation.last
     assert list(last.prompt) == list(talk.engine.requests[-1].tokens)
     assert talk.vocabulary.detokenize(list(last.tokens)).decode().startswith("\nHere.")
     assert last.sampling.seed == 7
     talk.agent.new_chat()
-    assert talk.agent.last is None
+    assert talk.agent.conversation.last is None
 
 
 def test_a_round_is_told_after_its_tokens_with_what_stood_and_what_did_not(chat):
-    talk = chat(Say(answer("It is there."), rounds=[(Source.DFLASH, 3, 2, "nowhere"), (None, 0, 0, "")]))
+    talk = chat(Say(answer("It is there."), rounds=[(DFlash.source, 3, 2, "nowhere"), (None, 0, 0, "")]))
     events = talk.ask("Where?")
     first, second, *_ = of(DraftRound, events)
-    assert (first.round.drafter, first.round.accepted, first.round.rejected) == (Source.DFLASH, 2, "nowhere")
+    assert (first.round.drafter, first.round.accepted, first.round.rejected) == (DFlash.source, 2, "nowhere")
     assert (second.stood, second.round.drafter) == ("", None)
     told = "".join(each.stood + each.instead for each in of(DraftRound, events))
-    assert told == talk.vocabulary.detokenize(list(talk.agent.last.tokens[:4])).decode()
+    assert told == talk.vocabulary.detokenize(list(talk.agent.conversation.last.tokens[:4])).decode()
     assert events.index(first) < events.index(second) < events.index(of(StepFinished, events)[0])
 
 
 def test_every_part_of_the_answer_says_who_proposed_it(chat):
-    talk = chat(Say(answer("It is there."), rounds=[(Source.DFLASH, 3, 2, ""), (Source.SUFFIX, 4, 4, "")]))
+    talk = chat(Say(answer("It is there."), rounds=[(DFlash.source, 3, 2, ""), (SuffixDrafter.source, 4, 4, "")]))
     parts = of(TextDelta, talk.ask("Where?"))
-    assert {part.source for part in parts} == {Source.TARGET, Source.DFLASH, Source.SUFFIX}
+    assert {part.source for part in parts} == {Source.TARGET, DFlash.source, SuffixDrafter.source}
     assert said(parts) == "It is there."
 
 

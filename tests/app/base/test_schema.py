@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from laguna_tui.base.schema import declarations, declared, did_you_mean, json_schema, unknown_names
+from laguna_tui.base.schema import declarations, declared, json_schema, unknown_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,3 @@ def test_a_limit_of_the_machine_is_named_in_the_documentation():
 def test_the_default_is_said_for_a_reader():
     said = {name: field.default_text for name, field in declarations(Oven).items() if name != "dish"}
     assert said == {"heat": "180.0", "mode": "fan", "racks": "as many as fit", "shelves": "1", "light": "no"}
-
-
-def test_only_a_word_that_is_near_is_proposed():
-    assert did_you_mean("contxt", ["kv", "context"]) == " (did you mean context?)"
-    assert did_you_mean("zebra", ["kv", "context"]) == ""

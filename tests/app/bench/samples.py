@@ -1,12 +1,13 @@
 """Samples and rounds made by hand."""
 
-from laguna_engine.events import Round, Source, Stats
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.events import Round, Stats
 from laguna_tui.bench.runner import Sample
 
 
 def spun(drafted: int, accepted: int, seconds: tuple[float, float, float, float] = (1.0, 2.0, 0.5, 4.0)) -> Round:
     """A round with these draft, verify, sample and total seconds."""
-    return Round(Source.DFLASH if drafted else None, drafted, accepted, *seconds, rejected="", reason="")
+    return Round(DFlash.source if drafted else None, drafted, accepted, *seconds, rejected="", reason="")
 
 
 def sample(way: str, prompt: str, tokens=(1, 2, 3), *, repeat: int = 0, decode_s: float = 1.0, rounds=()) -> Sample:

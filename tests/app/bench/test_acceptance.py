@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Engine
-from laguna_engine.events import Round, Source
+from laguna_engine.events import Round
 from laguna_engine.speculate.metrics import DrafterRecord, SpeculationMetrics
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
@@ -21,7 +22,7 @@ from tests.engine import drafters, tiny
 def record(*rounds: tuple[int, int]) -> DrafterRecord:
     """From pairs of drafted and accepted."""
     tally = SpeculationMetrics()
-    tally.extend(Round(Source.DFLASH, drafted, accepted, 0.0, 0.0, 0.0, 0.0, "", "") for drafted, accepted in rounds)
+    tally.extend(Round(DFlash.source, drafted, accepted, 0.0, 0.0, 0.0, 0.0, "", "") for drafted, accepted in rounds)
     return tally.summary().together
 
 
@@ -122,7 +123,7 @@ def test_drafters_are_compared_on_the_prompt_and_the_tools_of_the_model(tmp_path
     measure(model, drafters.make(variant).write(tmp_path / "drafter.gguf"), settings)
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
-    list(session.ask("who?"))
+    list(session.chat.ask("who?"))
     session.close()
     compared, asked = (prompt.partition("</system>")[0] for prompt in seen[:2])
     assert compared == asked

@@ -91,10 +91,10 @@ def session(folder: Path, state: Path) -> LocalSession:
 
 def test_trusting_always_answers_what_came_of_it(home, tmp_path):
     project, state = home / "project", tmp_path / "state"
-    assert "is trusted, but has no AGENTS.md yet" in session(project, state).trust()
+    assert "is trusted, but has no AGENTS.md yet" in session(project, state).folder.trust()
     (project / "AGENTS.md").write_text("Be kind.\n")
-    assert "counts from the next chat on" in session(project, state).trust()
-    assert "was trusted already" in session(project, state).trust()
+    assert "counts from the next chat on" in session(project, state).folder.trust()
+    assert "was trusted already" in session(project, state).folder.trust()
 
 
 def test_a_folder_that_was_deleted_while_it_was_asked_about_is_said_as_such(home, tmp_path):
@@ -102,4 +102,4 @@ def test_a_folder_that_was_deleted_while_it_was_asked_about_is_said_as_such(home
     asked = session(project, tmp_path / "state")
     shutil.rmtree(project)
     with pytest.raises(UserError, match="was deleted, so there is nothing to ask about"):
-        next(asked.ask("where is total?"))
+        next(asked.chat.ask("where is total?"))

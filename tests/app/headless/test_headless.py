@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.errors import NativeAbort
-from laguna_engine.events import DrafterFailed, Round, Source, Stats
+from laguna_engine.events import DrafterFailed, Round, Stats
 from laguna_tui.base.edit_proposal import EditProposal
 from laguna_tui.base.events import (
     AnswerCorrected,
@@ -28,7 +30,7 @@ from laguna_tui.compose import run_ask
 from laguna_tui.headless.outcome import ExitCode
 from laguna_tui.headless.run import Format, run
 from laguna_tui.session.api import SessionInfo
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.local import LocalChat, LocalSession
 from tests.app.hunks import hunks_of
 
 FIRST = Stats(prompt_tokens=600, cached_tokens=0, prefill_s=0.5, generated_tokens=21, decode_s=0.2)
@@ -75,8 +77,8 @@ def test_stream_json_is_one_object_per_event(capsys):
 
 
 def test_a_round_is_one_short_line(capsys):
-    turned = DraftRound(Round(Source.DFLASH, 4, 2, 0.0011, 0.012, 0.0003, 0.0141, " not", "it pays"), "so it", " is")
-    run(iter((TextDelta("so it", Source.DFLASH), turned, *TURN)), Format.STREAM_JSON, "Nano", stats=False)
+    turned = DraftRound(Round(DFlash.source, 4, 2, 0.0011, 0.012, 0.0003, 0.0141, " not", "it pays"), "so it", " is")
+    run(iter((TextDelta("so it", DFlash.source), turned, *TURN)), Format.STREAM_JSON, "Nano", stats=False)
     text, turned, *_ = map(json.loads, capsys.readouterr().out.splitlines())
     assert text == {"type": "text_delta", "text": "so it", "source": "dflash"}
     assert turned == {
@@ -93,9 +95,9 @@ def test_a_round_is_one_short_line(capsys):
 
 
 ROUNDS = (
-    DraftRound(Round(Source.DFLASH, 4, 3, 0.001, 0.012, 0.0, 0.014, "x", "it pays"), "so it is", " not"),
+    DraftRound(Round(DFlash.source, 4, 3, 0.001, 0.012, 0.0, 0.014, "x", "it pays"), "so it is", " not"),
     DraftRound(Round(None, 0, 0, 0.0, 0.01, 0.0, 0.010, "", "off: would cost 12 % here"), "", " so"),
-    DraftRound(Round(Source.SUFFIX, 4, 1, 0.0, 0.012, 0.0, 0.012, "y", "copying"), "is", " it"),
+    DraftRound(Round(SuffixDrafter.source, 4, 1, 0.0, 0.012, 0.0, 0.012, "y", "copying"), "is", " it"),
 )
 
 
@@ -157,7 +159,7 @@ def test_an_answer_of_the_models_own_was_not_corrected(capsys):
     assert json.loads(capsys.readouterr().out)["corrected"] is None
 
 
-FAILED = DrafterFailed(Source.DFLASH, "GraphError - the device failed")
+FAILED = DrafterFailed(DFlash.source, "GraphError - the device failed")
 FAILED_SENTENCE = (
     "The drafter failed (GraphError - the device failed) and is switched off; answers are the same, only slower."
 )
@@ -188,7 +190,7 @@ def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
         AnswerCorrected(hostile),
         TextDelta(hostile),
         DraftRound(Round(None, 0, 0, 0.0, 0.0, 0.0, 0.0, hostile, hostile), hostile, hostile),
-        DrafterFailed(Source.FILE, hostile),
+        DrafterFailed(FileDrafter.source, hostile),
         TurnFinished(TurnEnd.MALFORMED_CALL, hostile),
     )
     assert run(iter(events), form, "Nano", stats=True) is ExitCode.UNFINISHED
@@ -332,14 +334,17 @@ def test_json_of_a_turn_that_came_to_its_end_has_no_error(capsys):
     assert json.loads(capsys.readouterr().out)["error"] is None
 
 
+class FailingChat(LocalChat):
+    def ask(self, message):
+        return failing(TextDelta("Half"))
+
+
 class FailingSession(LocalSession):
     """A session whose engine fails in the middle of the answer, without a model."""
 
     def open(self, progress):
+        self.chat = FailingChat(self)
         return SessionInfo(4096, "", plan=("",))
-
-    def ask(self, message):
-        return failing(TextDelta("Half"))
 
 
 def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):

@@ -101,16 +101,18 @@ from laguna_tui import compose
 from laguna_tui.base.events import TurnEnd, TurnFinished
 from laguna_tui.headless.run import Format
 from laguna_tui.base.settings import Settings
+from laguna_tui.session.local import LocalChat
 
-def ask(session, question):
+def ask(chat, question):
+    session = chat._session
     # What a model would do that was asked to rename something.
-    agent = session._parts.agent
+    agent = session.parts.agent
     call = {"path": "cart.py", "old": "total", "new": "amount"}
-    result = yield from session._parts.toolbox.steps("edit", call, lambda: agent._cancelled)
+    result = yield from session.parts.toolbox.steps("edit", call, lambda: agent._cancelled)
     print(result.output, flush=True)
     yield TurnFinished(TurnEnd.CANCELLED if agent._cancelled else TurnEnd.ANSWERED)
 
-compose.LocalSession.ask = ask
+LocalChat.ask = ask
 settings = Settings(model=sys.argv[1], context=4096, threads=1)
 sys.exit(compose.run_ask(settings, Path(sys.argv[2]), "Rename it.", Format.TEXT, stats=False))
 """

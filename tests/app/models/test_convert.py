@@ -9,8 +9,9 @@ import pytest
 
 from laguna_engine.config import Drafting, EngineOptions
 from laguna_engine.draft import dflash_weights
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Engine, Request
-from laguna_engine.events import Round, Source, Token
+from laguna_engine.events import Round, Token
 from laguna_engine.ggml import gguf_writer as quantizing
 from laguna_engine.ggml.weights import HostEmbedding
 from laguna_engine.gguf import drafter_header, header
@@ -204,7 +205,7 @@ def test_a_place_in_the_hubs_cache_and_a_card_tell_the_provenance(tmp_path: Path
 def test_an_engine_drafts_with_it_and_answers_the_same(make: Callable[[], Published], tmp_path: Path):
     target = tiny.laguna().write(tmp_path / "target.gguf")
     path = converted(make().write(tmp_path / "folder"), "q8_0")
-    request = Request(range(30, 90), max_tokens=24, drafting=Drafting(sources=frozenset({Source.DFLASH}), length=3))
+    request = Request(range(30, 90), max_tokens=24, drafting=Drafting(sources=frozenset({DFlash.source}), length=3))
     answers: list[list[int]] = []
     drafted: list[int] = []
     for drafts_with in (None, path):

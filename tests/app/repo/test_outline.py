@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from laguna_tui.repo.language_patterns import LANGUAGES, Kind
-from laguna_tui.repo.outline import outline
+from laguna_tui.repo.outline import line_outline
 
 PYTHON = dedent('''\
     """Module.
@@ -41,7 +41,7 @@ PYTHON = dedent('''\
 
 
 def names(path, source):
-    return {d.name: (d.line, d.end) for d in outline(path, source.splitlines()).definitions}
+    return {d.name: (d.line, d.end) for d in line_outline(path, source.splitlines()).definitions}
 
 
 def test_python_definitions_reach_as_far_as_their_body():
@@ -55,8 +55,10 @@ def test_python_definitions_reach_as_far_as_their_body():
 
 
 def test_a_line_lies_in_the_innermost_definition():
-    found = outline("a.py", PYTHON.splitlines())
-    enclosing = {line: d.name if (d := found.enclosing(line)) else None for line in (1, 5, 10, 15, 18, 22, 26, 27)}
+    found = line_outline("a.py", PYTHON.splitlines())
+    lines = (1, 5, 10, 15, 18, 22, 26, 27)
+    around = zip(lines, found.enclosing(lines), strict=True)
+    enclosing = {line: definitions[-1].name if definitions else None for line, definitions in around}
     assert enclosing == {
         1: None,
         5: "LIMIT",
@@ -70,7 +72,7 @@ def test_a_line_lies_in_the_innermost_definition():
 
 
 def test_the_top_level_is_functions_and_types_that_lie_in_nothing():
-    assert [d.name for d in outline("a.py", PYTHON.splitlines()).top_level()] == ["Shelf", "main"]
+    assert [d.name for d in line_outline("a.py", PYTHON.splitlines()).top_level()] == ["Shelf", "main"]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_other_languages_by_their_look(path, source, expected):
 
 
 def test_kinds_are_told_apart():
-    kinds = {d.name: d.kind for d in outline("a.py", PYTHON.splitlines()).definitions}
+    kinds = {d.name: d.kind for d in line_outline("a.py", PYTHON.splitlines()).definitions}
     assert (kinds["LIMIT"], kinds["Shelf"], kinds["find"]) == (Kind.VARIABLE, Kind.TYPE, Kind.FUNCTION)
 
 
@@ -141,7 +143,7 @@ HEADS = ["", "  ", "function a", "const x = (", "impl ", "func (", "void f(", "t
 def test_hostile_lines_take_no_time(language):
     lines = [(head + unit * 400)[:399] + tail for head in HEADS for unit in UNITS for tail in ("", ";", "!", " {")]
     begun = time.process_time()
-    outline("a" + language.suffixes[0], lines)
+    line_outline("a" + language.suffixes[0], lines)
     # 2 ms a line would already be far too slow; quadratic patterns need more than 100.
     assert time.process_time() - begun < 0.002 * len(lines)
 
@@ -153,5 +155,5 @@ def test_hostile_lines_take_no_time(language):
 def test_hostile_files_take_time_in_proportion_to_their_length(language, unit):
     text = unit * (200_000 // len(unit)) + "\\"
     begun = time.process_time()
-    outline("a" + language.suffixes[0], text.split("\n"))
+    line_outline("a" + language.suffixes[0], text.split("\n"))
     assert time.process_time() - begun < 2

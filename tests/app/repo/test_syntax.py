@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from laguna_tui.repo.grammars import grammar
-from laguna_tui.repo.syntax import PARSE_LIMIT_CHARS, analyse
+from laguna_tui.repo.syntax import PARSE_LIMIT_CHARS, analyse, file_outline
 from laguna_tui.repo.tag_queries import TAGS
 
 PYTHON = '''\
@@ -173,3 +173,29 @@ print(found == [right] * 8)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+MISLEADING = {
+    "a.ts": "run(\n  async () => {\n    go();\n  },\n);\nexport const add = (a: number) => a;\n",
+    "a.cpp": "int once(int x);\nint once(int x) {\n  Table rows(x, limit(x) ? 1 : 2);\n  return x;\n}\n",
+    "a.go": "package a\n\nconst (\n\tLimit = 3\n)\n",
+    "a.py": "first = second = 3\nif first:\n    def f(): pass\n",
+    "a.rs": "impl Ring {\n    fn turn(&self) {}\n}\n",
+    "a.rb": "class Cart\nend\n",
+}
+
+
+@pytest.mark.parametrize(("path", "text"), MISLEADING.items(), ids=MISLEADING)
+def test_the_outline_has_the_definitions_that_the_index_has(path, text):
+    indexed = {(symbol.name, symbol.line, symbol.end) for symbol in analyse(path, text).symbols}
+    assert {(d.name, d.line, d.end) for d in file_outline(path, text.splitlines()).definitions} == indexed
+
+
+def test_a_prototype_is_told_from_its_definition():
+    found = file_outline("a.cpp", MISLEADING["a.cpp"].splitlines()).definitions
+    assert [(d.line, d.prototype) for d in found if d.name == "once"] == [(1, True), (2, False)]
+
+
+def test_what_a_syntax_error_hides_is_in_the_outline():
+    lines = ["def whole(a):", "    return a", "", "def begun(a,"]
+    assert [(d.name, d.line) for d in file_outline("a.py", lines).definitions] == [("whole", 1), ("begun", 4)]

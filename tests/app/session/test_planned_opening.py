@@ -206,7 +206,7 @@ def test_experts_that_stay_in_ram_are_named_to_the_engine():
 def test_what_the_open_model_holds_counts_as_free_for_the_next(planning, tried, tiny_model_path, tmp_path):
     session = LocalSession.prepare(Settings(model=str(tiny_model_path)), tmp_path)
     session.open(lambda progress: None)
-    holds = session._parts.opened_as.report.holds
+    holds = session.slot.opened_as.report.holds
     session.close()
     machine = replace(simulated_machine("cpu-16GB"), ram_free=1 << 30)
     assert holds["CPU"] > 0

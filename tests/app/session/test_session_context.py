@@ -10,13 +10,14 @@ import threading
 
 import pytest
 
-from laguna_engine.compress.compressor import Scores
+from laguna_engine.compress.result import Scores
 from laguna_engine.errors import EngineClosed
-from laguna_tui.agent.prompt_preview import LOOKS_UP, unmarked
+from laguna_tui.agent.tools.nano.profile import LOOKS_UP
 from laguna_tui.base.events import Attached, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.blocks import BlockKind, Place
+from laguna_tui.context.mentions import unmarked
 from laguna_tui.session.local import LocalSession
 
 CODE = "def total(items):\n    return sum(items)\n"
@@ -60,17 +61,17 @@ def started(events):
 
 
 def test_nothing_is_known_before_a_model_is_open(session):
-    assert session.cost("hello") is None
-    assert session.blocks() == ()
-    assert session.complete("@ca", 3) == ()
-    assert session.change_cost({}) is None
-    session.ahead("hello")
+    assert session.prompt.cost("hello") is None
+    assert session.prompt.blocks() == ()
+    assert session.prompt.complete("@ca", 3) == ()
+    assert session.prompt.change_cost({}) is None
+    session.chat.prefetch("hello")
 
 
 def test_the_cost_is_what_sending_then_computes(opened):
-    opened.ahead("")
-    cost = opened.cost("Where is total?")
-    events = list(opened.ask("Where is total?"))
+    opened.chat.prefetch("")
+    cost = opened.prompt.cost("Where is total?")
+    events = list(opened.chat.ask("Where is total?"))
     begun = started(events)
     assert (cost.cached, cost.new) == (begun.cached, begun.prompt_tokens - begun.cached)
     assert cost.fits
@@ -79,83 +80,83 @@ def test_the_cost_is_what_sending_then_computes(opened):
 
 
 def test_reading_ahead_leaves_only_the_words_to_compute(opened):
-    before = opened.cost("Where is total?")
-    opened.ahead("Where is tot")
-    after = opened.cost("Where is total?")
+    before = opened.prompt.cost("Where is total?")
+    opened.chat.prefetch("Where is tot")
+    after = opened.prompt.cost("Where is total?")
     assert before.cached == 0
-    assert after.new == before.new - opened.blocks()[0].tokens
+    assert after.new == before.new - opened.prompt.blocks()[0].tokens
 
 
 def test_a_mentioned_file_is_read_ahead_of_the_words(opened):
     message = "What does @cart.py do?"
-    opened.ahead(message)
-    begun = started(list(opened.ask(message)))
-    words = next(block for block in opened.blocks() if block.title == message)
+    opened.chat.prefetch(message)
+    begun = started(list(opened.chat.ask(message)))
+    words = next(block for block in opened.prompt.blocks() if block.title == message)
     assert begun.prompt_tokens - begun.cached <= words.tokens + 10
 
 
 def test_the_answer_is_the_same_whether_it_was_read_ahead_or_not(opened):
-    plain = text(opened.ask("What does @cart.py do?"))
-    opened.new_chat()
-    opened.ahead("What does @cart.py do, and")
-    opened.ahead("Something else with @notes.md")
-    assert text(opened.ask("What does @cart.py do?")) == plain
+    plain = text(opened.chat.ask("What does @cart.py do?"))
+    opened.chat.new_chat()
+    opened.chat.prefetch("What does @cart.py do, and")
+    opened.chat.prefetch("Something else with @notes.md")
+    assert text(opened.chat.ask("What does @cart.py do?")) == plain
 
 
 def test_reading_ahead_can_be_cancelled_and_harms_nothing(opened):
-    threading.Timer(0.05, opened.cancel).start()
-    opened.ahead("What does @cart.py do?")
-    assert started(list(opened.ask("What does @cart.py do?"))).prompt_tokens > 0
+    threading.Timer(0.05, opened.chat.cancel).start()
+    opened.chat.prefetch("What does @cart.py do?")
+    assert started(list(opened.chat.ask("What does @cart.py do?"))).prompt_tokens > 0
 
 
 def test_what_is_attached_is_told_and_is_a_block_of_its_own(opened):
-    events = list(opened.ask("What does @cart.py do?"))
+    events = list(opened.chat.ask("What does @cart.py do?"))
     assert next(event for event in events if isinstance(event, Attached)).titles == ("cart.py",)
-    file = next(block for block in opened.blocks() if block.kind is BlockKind.FILE)
+    file = next(block for block in opened.prompt.blocks() if block.kind is BlockKind.FILE)
     assert (file.title, file.place, file.tokens) == ("cart.py", Place.KEPT, file.whole)
-    assert CODE in opened.block_text(file.number).before
+    assert CODE in opened.prompt.block_text(file.number).before
 
 
 def test_a_mention_of_nothing_is_said_before_and_after_sending(opened):
-    assert any("@nosuch" in note for note in opened.cost("What is @nosuch?").notes)
-    events = list(opened.ask("What is @nosuch?"))
+    assert any("@nosuch" in note for note in opened.prompt.cost("What is @nosuch?").notes)
+    events = list(opened.chat.ask("What is @nosuch?"))
     assert any("@nosuch" in note for event in events if isinstance(event, Attached) for note in event.notes)
 
 
 def test_the_same_file_is_not_attached_twice(opened):
-    list(opened.ask("What does @cart.py do?"))
-    list(opened.ask("And what else does @cart.py do?"))
-    assert [block.title for block in opened.blocks() if block.kind is BlockKind.FILE] == ["cart.py"]
+    list(opened.chat.ask("What does @cart.py do?"))
+    list(opened.chat.ask("And what else does @cart.py do?"))
+    assert [block.title for block in opened.prompt.blocks() if block.kind is BlockKind.FILE] == ["cart.py"]
 
 
 def test_dropping_a_block_is_priced_before_it_is_done(opened):
-    list(opened.ask("What does @cart.py do?"))
-    file = next(block for block in opened.blocks() if block.kind is BlockKind.FILE)
-    priced = opened.change_cost({file.number: Place.DROPPED})
+    list(opened.chat.ask("What does @cart.py do?"))
+    file = next(block for block in opened.prompt.blocks() if block.kind is BlockKind.FILE)
+    priced = opened.prompt.change_cost({file.number: Place.DROPPED})
     assert priced.lost > 0
-    assert opened.cost("Go on.").lost == 0
-    opened.change({file.number: Place.DROPPED})
-    assert opened.cost("Go on.").lost == pytest.approx(priced.lost, abs=2)
-    events = list(opened.ask("Go on."))
+    assert opened.prompt.cost("Go on.").lost == 0
+    opened.prompt.change({file.number: Place.DROPPED})
+    assert opened.prompt.cost("Go on.").lost == pytest.approx(priced.lost, abs=2)
+    events = list(opened.chat.ask("Go on."))
     prefill = [event for event in events if isinstance(event, Prefill)]
     assert prefill[0].cached <= priced.cached + 1
-    assert opened.cost("Go on.").lost == 0
-    assert CODE not in opened.block_text(file.number).after
+    assert opened.prompt.cost("Go on.").lost == 0
+    assert CODE not in opened.prompt.block_text(file.number).after
 
 
 def test_a_block_that_is_taken_back_in_stands_as_it_stood(opened):
-    list(opened.ask("What does @cart.py do?"))
-    before = list(opened.blocks())
+    list(opened.chat.ask("What does @cart.py do?"))
+    before = list(opened.prompt.blocks())
     file = next(block for block in before if block.kind is BlockKind.FILE)
-    opened.change({file.number: Place.DROPPED})
-    opened.change({file.number: Place.KEPT})
-    assert [(block.title, block.tokens) for block in opened.blocks()] == [(b.title, b.tokens) for b in before]
+    opened.prompt.change({file.number: Place.DROPPED})
+    opened.prompt.change({file.number: Place.KEPT})
+    assert [(block.title, block.tokens) for block in opened.prompt.blocks()] == [(b.title, b.tokens) for b in before]
 
 
 def test_mentions_are_completed_from_the_folder(opened):
-    opened.complete("look at @ca", 11)
-    assert opened._parts.context.codebase.wait(60)
-    found = opened.complete("look at @ca", 11)
+    opened.prompt.complete("look at @ca", 11)
+    assert opened.parts.context.codebase.wait(60)
+    found = opened.prompt.complete("look at @ca", 11)
     assert found[0].insert.startswith("@cart.py")
 
 
@@ -165,13 +166,13 @@ def test_instructions_are_read_once_the_folder_is_trusted(model, folder, tmp_pat
     session = LocalSession.prepare(Settings(model=str(model), threads=1, max_tokens=2, pack=0), folder, tmp_path / "s")
     try:
         session.open(lambda progress: None)
-        events = list(session.ask("Hello"))
+        events = list(session.chat.ask("Hello"))
         assert any("not trusted" in note for event in events if isinstance(event, Attached) for note in event.notes)
-        assert str(folder) in session.trust()
-        session.new_chat()
-        list(session.ask("Hello"))
-        told = next(block for block in session.blocks() if block.kind is BlockKind.INSTRUCTIONS)
-        assert "Prices are in cents." in session.block_text(told.number).after
+        assert str(folder) in session.folder.trust()
+        session.chat.new_chat()
+        list(session.chat.ask("Hello"))
+        told = next(block for block in session.prompt.blocks() if block.kind is BlockKind.INSTRUCTIONS)
+        assert "Prices are in cents." in session.prompt.block_text(told.number).after
     finally:
         session.close()
 
@@ -194,12 +195,12 @@ def test_a_model_that_knows_only_its_tools_is_given_names_and_no_files(folder, t
     session = LocalSession.prepare(Settings(threads=1, max_tokens=40), folder)
     try:
         session.open(lambda progress: None)
-        events = list(session.ask("What is in @cart.py?"))
-        words = next(block for block in session.blocks() if block.kind is BlockKind.MESSAGE)
+        events = list(session.chat.ask("What is in @cart.py?"))
+        words = next(block for block in session.prompt.blocks() if block.kind is BlockKind.MESSAGE)
         assert words.title == "What is in cart.py?"
         assert [event for event in events if isinstance(event, Attached)] == [Attached((), (LOOKS_UP,))]
-        assert any(block.title == "find cart.py" for block in session.blocks())
-        again = list(session.ask("And what is in @notes.md?"))
+        assert any(block.title == "find cart.py" for block in session.prompt.blocks())
+        again = list(session.chat.ask("And what is in @notes.md?"))
         assert not any(isinstance(event, Attached) for event in again)
     finally:
         session.close()
@@ -209,11 +210,11 @@ def test_a_long_file_is_shortened_with_the_scorers_help_and_says_so(session, fol
     functions = (f"def step_{name}(x):\n    value = x + {name}\n    return value * {name}\n\n\n" for name in range(400))
     (folder / "steps.py").write_text("".join(functions))
     session.open(lambda progress: None)
-    events = list(session.ask("What does step_123 in @steps.py return?"))
+    events = list(session.chat.ask("What does step_123 in @steps.py return?"))
     told = next(event for event in events if isinstance(event, Attached))
     assert told.titles == ("steps.py (shortened)",)
-    file = next(block for block in session.blocks() if block.kind is BlockKind.FILE)
-    text = session.block_text(file.number)
+    file = next(block for block in session.prompt.blocks() if block.kind is BlockKind.FILE)
+    text = session.prompt.block_text(file.number)
     assert "return value * 123\n" in text.after
     assert "return value * 124\n" in text.before
     assert len(text.after) < len(text.before) / 2
@@ -221,13 +222,13 @@ def test_a_long_file_is_shortened_with_the_scorers_help_and_says_so(session, fol
 
 
 def test_looking_at_the_context_again_counts_nothing_again(opened, monkeypatch):
-    list(opened.ask("What does @cart.py do?"))
-    (file,) = [block.number for block in opened.blocks() if block.kind is BlockKind.FILE]
-    opened.change({file: Place.SHORTENED})
-    before, vocabulary = opened.blocks(), opened._parts.engine.vocab
+    list(opened.chat.ask("What does @cart.py do?"))
+    (file,) = [block.number for block in opened.prompt.blocks() if block.kind is BlockKind.FILE]
+    opened.prompt.change({file: Place.SHORTENED})
+    before, vocabulary = opened.prompt.blocks(), opened.slot.engine.vocab
     assert before[file].tokens < before[file].whole
     monkeypatch.setattr(vocabulary, "tokenize", lambda text, special: pytest.fail(f"counted: {text}"))
-    assert opened.blocks() == before
+    assert opened.prompt.blocks() == before
 
 
 class EndlessScorer:
@@ -252,25 +253,25 @@ class EndlessScorer:
 def test_a_stop_while_files_are_gathered_tells_nothing_of_them(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     scorer, events = EndlessScorer(), []
-    opened._parts.context._scorer, opened._parts.context._scorer_asked = scorer, True
-    thread = threading.Thread(target=lambda: events.extend(opened.ask("What does @long.py do?")))
+    opened.parts.context._scorer, opened.parts.context._scorer_asked = scorer, True
+    thread = threading.Thread(target=lambda: events.extend(opened.chat.ask("What does @long.py do?")))
     thread.start()
     assert scorer.asked.wait(30)
-    opened.cancel()
+    opened.chat.cancel()
     thread.join(30)
     assert events == [TurnFinished(TurnEnd.CANCELLED)]
-    assert [block.kind for block in opened.blocks()] == [BlockKind.SYSTEM]
+    assert [block.kind for block in opened.prompt.blocks()] == [BlockKind.SYSTEM]
 
 
 def test_closing_ends_what_is_scored_for_a_message(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     scorer = EndlessScorer()
-    opened._parts.context._scorer, opened._parts.context._scorer_asked = scorer, True
+    opened.parts.context._scorer, opened.parts.context._scorer_asked = scorer, True
 
     def ask():
         # What it had to say is nobody's business any more.
         with contextlib.suppress(EngineClosed):
-            list(opened.ask("What does @long.py do?"))
+            list(opened.chat.ask("What does @long.py do?"))
 
     thread = threading.Thread(target=ask)
     thread.start()

@@ -34,48 +34,48 @@ def session(tiny_model_path, cart, monkeypatch, tmp_path):
 
 
 def edit(session):
-    return session._parts.toolbox.run("edit", CALL).output
+    return session.parts.toolbox.run("edit", CALL).output
 
 
 def test_nobody_is_asked_before_there_is_somebody_to_ask(session, cart):
     session.open(quiet)
     assert "nobody can be asked" in edit(session)
-    session.use_approver(always)
+    session.edits.use_approver(always)
     assert edit(session).startswith("Changed")
 
 
 def test_whom_to_ask_may_be_said_before_the_model_is_open(session, cart):
-    session.use_approver(always)
+    session.edits.use_approver(always)
     session.open(quiet)
     assert edit(session).startswith("Changed")
 
 
 def test_the_mode_is_the_settings_until_it_is_changed(session, cart):
-    session.use_approver(lambda proposal, cancelled: Decision.ALWAYS)
-    assert session.edits is EditMode.ASK
-    session.edits = EditMode.NEVER
+    session.edits.use_approver(lambda proposal, cancelled: Decision.ALWAYS)
+    assert session.edits.mode is EditMode.ASK
+    session.edits.mode = EditMode.NEVER
     session.open(quiet)
-    assert session.edits is EditMode.NEVER
+    assert session.edits.mode is EditMode.NEVER
     assert "not allowed" in edit(session)
-    session.edits = EditMode.ASK
+    session.edits.mode = EditMode.ASK
     assert edit(session).startswith("Changed")
-    assert session.edits is EditMode.ALLOW
+    assert session.edits.mode is EditMode.ALLOW
 
 
 def test_an_edit_can_be_taken_back_after_a_switch_of_models(session, cart, tiny_model_path, tmp_path):
     other = shutil.copy(tiny_model_path, tmp_path / "Laguna-S-2.1-other.gguf")
-    assert session.undo() == "There is no edit to take back."
-    session.edits = EditMode.ALLOW
+    assert session.edits.undo() == "There is no edit to take back."
+    session.edits.mode = EditMode.ALLOW
     session.open(quiet)
     edit(session)
-    session.switch(str(other), quiet)
-    assert session.edits is EditMode.ALLOW
-    assert session.undo() == "cart.py is as it was before the last edit."
+    session.models.switch(str(other), quiet)
+    assert session.edits.mode is EditMode.ALLOW
+    assert session.edits.undo() == "cart.py is as it was before the last edit."
     assert cart.read_text() == "total = 1\n"
 
 
 def test_nothing_of_the_old_texts_is_left_when_the_session_is_closed(session, cart, tmp_path):
-    session.edits = EditMode.ALLOW
+    session.edits.mode = EditMode.ALLOW
     session.open(quiet)
     edit(session)
     assert list(tmp_path.glob("cache/*/results/*"))
@@ -85,11 +85,11 @@ def test_nothing_of_the_old_texts_is_left_when_the_session_is_closed(session, ca
 
 
 def test_an_edited_file_that_is_mentioned_again_is_attached_as_it_is_now(session, cart):
-    session.edits = EditMode.ALLOW
+    session.edits.mode = EditMode.ALLOW
     session.open(quiet)
-    list(session.ask("@cart.py what is this?"))
+    list(session.chat.ask("@cart.py what is this?"))
     edit(session)
-    list(session.ask("@cart.py and now?"))
-    attached = [block.number for block in session.blocks() if block.kind is BlockKind.FILE]
-    texts = [session.block_text(number).before for number in attached]
+    list(session.chat.ask("@cart.py and now?"))
+    attached = [block.number for block in session.prompt.blocks() if block.kind is BlockKind.FILE]
+    texts = [session.prompt.block_text(number).before for number in attached]
     assert [("total = 1" in text, "amount = 1" in text) for text in texts] == [(True, False), (False, True)]

@@ -1,6 +1,7 @@
 """Another model for the same conversation, on real engines: the old one goes first, the words stay."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -33,11 +34,11 @@ def other(tiny_model_path, tmp_path):
 
 
 def engine(session):
-    return session._parts.engine
+    return session.slot.engine
 
 
 def agent(session):
-    return session._parts.agent
+    return session.parts.agent
 
 
 def test_the_old_engine_is_closed_before_the_new_one_opens(session, other, monkeypatch):
@@ -50,55 +51,55 @@ def test_the_old_engine_is_closed_before_the_new_one_opens(session, other, monke
         return _open(options, progress)
 
     monkeypatch.setattr(Engine, "open", opened)
-    session.switch(str(other), quiet)
+    session.models.switch(str(other), quiet)
     assert closed == ["Laguna-S-2.1-other.gguf"]
 
 
 def test_the_conversation_goes_on_in_the_new_models_own_format(session, other):
-    list(session.ask("where is the cart?"))
-    said = agent(session).said()
-    session.switch(str(other), quiet)
+    list(session.chat.ask("where is the cart?"))
+    said = agent(session).conversation.said()
+    session.models.switch(str(other), quiet)
     # The first model's template breaks lines behind its markers, that of S 2.1 does not.
     text = b"".join(map(engine(session).vocab.piece, agent(session).conversation.tokens)).decode("utf-8", "replace")
     assert "<user>\n" not in text
     assert "where is the cart?" in text
-    assert agent(session).said() == said
+    assert agent(session).conversation.said() == said
     assert session.title == "Laguna S 2.1"
-    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+    assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
 
 
 def test_what_was_said_survives_a_switch_and_back(session, other, tiny_model_path):
-    list(session.ask("where is the cart?"))
-    said = agent(session).said()
-    session.switch(str(other), quiet)
-    session.switch(str(tiny_model_path), quiet)
-    assert agent(session).said() == said
+    list(session.chat.ask("where is the cart?"))
+    said = agent(session).conversation.said()
+    session.models.switch(str(other), quiet)
+    session.models.switch(str(tiny_model_path), quiet)
+    assert agent(session).conversation.said() == said
     assert isinstance(said[1].answer, AssistantMessage)
 
 
 def test_a_file_that_is_not_there_is_refused_before_anything_is_closed(session):
     before = engine(session)
     with pytest.raises(UserError, match="no such file"):
-        session.switch("nowhere.gguf", quiet)
+        session.models.switch("nowhere.gguf", quiet)
     assert engine(session) is before
 
 
 def test_a_model_that_is_not_downloaded_is_refused_and_says_how_to_get_it(session, monkeypatch, tmp_path):
     monkeypatch.setenv("LAGUNA_TUI_MODELS", str(tmp_path / "none"))
     with pytest.raises(UserError, match=r"laguna-tui models download xs-2\.1"):
-        session.switch("xs-2.1", quiet)
+        session.models.switch("xs-2.1", quiet)
 
 
 def test_a_model_that_cannot_be_opened_leaves_the_one_before(session, tmp_path, tiny_model_path):
-    list(session.ask("where is the cart?"))
+    list(session.chat.ask("where is the cart?"))
     tokens = list(agent(session).conversation.tokens)
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(ModelFileError, match=r"broken\.gguf"):
-        session.switch(str(broken), quiet)
-    assert session.settings.model == str(tiny_model_path)
+        session.models.switch(str(broken), quiet)
+    assert session.slot.selection.settings.model == str(tiny_model_path)
     assert list(agent(session).conversation.tokens) == tokens
-    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+    assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
 
 
 def test_a_model_that_cannot_chat_is_closed_again(session, other, monkeypatch):
@@ -114,11 +115,11 @@ def test_a_model_that_cannot_chat_is_closed_again(session, other, monkeypatch):
     monkeypatch.setattr(Engine, "open", remember)
     monkeypatch.setattr(type(agent(session)), "use_model", refuse)
     with pytest.raises(ModelFileError, match="not a Laguna"):
-        session.switch(str(other), quiet)
+        session.models.switch(str(other), quiet)
     with pytest.raises(EngineClosed):
         opened[0].preview([1])
     assert engine(session) is opened[1]
-    assert isinstance(list(session.ask("and now?"))[-1], TurnFinished)
+    assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
 
 
 def test_after_a_model_that_could_not_be_opened_at_all_another_can(tmp_path, tiny_model_path):
@@ -127,21 +128,23 @@ def test_after_a_model_that_could_not_be_opened_at_all_another_can(tmp_path, tin
     session = LocalSession.prepare(Settings(model=str(broken), context=4096, threads=1, max_tokens=8), tmp_path)
     with pytest.raises(EngineError):
         session.open(quiet)
-    assert session.switch(str(tiny_model_path), quiet).context_size == 4096
-    assert isinstance(list(session.ask("hello"))[-1], TurnFinished)
+    assert session.models.switch(str(tiny_model_path), quiet).context_size == 4096
+    assert isinstance(list(session.chat.ask("hello"))[-1], TurnFinished)
     session.close()
 
 
 def test_a_drafter_that_was_named_for_one_model_is_not_tried_with_another(session, other, tiny_model_path):
-    session.settings = session.settings.merged({"drafter": str(tiny_model_path)})
-    session.switch(str(other), quiet)
-    assert session.drafter is None
+    slot = session.slot
+    drafting = slot.selection.settings.merged({"drafter": str(tiny_model_path)})
+    slot.selection = replace(slot.selection, settings=drafting)
+    session.models.switch(str(other), quiet)
+    assert session.slot.selection.drafter is None
 
 
 def test_the_models_are_listed_with_what_is_here_and_whether_they_run(session, monkeypatch, tmp_path):
     monkeypatch.setenv("LAGUNA_TUI_MODELS", str(tmp_path / "none"))
-    found = {choice.name: choice for choice in session.models()}
-    assert found[session.settings.model].current
+    found = {choice.name: choice for choice in session.models.choices()}
+    assert found[session.slot.selection.settings.model].current
     assert (found["nano"].here, found["nano"].runs) == (Here.READY, True)
     assert found["xs-2.1"].here is Here.MISSING
     assert found["xs-2.1"].size == 20_274_300_032

@@ -5,17 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_engine.chat.encoding import SafeEncoder
-from laguna_engine.chat.messages import AssistantMessage, ToolCall, ToolSpec
-from laguna_engine.chat.parser import (
+from laguna_engine.chat.messages import (
+    AssistantMessage,
     CallArgument,
     CallFinished,
     CallStarted,
     Malformed,
     ParserEvent,
     Reasoning,
-    StreamParser,
     Text,
+    ToolCall,
+    ToolSpec,
 )
+from laguna_engine.chat.parser import StreamParser
 from laguna_engine.chat.template import Family, Renderer
 from tests.engine.chat.fake_vocabulary import LAGUNA_SPECIALS, FakeVocabulary
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_engine.chat.encoding import SafeEncoder, escape
-from laguna_engine.chat.messages import AssistantMessage, ToolCall, ToolSpec
-from laguna_engine.chat.parser import CallFinished, StreamParser
+from laguna_engine.chat.messages import AssistantMessage, CallFinished, ToolCall, ToolSpec
+from laguna_engine.chat.parser import StreamParser
 from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.vocab import Vocab

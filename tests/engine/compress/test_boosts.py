@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.compress.compressor import Why, compress
+from laguna_engine.compress.compressor import compress
 from laguna_engine.compress.document import Document, Span, SpanRole, Unit
+from laguna_engine.compress.result import Why
 from laguna_engine.compress.symbols import Definitions
 from tests.engine.compress.paragraphs import cut, filler, letters
 

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from laguna_engine.compress.compressor import Scores, Why, compress
+from laguna_engine.compress.compressor import compress
+from laguna_engine.compress.result import Scores, Why
 from laguna_engine.errors import Stopped
 from tests.engine.compress.paragraphs import cut, filler, letters
 

@@ -75,10 +75,10 @@ def test_experience_is_kept_apart_by_adapter(tmp_path: Path) -> None:
     path = drafters.adapter(VARIANT, "fc.weight").write(tmp_path / "lora.gguf")
     with drafter(VARIANT, tmp_path / "drafter.gguf", 10, adapters=[("mine", path)]) as fed:
         fed.dflash.use_adapter("mine")
-        assert fed.dflash.offer().kind == "dflash/mine"
+        assert fed.dflash.offer().kind.name == "dflash/mine"
         with pytest.raises(RequestError, match=r"no adapter 'other'; choose one of: mine"):
             fed.dflash.use_adapter("other")
-        assert fed.dflash.offer().kind == "dflash/mine"
+        assert fed.dflash.offer().kind.name == "dflash/mine"
 
 
 Change = Callable[[tiny.GgufFile], object]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from laguna_engine.draft.base import Draft, Offer
-from laguna_engine.events import Source
+from laguna_engine.draft.base import Draft, Kind, Offer
+from laguna_engine.draft.dflash import DFlash
 from tests.engine import drafters
 from tests.engine.drafters import LAGUNA, Variant
 from tests.engine.drafting import Fed, drafter
@@ -123,7 +123,7 @@ def test_features_that_are_gone_are_not_taken_for_others(tmp_path: Path) -> None
 
 def test_it_offers_a_block_without_its_anchor(tmp_path: Path) -> None:
     with drafter(Variant(window=40), tmp_path / "drafter.gguf", 100) as fed:
-        assert fed.dflash.offer() == Offer(Source.DFLASH, "dflash", 7)
+        assert fed.dflash.offer() == Offer(DFlash.source, Kind("dflash"), 7)
         assert len(fed.dflash.draft(100).tokens) == 7
         assert fed.dflash.draft(0) == Draft([])
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
-from laguna_engine.events import Round, Source
+from laguna_engine.events import Round
 from tests.engine.runs import Run, gather
 
 ASSETS = Path(__file__).parents[3] / "assets/nano"
 LENGTH = 7
-DRAFTED = Drafting(sources=frozenset({Source.DFLASH}), length=LENGTH)
+DRAFTED = Drafting(sources=frozenset({DFlash.source}), length=LENGTH)
 
 PER_ROUND = 6.12
 """Tokens that a round commits over all of `PROMPTS`."""

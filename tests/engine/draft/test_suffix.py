@@ -6,23 +6,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from laguna_engine.draft.base import Offer
-from laguna_engine.draft.suffix import SHORTEST, SuffixDrafter, kind
-from laguna_engine.events import Source
+from laguna_engine.draft.suffix import SHORTEST, kind
+from tests.engine.draft.transcripts import TranscriptCopy
 from tests.engine.draft.votes import path
 
 TOKENS = st.lists(st.integers(0, 2), max_size=40)
 LIMIT = 48
 
 
-def told(tokens: list[int], limit: int = 1000) -> SuffixDrafter:
-    drafter = SuffixDrafter(limit)
+def told(tokens: list[int], limit: int = 1000) -> TranscriptCopy:
+    drafter = TranscriptCopy(limit)
     drafter.extend(tokens)
     return drafter
 
 
 def test_it_offers_what_followed_the_same_words_before():
     drafter = told([5, 6, 7, 8, 9, 5, 6])
-    assert drafter.offer() == Offer(Source.SUFFIX, "suffix/1-2", 16)
+    assert drafter.offer() == Offer(TranscriptCopy.source, kind(TranscriptCopy.source, 2), 16)
     assert drafter.draft(3).tokens == [7, 8, 9]
 
 
@@ -44,7 +44,7 @@ def test_the_kind_says_how_long_the_match_is(match: int, name: str):
     words = list(range(100, 100 + match))
     offer = told([*words, 1, 2, 3, *words]).offer()
     assert offer is not None
-    assert offer.kind == f"suffix/{name}" == kind(Source.SUFFIX, match)
+    assert (offer.kind.name, offer.kind) == (f"suffix/{name}", kind(TranscriptCopy.source, match))
 
 
 def test_a_draft_has_a_chance_for_every_token():
@@ -75,7 +75,7 @@ def test_a_new_transcript_forgets_everything():
     drafter = told([1, 2, 3, 1, 2])
     drafter.truncate(0)
     drafter.extend([1, 2])
-    assert len(drafter) == 2
+    assert drafter.text == [1, 2]
     assert drafter.offer() is None
 
 
@@ -94,7 +94,7 @@ class Rewinding(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.drafter = SuffixDrafter(LIMIT)
+        self.drafter = TranscriptCopy(LIMIT)
         self.tokens: list[int] = []
 
     @rule(tokens=TOKENS)
@@ -121,8 +121,8 @@ class Rewinding(RuleBasedStateMachine):
         assert self.drafter.offer() == told(self.tokens, LIMIT).offer()
 
     @invariant()
-    def same_length(self) -> None:
-        assert len(self.drafter) == len(self.tokens)
+    def same_text(self) -> None:
+        assert self.drafter.text == self.tokens
 
     def teardown(self) -> None:
         assert self.drafter.draft(16) == told(self.tokens, LIMIT).draft(16)

@@ -4,21 +4,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_engine.draft.base import Offer
-from laguna_engine.draft.suffix import SHORTEST, FileDrafter
+from laguna_engine.draft.suffix import SHORTEST, kind
 from laguna_engine.draft.suffix_automaton import SEPARATOR, SuffixAutomaton
-from laguna_engine.events import Source
+from tests.engine.draft.transcripts import FileCopy
 from tests.engine.draft.votes import path
 
 TOKENS = st.lists(st.integers(0, 3), max_size=30)
 
 
-def reading(*files: list[int], limit: int = 1000) -> FileDrafter:
-    drafter = FileDrafter(limit)
+def reading(*files: list[int], limit: int = 1000) -> FileCopy:
+    drafter = FileCopy(limit)
     drafter.add_files(files)
     return drafter
 
 
-def copies_from(drafter: FileDrafter, file: list[int]) -> bool:
+def copies_from(drafter: FileCopy, file: list[int]) -> bool:
     """Whether the beginning of `file` makes the drafter propose what comes next in it."""
     drafter.truncate(0)
     drafter.extend(file[:3])
@@ -32,7 +32,7 @@ def numbered(start: int, size: int) -> list[int]:
 def test_it_goes_on_as_the_file_does():
     drafter = reading([1, 2, 3, 4, 5, 6])
     drafter.extend([9, 9, 2, 3, 4])
-    assert drafter.offer() == Offer(Source.FILE, "file/3-4", 2)
+    assert drafter.offer() == Offer(FileCopy.source, kind(FileCopy.source, 3), 2)
     assert drafter.draft(5).tokens == [5, 6]
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from laguna_engine.draft.suffix import READ_WITH_OFFER, FileDrafter, SuffixDrafter, SuffixReader
+from laguna_engine.draft.suffix import READ_WITH_OFFER, SuffixReader
 from laguna_engine.draft.suffix_automaton import SuffixAutomaton
+from tests.engine.draft.transcripts import FileCopy, TranscriptCopy
 
 STEP = 5
 TOKENS = st.lists(st.integers(0, 2), max_size=60)
@@ -105,7 +106,7 @@ def cycle(count: int, words: int = 97) -> list[int]:
 
 
 def test_no_offer_waits_for_a_whole_transcript() -> None:
-    drafter = SuffixDrafter(4096)
+    drafter = TranscriptCopy(4096)
     text = cycle(12_000)
     with counted() as moved:
         for change in (text[:4000], text[4000:4100], text[4100:5300], text[5300:]):
@@ -120,7 +121,7 @@ def test_no_offer_waits_for_a_whole_transcript() -> None:
 
 
 def test_no_offer_waits_for_whole_files() -> None:
-    drafter = FileDrafter(4096)
+    drafter = FileCopy(4096)
     drafter.extend([1, 2, 3])
     with counted() as moved:
         for index in range(4):
@@ -131,14 +132,14 @@ def test_no_offer_waits_for_whole_files() -> None:
 
 
 def test_what_was_read_is_copied_from_while_the_rest_is_not_read_yet() -> None:
-    drafter = SuffixDrafter()
+    drafter = TranscriptCopy()
     drafter.extend([1, 2, 3, 4, 5, 6, 7, 8, *range(1000, 3000), 1, 2, 3, 4])
     assert drafter.draft(3).tokens == [5, 6, 7]
 
 
 def test_what_was_read_is_copied_from_until_the_rest_has_been_read_afresh() -> None:
     """The beginning is to be forgotten: until the rest is read without it, drafts come from what is held."""
-    drafter = SuffixDrafter(2000)
+    drafter = TranscriptCopy(2000)
     drafter.extend(range(10, 2000))
     while not drafter.catch_up(100):
         pass

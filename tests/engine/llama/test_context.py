@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.config import KvType
 from laguna_engine.errors import ContextError, EngineClosed, RequestError
-from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, KvType, Outputs
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import Distribution, Greedy, SamplerChain, Temperature, TopK
 
@@ -139,7 +141,8 @@ TOO_LARGE = """
 import resource, sys
 from pathlib import Path
 from laguna_engine.errors import ContextError
-from laguna_engine.llama.context import Context, ContextOptions
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions
 from laguna_engine.llama.model import Model
 model = Model.open(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))

@@ -8,7 +8,8 @@ import pytest
 
 from laguna_engine.config import MAX_SEED
 from laguna_engine.errors import RequestError
-from laguna_engine.llama.context import Context, ContextOptions
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import (
     Distribution,

@@ -9,7 +9,8 @@ import pytest
 
 from laguna_engine.errors import RequestError
 from laguna_engine.llama.callback_taps import CallbackTaps
-from laguna_engine.llama.context import Context, ContextOptions, Outputs
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import (
     BEST,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from laguna_engine.config import PLAIN, KvType, Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Prefill, Token
-from laguna_engine.llama.context import Outputs
+from laguna_engine.llama.context_params import Outputs
 from laguna_engine.llama.sampler import LOGITS
 from tests.engine.runs import gather
 
@@ -95,11 +95,9 @@ def logits(engine: Engine, prompt: list[int]) -> bytes:
 
     def computed() -> np.ndarray:
         target.context.read_out(LOGITS)
-        start = target.rewind(prompt).keep
-        while start < len(prompt):
-            part = prompt[start : start + target.context.n_ubatch]
-            target.decode(part, Outputs.LAST)
-            start += len(part)
+        target.rewind(prompt)
+        while target.position < len(prompt):
+            target.decode(target.context.n_ubatch, Outputs.LAST)
         return target.context.logits(target._last_row)
 
     return engine._thread.call(computed).tobytes()

@@ -8,10 +8,20 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from laguna_engine.draft.base import Offer
+from laguna_engine.draft.base import Kind, Offer
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter, kind
 from laguna_engine.events import Source
 from laguna_engine.speculate.cost_model import constant_acceptance_tokens
 from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy
+
+MATCHES = (2, 3, 5, 8)
+COPIES = {
+    found.name: found
+    for source in (SuffixDrafter.source, FileDrafter.source)
+    for found in (kind(source, match) for match in MATCHES)
+}
+"""The kinds of the drafters that copy, with their priors and labels."""
 
 PLAIN_S = 0.02
 """Seconds of a plain round."""
@@ -29,6 +39,10 @@ STAIRCASE = [1.0] + [1.15] * 3 + [1.3] * 4 + [2.6] * 8 + [3.4] * 17
 """Kernels that are made for 4, 8 and 16 rows: costs jump from 4 to 5 rows and double from 8 to 9."""
 
 
+def kind_of(name: str) -> Kind:
+    return COPIES.get(name) or Kind(name)
+
+
 @dataclass
 class Simulated:
     """A drafter: its record's name, the cost of a draft in plain rounds, acceptance by round."""
@@ -37,11 +51,11 @@ class Simulated:
     cost: float = 0.1
     acceptance: Callable[[int], float] = lambda _: 0.8
     longest: int = 16
-    source: Source = Source.DFLASH
+    source: Source = DFlash.source
     offered: Callable[[int], bool] = lambda _: True
 
     def offer(self) -> Offer:
-        return Offer(self.source, self.kind, self.longest)
+        return Offer(self.source, kind_of(self.kind), self.longest)
 
 
 @dataclass
@@ -61,7 +75,7 @@ class Session:
         return [choice.length for choice in self.choices[-last:]]
 
     def kinds(self, last: int) -> list[str]:
-        return [choice.offer.kind if choice.offer else "" for choice in self.choices[-last:]]
+        return [choice.offer.kind.name if choice.offer else "" for choice in self.choices[-last:]]
 
 
 def play(
@@ -79,7 +93,7 @@ def play(
     for index in range(rounds):
         by_kind = {drafter.kind: drafter for drafter in drafters if drafter.offered(index)}
         choice = policy.choose([drafter.offer() for drafter in by_kind.values()], context, fixed)
-        drafter = by_kind[choice.offer.kind] if choice.offer else Simulated(cost=0.0)
+        drafter = by_kind[choice.offer.kind.name] if choice.offer else Simulated(cost=0.0)
         accepted = 0
         while accepted < choice.length and chance.random() < drafter.acceptance(index):
             accepted += 1

@@ -11,8 +11,10 @@ from itertools import product
 from pathlib import Path
 
 from laguna_engine.config import GREEDY, PLAIN, KvType, Sampling, Speculation
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
-from laguna_engine.events import Finished, Source, Token
+from laguna_engine.events import Finished, Token
 from tests.engine.scripted_drafters import Oracle, use
 
 COUNT = 40
@@ -46,7 +48,7 @@ def differences(model: Path, drafter: Path | None, prompt: list[int], kv: KvType
     )
     with Engine.open(options) as engine:
         plain = {sampling: answer(engine, prompt, PLAIN, sampling)[0] for sampling in (GREEDY, SAMPLED, FULL_ROWS)}
-        real = frozenset({Source.DFLASH}) if drafter else frozenset({Source.SUFFIX})
+        real = frozenset({DFlash.source}) if drafter else frozenset({SuffixDrafter.source})
         for length, sampling in product(range(1, 17), (GREEDY, SAMPLED)):
             tokens, _ = answer(engine, prompt, Drafting(sources=real, length=length), sampling)
             yield from report(tokens, plain[sampling], model, kv, f"{sorted(s.value for s in real)} {length}")

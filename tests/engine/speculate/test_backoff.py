@@ -1,7 +1,7 @@
 """While nothing pays the drafters are asked less often, in proportion to what asking costs."""
 
 from laguna_engine.draft.base import Offer
-from laguna_engine.events import Source
+from laguna_engine.draft.suffix import SuffixDrafter, kind
 from laguna_engine.speculate.draft_policy import DraftChoice, Purpose
 from laguna_engine.speculate.speculator import Backoff
 
@@ -42,7 +42,8 @@ def test_the_reason_stays_the_same_meanwhile() -> None:
 
 def test_a_round_with_a_draft_is_followed_by_another() -> None:
     rest = Backoff()
-    rest.after(DraftChoice(Offer(Source.SUFFIX, "suffix/8+", 9), 9, "copying 9 tokens"), asking_s=1e-4, plain_s=1e-4)
+    offer = Offer(SuffixDrafter.source, kind(SuffixDrafter.source, 8), 9)
+    rest.after(DraftChoice(offer, 9, "copying 9 tokens"), asking_s=1e-4, plain_s=1e-4)
     assert resting(rest) == 0
 
 

@@ -6,19 +6,20 @@ from itertools import pairwise
 import pytest
 
 from laguna_engine.draft.base import MAX_DRAFT, Draft, Offer
-from laguna_engine.events import Source
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy, Purpose
-from tests.engine.speculate.simulation import MEMORY_BOUND, PLAIN_S, STAIRCASE, Simulated, best_fixed, play
+from tests.engine.speculate.simulation import MEMORY_BOUND, PLAIN_S, STAIRCASE, Simulated, best_fixed, kind_of, play
 
 SEEDS = range(4)
 STEEP = [1 + 0.25 * length for length in range(33)]
 """A machine that computes as slowly as it reads: every verified token costs a quarter of a round."""
 
 COSTS = pytest.mark.parametrize("verify", [MEMORY_BOUND, STAIRCASE, STEEP], ids=["memory-bound", "staircase", "steep"])
-DFLASH = Offer(Source.DFLASH, "dflash", 16)
-ADAPTER = Offer(Source.DFLASH, "dflash/a-very-long-adapter-name", 16)
-LONG_COPY = Offer(Source.SUFFIX, "suffix/8+", 32)
-FILE_COPY = Offer(Source.FILE, "file/5-7", 12)
+DFLASH = Offer(DFlash.source, kind_of("dflash"), 16)
+ADAPTER = Offer(DFlash.source, kind_of("dflash/a-very-long-adapter-name"), 16)
+LONG_COPY = Offer(SuffixDrafter.source, kind_of("suffix/8+"), 32)
+FILE_COPY = Offer(FileDrafter.source, kind_of("file/5-7"), 12)
 
 
 def always(acceptance: float, **settings) -> Simulated:
@@ -26,7 +27,7 @@ def always(acceptance: float, **settings) -> Simulated:
 
 
 def copier(kind: str, acceptance: float, **settings) -> Simulated:
-    return always(acceptance, kind=kind, cost=0.0005, longest=32, source=Source.SUFFIX, **settings)
+    return always(acceptance, kind=kind, cost=0.0005, longest=32, source=SuffixDrafter.source, **settings)
 
 
 def settled(*drafters: Simulated, verify: list[float] = MEMORY_BOUND, rounds: int = 600) -> DraftPolicy:
@@ -132,7 +133,7 @@ def test_drafting_may_pay_in_short_contexts_and_not_in_long_ones():
 
 
 def test_without_an_offer_or_without_room_nothing_is_drafted():
-    for offers in ([], [Offer(Source.DFLASH, "dflash", 0)]):
+    for offers in ([], [Offer(DFlash.source, kind_of("dflash"), 0)]):
         choice = DraftPolicy().choose(offers, 100)
         assert (choice.offer, choice.length, choice.reason) == (None, 0, "nothing to draft from")
 
@@ -146,7 +147,7 @@ def test_the_speed_of_plain_decoding_is_measured_first_and_again_from_time_to_ti
 
 def test_an_offer_is_never_asked_for_more_than_it_has():
     policy = settled(always(0.95))
-    assert policy.choose([Offer(Source.DFLASH, "dflash", 3)], 100).length == 3
+    assert policy.choose([Offer(DFlash.source, kind_of("dflash"), 3)], 100).length == 3
 
 
 def test_a_fixed_length_is_kept_from_the_first_round_on():
@@ -157,7 +158,7 @@ def test_a_fixed_length_is_kept_from_the_first_round_on():
 
 def test_a_fixed_length_is_cut_to_what_is_offered_and_zero_means_none():
     policy = DraftPolicy()
-    assert policy.choose([Offer(Source.FILE, "file/1-2", 3)], 100, fixed=8).length == 3
+    assert policy.choose([Offer(FileDrafter.source, kind_of("file/1-2"), 3)], 100, fixed=8).length == 3
     nobody = policy.choose([DFLASH], 100, fixed=0)
     assert (nobody.offer, nobody.length, nobody.reason) == (None, 0, "fixed at 0")
     assert policy.choose([], 100, fixed=8).offer is None
@@ -171,7 +172,7 @@ def test_nothing_longer_is_planned_than_can_be_drafted():
 
 def test_a_fixed_length_goes_to_the_long_match_or_else_to_the_better_drafter():
     policy = settled(always(0.9, kind="good"), always(0.1, kind="bad"))
-    good, bad = Offer(Source.DFLASH, "good", 16), Offer(Source.DFLASH, "bad", 16)
+    good, bad = Offer(DFlash.source, kind_of("good"), 16), Offer(DFlash.source, kind_of("bad"), 16)
     assert policy.choose([bad, good], 100, fixed=4).offer is good
     assert policy.choose([good, LONG_COPY], 100, fixed=4).offer is LONG_COPY
 
@@ -215,10 +216,10 @@ def test_one_very_slow_round_changes_nothing():
         (FILE_COPY, 0.9, r"copying \d+ from a file: \d\.\dx expected"),
         (DFLASH, 0.0, r"off: would cost \d+ % here"),
     ],
-    ids=lambda value: value.kind if isinstance(value, Offer) else None,
+    ids=lambda value: value.kind.name if isinstance(value, Offer) else None,
 )
 def test_the_reason_can_be_read(offer, acceptance, expected):
-    drafter = always(acceptance, kind=offer.kind, source=offer.source, longest=offer.longest)
+    drafter = always(acceptance, kind=offer.kind.name, source=offer.source, longest=offer.longest)
     session = play(DraftPolicy(), [drafter], 400)
     reasons = {choice.reason for choice in session.choices}
     usual = [choice.reason for choice in session.choices if choice.purpose is Purpose.BEST][-1]

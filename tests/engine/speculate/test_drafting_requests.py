@@ -8,18 +8,20 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.config import PLAIN, Sampling
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError, RequestError
-from laguna_engine.events import Round, Source
+from laguna_engine.events import Round
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf.drafter_header import DrafterHeader
-from laguna_engine.sequence import PrefixCache, Reuse
+from laguna_engine.sequence import Reuse, TokenSequence
 from tests.engine import drafters, tiny
 from tests.engine.runs import gather
 
 PROMPT = [40 + (11 * index) % 400 for index in range(65)]
 VARIANT = drafters.Variant(window=64, causal=True)
-DFLASH = frozenset({Source.DFLASH})
+DFLASH = frozenset({DFlash.source})
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +62,13 @@ def test_opening_reads_the_drafters_file_once(options: EngineOptions, monkeypatc
 
 
 def test_a_request_compares_its_prompt_with_the_cache_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, planned = PrefixCache.plan, []
+    plan, planned = TokenSequence.plan, []
 
-    def noted(cache: PrefixCache, tokens: list[int], at_most: int | None = None) -> Reuse:
+    def noted(sequence: TokenSequence, prompt: list[int], at_most: int | None = None) -> Reuse:
         planned.append(at_most)
-        return plan(cache, tokens, at_most)
+        return plan(sequence, prompt, at_most)
 
-    monkeypatch.setattr(PrefixCache, "plan", noted)
+    monkeypatch.setattr(TokenSequence, "plan", noted)
     for _ in range(3):
         rounds(engine, Drafting())
     assert planned == [None] * 3
@@ -83,8 +85,8 @@ def test_no_more_is_drafted_than_the_answer_may_still_have(engine: Engine) -> No
 
 
 def test_only_the_wanted_sources_draft(engine: Engine) -> None:
-    found = {each.drafter for each in rounds(engine, Drafting(sources=frozenset({Source.SUFFIX}), length=4))}
-    assert Source.DFLASH not in found
+    found = {each.drafter for each in rounds(engine, Drafting(sources=frozenset({SuffixDrafter.source}), length=4))}
+    assert DFlash.source not in found
 
 
 def test_a_length_of_nought_drafts_nothing(engine: Engine) -> None:
@@ -131,9 +133,11 @@ def test_a_target_is_no_drafter(options: EngineOptions) -> None:
 def test_files_are_copied_from(engine: Engine) -> None:
     plain = gather(engine.generate(Request(PROMPT, max_tokens=40, drafting=PLAIN))).tokens
     file = [*range(100, 140), *PROMPT[-8:], *plain, *range(100, 140)]
-    drafting = Drafting(sources=frozenset({Source.FILE}), files=(file,), length=8)
+    drafting = Drafting(sources=frozenset({FileDrafter.source}), files=(file,), length=8)
     run = gather(engine.generate(Request(PROMPT, max_tokens=40, drafting=drafting)))
-    accepted = sum(event.accepted for event in run.events if isinstance(event, Round) and event.drafter is Source.FILE)
+    accepted = sum(
+        event.accepted for event in run.events if isinstance(event, Round) and event.drafter is FileDrafter.source
+    )
     assert accepted >= 24
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from laguna_engine import checkpoints, loader
 from laguna_engine.config import PLAIN, Speculation
+from laguna_engine.draft import dflash_opening
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
@@ -28,12 +29,12 @@ PROMPTS = (PROMPT, EDITED, FAR, PROMPT)
 
 COUNT = 80
 """Tokens in which an answer repeats itself, so that there is something to copy."""
-CLASSES = {Source.DFLASH: DFlash, Source.SUFFIX: SuffixDrafter, Source.FILE: FileDrafter}
+CLASSES = {DFlash.source: DFlash, SuffixDrafter.source: SuffixDrafter, FileDrafter.source: FileDrafter}
 HOOKS = [
-    *((Source.DFLASH, name) for name in ("use_adapter", "inject", "truncate", "covered", "wanted_from", "remember")),
-    *((Source.DFLASH, name) for name in ("recall", "follow", "offer", "draft")),
-    *((Source.SUFFIX, name) for name in ("extend", "truncate", "catch_up", "offer", "draft")),
-    *((Source.FILE, name) for name in ("extend", "truncate", "add_files", "catch_up", "offer", "draft")),
+    *((DFlash.source, name) for name in ("use_adapter", "inject", "truncate", "covered", "wanted_from", "remember")),
+    *((DFlash.source, name) for name in ("recall", "follow", "offer", "draft")),
+    *((SuffixDrafter.source, name) for name in ("extend", "truncate", "catch_up", "offer", "draft")),
+    *((FileDrafter.source, name) for name in ("extend", "truncate", "add_files", "catch_up", "offer", "draft")),
 ]
 
 
@@ -120,11 +121,11 @@ def test_whatever_it_fails_of_the_others_go_on_drafting(
 
     monkeypatch.setattr(DFlash, "draft", failing)
     file = [*PROMPT[-8:], *plain(engine, PROMPT)]
-    first = drafted(engine, PROMPT, file, Source.DFLASH)
-    again = drafted(engine, PROMPT, file, Source.DFLASH, Source.FILE)
+    first = drafted(engine, PROMPT, file, DFlash.source)
+    again = drafted(engine, PROMPT, file, DFlash.source, FileDrafter.source)
     assert [type(error).__name__ in failure.sentence for failure in failures([first, again])] == [True]
     drafters = {event.drafter for event in again.events if isinstance(event, Round) and event.drafted}
-    assert drafters == {Source.FILE}
+    assert drafters == {FileDrafter.source}
 
 
 def test_a_failure_while_nobody_looks_is_told_with_the_next_answer(
@@ -134,7 +135,7 @@ def test_a_failure_while_nobody_looks_is_told_with_the_next_answer(
     ahead = gather(engine.generate(Request(PROMPT, max_tokens=0)))
     answered = gather(engine.generate(Request(PROMPT, max_tokens=3)))
     assert not failures([ahead])
-    assert [failure.drafter for failure in failures([answered])] == [Source.SUFFIX]
+    assert [failure.drafter for failure in failures([answered])] == [SuffixDrafter.source]
 
 
 @pytest.mark.parametrize("failing", ["opening", "numbers"])
@@ -156,7 +157,7 @@ def test_a_copy_of_the_targets_head_is_freed_when_the_drafter_cannot_be_used(
 
     target = tiny.laguna().write(tmp_path / "target.gguf")
     drafter = drafters.make(drafters.Variant(own_embedding=False, own_head=False)).write(tmp_path / "drafter.gguf")
-    monkeypatch.setattr(loader, "Weights", Recorded)
+    monkeypatch.setattr(dflash_opening, "Weights", Recorded)
     # Without the hook there is no head to share, so a copy of it is made.
     monkeypatch.setattr(loader, "hook_is_right", lambda *_: False)
     if failing == "opening":

@@ -11,6 +11,7 @@ import pytest
 
 from laguna_engine import loader
 from laguna_engine.config import GREEDY, PLAIN, Sampling, Speculation
+from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ContextError
 from laguna_engine.events import Cause, Event, Round, Source, Token
@@ -146,7 +147,7 @@ def test_each_token_says_who_proposed_it(tiny_model_path: Path) -> None:
         use(engine, Oracle([*PROMPT, *plain], engine.vocab.size, 1.0))
         events = engine.generate(Request(PROMPT, max_tokens=9, drafting=Drafting(length=3)))
         sources = [event.source for event in events if isinstance(event, Token)]
-    drafted = [Source.SUFFIX] * 3 + [Source.TARGET]
+    drafted = [SuffixDrafter.source] * 3 + [Source.TARGET]
     assert sources == [Source.TARGET, *drafted, *drafted]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from laguna_engine.speculate.cost_model import LENGTHS, CostModel, bucket_of
 from laguna_engine.speculate.draft_policy import DraftPolicy
 from laguna_engine.speculate.profile import load_profile, profile_of
-from tests.engine.speculate.simulation import PLAIN_S, Simulated, play
+from tests.engine.speculate.simulation import COPIES, PLAIN_S, Simulated, play
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
@@ -50,7 +50,7 @@ def test_another_context_length_begins_with_what_the_nearest_one_knows():
 
 def test_longer_matches_are_trusted_more_before_any_was_tried():
     kinds = ("suffix/1-2", "file/3-4", "suffix/5-7", "file/8+")
-    guesses = [CostModel().kind(kind).acceptance.chances[0] for kind in kinds]
+    guesses = [CostModel().kind(kind, COPIES[kind].prior).acceptance.chances[0] for kind in kinds]
     assert guesses == sorted(set(guesses))
 
 
@@ -62,6 +62,13 @@ def test_what_was_learned_survives_a_file():
     )
     assert after[0] == before[0]
     assert later.state() == through_json(later.state())
+
+
+def test_a_kind_that_an_earlier_session_learned_of_keeps_its_own_first_guess():
+    saved = {"acceptance": [], "interval": 4, "draft": {}}
+    costs = CostModel()
+    assert load_profile(costs, {"version": 1, "verify": {}, "kinds": {"suffix/1-2": saved, "gone/forever": saved}})
+    assert costs.kind("suffix/1-2", prior=0.35).acceptance.chances[0] == 0.35
 
 
 def test_a_later_session_drafts_at_once():

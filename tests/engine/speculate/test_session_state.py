@@ -12,9 +12,11 @@ import pytest
 
 from laguna_engine import checkpoints, loader
 from laguna_engine.config import PLAIN, Speculation
+from laguna_engine.draft.dflash import DFlash, DFlashDrafter
+from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError
-from laguna_engine.events import Finished, FinishReason, Prefill, Source, Token
+from laguna_engine.events import Finished, FinishReason, Prefill, Token
 from laguna_engine.ggml import device_tensors
 from laguna_engine.llama.taps import HiddenStates
 from laguna_engine.native import cpu_determinism
@@ -29,8 +31,8 @@ OTHER_EXPERT = 0.8
 """Batches of other widths round differently: most positions differ by 0.01 at most, one at which rounding chose another
 expert by up to 0.7. Features of the wrong position differ by 0.9 or more, at every position."""
 
-DRAFTED = Drafting(sources=frozenset({Source.DFLASH}), length=4)
-COPIED = Drafting(sources=frozenset({Source.SUFFIX}))
+DRAFTED = Drafting(sources=frozenset({DFlash.source}), length=4)
+COPIED = Drafting(sources=frozenset({SuffixDrafter.source}))
 FAR = [50 + (13 * index) % 390 for index in range(700)]
 VARIANTS = {
     "sliding": drafters.Variant(window=64, causal=True, gate=True, tap_norm=True, context_norm=True),
@@ -84,8 +86,9 @@ def known(engine: Engine) -> np.ndarray:
     """Keys and values of all that matters behind PROMPT, once a draft was made there: [positions, numbers]."""
     generate(engine, PROMPT, 3)
     assert engine._speculator is not None
-    reader = engine._speculator._drafters.reader
-    assert reader is not None
+    drafter = engine._speculator._drafters[DFlash.source]
+    assert isinstance(drafter, DFlashDrafter)
+    reader = drafter.model
     assert reader.covered(len(PROMPT))
     parts = []
     for layer, sliding in enumerate(reader.drafter.sliding):
@@ -218,7 +221,7 @@ def test_back_at_a_checkpoint_the_drafter_knows_what_a_fresh_one_would_after(
     engine: Engine, fresh: np.ndarray, place: int, history: Callable[[Engine], object]
 ) -> None:
     history(engine)
-    assert engine._sequence.cache.plan(PROMPT).checkpoint == place
+    assert engine._sequence.plan(PROMPT).checkpoint == place
     alike(engine, fresh)
 
 
@@ -252,7 +255,7 @@ def test_where_the_cache_can_go_back_by_itself_the_drafter_is_helped_by_the_near
         # Less than the window's cells can go back, more than the drafter's ring.
         generate(engine, [*PROMPT, *FAR[:300]], 0)
         edited = [*PROMPT, *FAR[:20], 77]
-        assert engine._sequence.cache.plan(edited) == Reuse(len(PROMPT) + 20, len(PROMPT) + 20, reprefill=False)
+        assert engine._sequence.plan(edited) == Reuse(len(PROMPT) + 20, len(PROMPT) + 20, reprefill=False)
         run = gather(engine.generate(Request(edited, max_tokens=3, drafting=DRAFTED)))
         assert run.stats.cached_tokens >= len(PROMPT)
 

@@ -1,4 +1,4 @@
-"""The context, block by block: what it shows, what can be changed, and that nothing changes unasked."""
+"""The context screen: what it shows, what can be changed, and that nothing changes without Enter."""
 
 import threading
 from dataclasses import replace
@@ -12,7 +12,7 @@ from laguna_engine.errors import EngineError
 from laguna_tui.base.events import TextDelta
 from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Cost, Place
 from laguna_tui.tui.context.block_table import BlockTable, block_row, price, totals
-from laguna_tui.tui.context.line_comparison import LineState, compare, folded, places
+from laguna_tui.tui.context.line_comparison import LineState, compare, counterparts, folded
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.text_lines import cells
 from tests.tui.contexts import AFTER, BEFORE, BLOCKS, TEXTS, change_costs
@@ -31,7 +31,7 @@ def session(*scripts, **more) -> ScriptedSession:
 async def opened(app, pilot, row: int = 0) -> None:
     """Open the inspector and go to a row of it."""
     await pilot.press("f9")
-    await until(pilot, lambda: "Context" in screen(app) and app.screen.board.blocks)
+    await until(pilot, lambda: "Context" in screen(app) and app.screen.table.blocks)
     for _ in range(row):
         await pilot.press("down")
 
@@ -104,7 +104,7 @@ async def test_a_block_that_is_never_touched_stays_as_it_is() -> None:
         await until(pilot, lambda: "never left out" in screen(app))
         await pilot.press("space")
         await pilot.pause(0.1)
-        assert not app.screen.board.changes
+        assert not app.screen.table.changes
 
 
 async def test_going_around_the_choices_is_no_change() -> None:
@@ -181,7 +181,7 @@ async def test_the_list_follows_an_answer_that_ends() -> None:
         scripted.context = (*BLOCKS, replace(BLOCKS[-1], number=8, title="something new"))
         gate.set()
         await until(pilot, lambda: "something new" in screen(app))
-        assert app.screen.board.changes == {FILE: DROPPED}
+        assert app.screen.table.changes == {FILE: DROPPED}
 
 
 async def test_without_a_model_there_is_nothing() -> None:
@@ -268,8 +268,8 @@ async def test_the_sides_scroll_together() -> None:
     ("text", "words"),
     [
         (BlockText("a\nb\n", "a\nb\n"), "nothing is left out"),
-        (BlockText("a\nb\n", ""), "all of it is left out"),
-        (BlockText("", ""), "there is no text in it"),
+        (BlockText("a\nb\n", ""), "all lines are left out"),
+        (BlockText("", ""), "the block is empty"),
     ],
 )
 async def test_one_side_is_enough_where_there_are_no_two(text: BlockText, words: str) -> None:
@@ -291,10 +291,10 @@ async def test_a_text_that_cannot_be_had_says_why() -> None:
 
 def test_what_was_kept_stands_beside_itself() -> None:
     pairs = compare(BlockText(BEFORE, AFTER))
-    assert all(pair.before == pair.after for pair in pairs if pair.before.fate is LineState.KEPT)
-    dropped = [pair.before.text.strip() for pair in pairs if pair.before.fate is LineState.DROPPED]
+    assert all(pair.before == pair.after for pair in pairs if pair.before.state is LineState.KEPT)
+    dropped = [pair.before.text.strip() for pair in pairs if pair.before.state is LineState.DROPPED]
     assert "import logging" in dropped
-    assert [pair.after.text.strip()[:9] for pair in pairs if pair.after.fate is LineState.ADDED] == ["[left out"]
+    assert [pair.after.text.strip()[:9] for pair in pairs if pair.after.state is LineState.ADDED] == ["[left out"]
 
 
 TEXT = st.lists(st.sampled_from(["", "a", "b", "    c", "日本"]) | st.text("xyz ", max_size=3), max_size=12).map(
@@ -305,11 +305,11 @@ TEXT = st.lists(st.sampled_from(["", "a", "b", "    c", "日本"]) | st.text("xy
 @given(TEXT, TEXT)
 def test_each_side_has_all_its_lines_in_order_and_every_line_its_place(before: str, after: str) -> None:
     pairs = compare(BlockText(before, after))
-    left = [pair.before for pair in pairs if pair.before.fate is not LineState.GAP]
-    right = [pair.after for pair in pairs if pair.after.fate is not LineState.GAP]
+    left = [pair.before for pair in pairs if pair.before.state is not LineState.GAP]
+    right = [pair.after for pair in pairs if pair.after.state is not LineState.GAP]
     for lines, text in ((left, before), (right, after)):
         assert "\n".join(line.text for line in lines) == text.removesuffix("\n")
-    to_after, to_before = places(pairs)
+    to_after, to_before = counterparts(pairs)
     for there, lines, others in ((to_after, left, right), (to_before, right, left)):
         assert len(there) == len(lines)
         assert there == sorted(there)
@@ -353,39 +353,39 @@ BLOCK = st.builds(
 
 @given(BLOCK, st.integers(16, 220), st.integers(0, 9 * 10**6))
 def test_a_row_never_leaves_its_width(block: ContextBlock, width: int, size: int) -> None:
-    board = BlockTable()
-    board.lay([replace(block, cached=min(block.cached, block.tokens))])
-    for parts in (block_row(board.blocks[0], board, width), totals(board, size, width)):
+    table = BlockTable()
+    table.load([replace(block, cached=min(block.cached, block.tokens))])
+    for parts in (block_row(table.blocks[0], table, width), totals(table, size, width)):
         assert sum(cells(text) for text, _ in parts) <= width
 
 
 @given(st.lists(BLOCK, max_size=8, unique_by=lambda block: block.number), st.lists(st.integers(0, 7), max_size=20))
 def test_only_what_can_be_had_and_differs_is_a_change(blocks: list[ContextBlock], cycles: list[int]) -> None:
-    board = BlockTable()
-    board.lay(blocks)
+    table = BlockTable()
+    table.load(blocks)
     for index in cycles:
         if index < len(blocks):
-            board.cycle(blocks[index])
+            table.cycle(blocks[index])
     by_number = {block.number: block for block in blocks}
-    for number, place in board.changes.items():
+    for number, place in table.changes.items():
         assert place in by_number[number].choices
         assert place is not by_number[number].place
         assert len(by_number[number].choices) > 1
 
 
 def test_wishes_about_blocks_that_are_gone_are_forgotten() -> None:
-    board = BlockTable()
-    board.lay(BLOCKS)
-    board.cycle(BLOCKS[1])
-    board.cycle(BLOCKS[FILE])
-    board.lay([replace(BLOCKS[FILE], place=DROPPED)])
-    assert not board.changes
+    table = BlockTable()
+    table.load(BLOCKS)
+    table.cycle(BLOCKS[1])
+    table.cycle(BLOCKS[FILE])
+    table.load([replace(BLOCKS[FILE], place=DROPPED)])
+    assert not table.changes
 
 
 @pytest.mark.parametrize(
     ("cost", "words"),
     [
-        (None, "2 changes: looking what that costs …"),
+        (None, "2 changes: computing the cost …"),
         (Cost(0, 900, 0, 0.0, fits=True), "2 changes: costs nothing · Enter applies"),
         (Cost(40, 900, 0, 0.2, fits=True), "2 changes: 40 tokens to read, about 0.2 s · Enter applies"),
         (Cost(900, 0, 900, 4.0, fits=True), "2 changes: 900 tokens to read again, about 4 s · Enter applies"),

@@ -1,4 +1,4 @@
-"""What mentioning, costs and the context look like, as pictures: fixed sizes, no clock, no cursor, no animation."""
+"""Snapshots of mentions, costs and the context screen: fixed sizes, no clock, no cursor, no animation."""
 
 from pathlib import Path
 

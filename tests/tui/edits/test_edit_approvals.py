@@ -1,4 +1,4 @@
-"""What the session's thread does while the user decides about an edit: it waits, and never for ever."""
+"""The session's thread waits for the decision about an edit, and never forever."""
 
 import threading
 import time

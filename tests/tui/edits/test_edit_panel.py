@@ -1,4 +1,4 @@
-"""A file is to be changed: the user is asked, and only who meant to answer has answered."""
+"""The edit panel asks about an edit, and keys meant for something else never answer."""
 
 import threading
 from pathlib import Path
@@ -74,7 +74,7 @@ class TestAnswers:
             await ready(app, pilot)
             assert "amount" in project.cart.read_text()
             assert "COST_1" in project.prices.read_text()
-            assert chat.edits is EditMode.ALLOW
+            assert chat.edits.mode is EditMode.ALLOW
 
     async def test_every_edit_is_asked_about(self, project: Project) -> None:
         chat = session(project.rename(), project.edit("PRICE_1 =", "COST_1 =", "shop/prices.py"))
@@ -335,7 +335,7 @@ class TestLooking:
 class TestCommands:
     async def test_undo_takes_an_edit_back(self, project: Project) -> None:
         chat = session(project.rename())
-        chat.edits = EditMode.ALLOW
+        chat.edits.mode = EditMode.ALLOW
         async with running(chat) as (app, pilot):
             await ask(app, pilot, "rename it")
             assert project.cart.read_text() != CART
@@ -355,7 +355,7 @@ class TestCommands:
         ("typed", "mode", "told"),
         [
             ("/edits", EditMode.ASK, "You are asked"),
-            ("/edits allow", EditMode.ALLOW, "Files are changed without asking."),
+            ("/edits allow", EditMode.ALLOW, "Auto-edit is on"),
             ("/edits never", EditMode.NEVER, "No file is changed."),
             ("/edits maybe", EditMode.ASK, "There is no /edits maybe."),
         ],
@@ -367,12 +367,12 @@ class TestCommands:
             app.prompt.replace_text(typed)
             await pilot.press("enter")
             await until(pilot, lambda: told in screen(app))
-            assert chat.edits is mode
-            await until(pilot, lambda: app.status_bar.status.unasked is (mode is EditMode.ALLOW))
+            assert chat.edits.mode is mode
+            await until(pilot, lambda: app.status_bar.status.auto_edit is (mode is EditMode.ALLOW))
 
     async def test_without_asking_an_edit_is_made_and_shown(self, project: Project) -> None:
         chat = session(project.rename())
-        chat.edits = EditMode.ALLOW
+        chat.edits.mode = EditMode.ALLOW
         async with running(chat) as (app, pilot):
             await ask(app, pilot, "rename it")
             assert "shop/cart.py  +4 −4" in transcript(app)

@@ -1,4 +1,4 @@
-"""What being asked about an edit looks like, as pictures: fixed sizes, no clock, no cursor, no animation."""
+"""Snapshots of the edit panel: fixed sizes, no clock, no cursor, no animation."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Edits from the question to the answer, with the real agent behind the screen; its engine plays a script."""
+"""Edits from the question to the answer, with the real agent on a scripted engine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,7 +86,7 @@ async def test_a_turn_that_is_stopped_while_it_asks_leaves_a_whole_conversation(
         assert project.cart.read_text() == CART
         assert "stopped" in transcript(app)
         assert "Renamed." not in transcript(app)
-        assert len(session.agent.said()) >= 2
+        assert len(session.agent.conversation.said()) >= 2
         await pilot.press(*"again", "enter")
         await until(pilot, lambda: "Renamed." in transcript(app))
 

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.events import Source
 from laguna_tui.tui.markdown.attributed_text import AttributedText, TintSwitch, tinted
 from laguna_tui.tui.markdown.flow import CodeFlow, ProseFlow
@@ -199,7 +200,7 @@ def test_no_emoji_is_cut_where_a_text_is_broken(parts: list[str], width: int) ->
 
 def test_an_emoji_that_two_drafters_proposed_is_drawn_as_one() -> None:
     said = AttributedText()
-    for part, source in (("so 👩", Source.TARGET), ("\u200d💻 is", Source.SUFFIX)):
+    for part, source in (("so 👩", Source.TARGET), ("\u200d💻 is", SuffixDrafter.source)):
         said.add(part, source)
     ((prose,),) = [tinted(to_flows(said.text), said)]
     assert [run.text for run in prose.runs] == ["so 👩\u200d💻", " is"]

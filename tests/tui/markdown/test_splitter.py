@@ -1,4 +1,4 @@
-"""A stream of Markdown is cut into the same blocks however it arrives, and no text is lost."""
+"""A stream of Markdown is split into the same blocks however it arrives, and no text is lost."""
 
 from hypothesis import given
 from hypothesis import strategies as st

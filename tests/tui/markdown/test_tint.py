@@ -1,4 +1,4 @@
-"""Every drawn letter is tinted by who proposed it, whatever Markdown makes of the text around it."""
+"""Every rendered character is tinted by its source, in any Markdown."""
 
 import random
 from itertools import cycle
@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.events import Source
 from laguna_tui.base.events import ReasoningDelta, TextDelta, TurnEnd, TurnFinished
-from laguna_tui.tui.markdown.attributed_text import TINTS, AttributedText, Tinter, tinted
+from laguna_tui.tui.drafter_colours import colour_of
+from laguna_tui.tui.markdown.attributed_text import AttributedText, Tinter, tinted
 from laguna_tui.tui.markdown.layout import lay_out
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.session_controller import coalesced
@@ -19,7 +22,7 @@ from laguna_tui.tui.transcript.step_entries import ThinkingEntry
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 from tests.tui.story import ANSWER
 
-DFLASH, SUFFIX, FILE, TARGET = Source.DFLASH, Source.SUFFIX, Source.FILE, Source.TARGET
+DFLASH, SUFFIX, FILE, TARGET = DFlash.source, SuffixDrafter.source, FileDrafter.source, Source.TARGET
 PROPOSERS = (DFLASH, TARGET, SUFFIX, FILE)
 
 
@@ -66,9 +69,9 @@ def test_each_drafter_has_its_own_tint() -> None:
     parts = said(("one ", DFLASH), ("two ", SUFFIX), ("three ", FILE), ("four", TARGET))
     (line,) = lay_out(tinted(to_flows("one two three four"), parts), 80)
     assert [(run.text.strip(), run.tone.split()[1:]) for run in line.runs] == [
-        ("one", ["by-dflash"]),
-        ("two", ["by-suffix"]),
-        ("three", ["by-file"]),
+        ("one", ["by-teal"]),
+        ("two", ["by-amber"]),
+        ("three", ["by-violet"]),
         ("four", []),
     ]
 
@@ -77,7 +80,7 @@ def test_each_drafter_has_its_own_tint() -> None:
 @given(st.text(alphabet="ab *`_[]()#|-\n\t>1.é日", max_size=80), st.integers(0, 10**6))
 def test_tinting_changes_no_letter(source: str, seed: int) -> None:
     pick = random.Random(seed)
-    parts = said(*((letter, pick.choice(list(Source))) for letter in source))
+    parts = said(*((letter, pick.choice(PROPOSERS)) for letter in source))
     before, after = to_flows(source), tinted(to_flows(source), parts)
     assert [plain(line.runs) for line in lay_out(before, 30)] == [plain(line.runs) for line in lay_out(after, 30)]
 
@@ -114,7 +117,9 @@ def test_an_answer_in_pieces_is_tinted_like_the_whole_of_it() -> None:
     assert len(known) > 50
     for run in known:
         proposer = PROPOSERS[(ANSWER.index(run.text) // 7) % len(PROPOSERS)]
-        assert [word for word in run.tone.split() if "by-" in word] == [TINTS[by] for by in (proposer,) if by in TINTS]
+        assert [word for word in run.tone.split() if "by-" in word] == [
+            f"by-{colour_of(by)}" for by in (proposer,) if by != TARGET
+        ]
 
 
 @pytest.mark.parametrize("opening", ["words ", "```python\ndef f():\n    x = ", "| a | b |\n|---|---|\n| one | "])
@@ -123,7 +128,7 @@ def test_the_open_block_is_tinted_while_it_streams(opening: str) -> None:
     chat.conversation.tint.on = True
     chat.conversation.apply(TextDelta(opening, TARGET))
     chat.conversation.apply(TextDelta("drafted |\n", DFLASH))
-    assert any(run.text.startswith("drafted") and "by-dflash" in run.tone for line in chat.lines() for run in line.runs)
+    assert any(run.text.startswith("drafted") and "by-teal" in run.tone for line in chat.lines() for run in line.runs)
 
 
 def test_an_open_fence_follows_the_switch() -> None:
@@ -134,7 +139,7 @@ def test_an_open_fence_follows_the_switch() -> None:
     for on in (True, False):
         chat.conversation.tint.on = on
         chat.document.restyle()
-        assert any("by-dflash" in run.tone for line in chat.lines() for run in line.runs) is on
+        assert any("by-teal" in run.tone for line in chat.lines() for run in line.runs) is on
 
 
 def test_thinking_is_tinted_too() -> None:
@@ -142,9 +147,9 @@ def test_thinking_is_tinted_too() -> None:
     chat.conversation.tint.on = True
     chat.conversation.apply(ReasoningDelta("\nlet me ", TARGET))
     chat.conversation.apply(ReasoningDelta("see", FILE))
-    (thought,) = [piece for piece in chat.document.pieces if isinstance(piece, ThinkingEntry)]
+    (thought,) = [entry for entry in chat.document.entries if isinstance(entry, ThinkingEntry)]
     thought.toggle()
-    assert any(run == TextRun("see", "thinking-text by-file") for line in chat.lines() for run in line.runs)
+    assert any(run == TextRun("see", "thinking-text by-violet") for line in chat.lines() for run in line.runs)
 
 
 def test_neighbouring_deltas_are_joined_when_one_proposer_wrote_them() -> None:

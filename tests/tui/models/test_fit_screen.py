@@ -1,4 +1,4 @@
-"""What fits, in the app: the table of `laguna-tui fit` for the recommended model or a named one."""
+"""The fit screen shows the table of `laguna-tui fit` for the recommended or a named model."""
 
 import pytest
 

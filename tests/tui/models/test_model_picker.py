@@ -1,4 +1,4 @@
-"""Choosing the model that answers: the list, the command, and what happens when it cannot be had."""
+"""Changing the model: the picker, the command, and models that are not available."""
 
 from threading import Event
 
@@ -126,7 +126,7 @@ async def test_while_it_answers_the_change_waits_and_so_do_messages():
 
 async def test_a_list_that_cannot_be_made_says_why():
     broken = session()
-    broken.models = lambda: (_ for _ in ()).throw(ModelFileError("models.toml is wrong; mend it"))
+    broken.choices = lambda: (_ for _ in ()).throw(ModelFileError("models.toml is wrong; mend it"))
     async with running(broken) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f7")

@@ -1,4 +1,4 @@
-"""How the model was opened, as the screen tells it."""
+"""The plan screen shows how the model was opened."""
 
 import pytest
 

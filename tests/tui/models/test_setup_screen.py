@@ -1,4 +1,4 @@
-"""Setting up: what was found, one key to get the model, chatting meanwhile, and one key to use it."""
+"""The setup screen: this machine, downloading the model while chatting, and switching to it."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ async def opened(app, pilot, *keys):
 
 
 def stage(app):
-    return app.model_controller.fetching.stage
+    return app.model_controller.download.stage
 
 
 async def test_one_key_downloads_while_one_chats_and_one_key_switches():
@@ -56,7 +56,7 @@ async def test_one_key_downloads_while_one_chats_and_one_key_switches():
         await until(pilot, lambda: app._session.switched == ["xs-2.1"])
         await ready(app, pilot)
         assert "hello" in transcript(app)
-        assert "F8" not in app.hint_bar.fetching
+        assert "F8" not in app.hint_bar.download
         assert model_setup.fetched == ["xs-2.1"]
 
 
@@ -99,7 +99,7 @@ async def test_cancelling_throws_away_what_has_arrived_and_offers_it_anew(paused
         await pilot.press("x")
         await until(pilot, lambda: stage(app) is DownloadStage.NOTHING and "21.0 GB to download" in screen(app))
         assert model_setup.discarded == (["xs-2.1"] if paused else [])
-        await until(pilot, lambda: app.hint_bar.fetching == "")
+        await until(pilot, lambda: app.hint_bar.download == "")
 
 
 @pytest.mark.parametrize("problem", [UserError("xs-2.1: no model of that name"), ValueError("a damaged catalogue")])
@@ -109,7 +109,7 @@ async def test_a_download_that_cannot_even_be_begun_is_told_and_the_same_key_tri
     async with running(session(), model_setup=model_setup) as (app, pilot):
         await opened(app, pilot, "enter")
         await until(pilot, lambda: stage(app) is DownloadStage.FAILED)
-        assert str(problem) in app.model_controller.fetching.problem
+        assert str(problem) in app.model_controller.download.problem
         model_setup.closed = None
         model_setup.go_on.set()
         await pilot.press("enter")
@@ -123,7 +123,7 @@ async def test_the_screen_waits_for_no_download_that_is_slow_to_begin():
         await opened(app, pilot, "enter", "escape")
         await ask(app, pilot, "hello")
         assert not model_setup.fetched
-        app.model_controller.fetching.pause()
+        app.model_controller.download.pause()
         model_setup.opens.set()
         # The pause counts although there was nothing yet to pause.
         await until(pilot, lambda: stage(app) is DownloadStage.PAUSED)
@@ -140,7 +140,7 @@ async def test_the_screen_waits_for_no_file_that_is_thrown_away():
         await ask(app, pilot, "hello")
         assert not model_setup.discarded
         model_setup.opens.set()
-        await until(pilot, lambda: stage(app) is DownloadStage.NOTHING and app.hint_bar.fetching == "")
+        await until(pilot, lambda: stage(app) is DownloadStage.NOTHING and app.hint_bar.download == "")
         # Enter began nothing while the files were on their way out.
         assert (model_setup.discarded, model_setup.fetched) == (["xs-2.1"], ["xs-2.1"])
 
@@ -150,7 +150,7 @@ async def test_what_was_begun_in_an_earlier_session_goes_on():
     async with running(session(), model_setup=model_setup) as (app, pilot):
         await opened(app, pilot)
         assert "7.0 GB of 21.0 GB here" in screen(app)
-        assert "go on with the download" in screen(app)
+        assert "resume the download" in screen(app)
 
 
 async def test_offline_nothing_is_offered_and_no_key_fetches():
@@ -198,33 +198,33 @@ async def test_the_screen_comes_by_itself_at_the_very_first_start_only(tmp_path)
             assert marker.is_file()
 
 
-async def test_without_a_shop_nothing_is_set_up():
+async def test_without_a_model_setup_nothing_is_set_up():
     async with running(session()) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f8")
-        await until(pilot, lambda: "nothing to set up" in screen(app))
+        await until(pilot, lambda: "Setup is not available" in screen(app))
 
 
 async def downloading(app, pilot, model_setup):
     await opened(app, pilot, "enter")
-    await until(pilot, lambda: "33 %" in screen(app) and "33 %" in app.hint_bar.fetching)
+    await until(pilot, lambda: "33 %" in screen(app) and "33 %" in app.hint_bar.download)
 
 
 async def paused(app, pilot, model_setup):
     await downloading(app, pilot, model_setup)
     await pilot.press("p")
-    await until(pilot, lambda: "Paused" in screen(app) and app.hint_bar.fetching.startswith("paused"))
+    await until(pilot, lambda: "Paused" in screen(app) and app.hint_bar.download.startswith("paused"))
 
 
 async def failed(app, pilot, model_setup):
     await opened(app, pilot, "enter")
-    await until(pilot, lambda: "cannot be" in screen(app) and "says why" in app.hint_bar.fetching)
+    await until(pilot, lambda: "cannot be" in screen(app) and "says why" in app.hint_bar.download)
 
 
 async def whole(app, pilot, model_setup):
     model_setup.go_on.set()
     await opened(app, pilot, "enter")
-    await until(pilot, lambda: "is here." in screen(app) and "switches" in app.hint_bar.fetching)
+    await until(pilot, lambda: "is here." in screen(app) and "switches" in app.hint_bar.download)
 
 
 async def behind(app, pilot, model_setup):

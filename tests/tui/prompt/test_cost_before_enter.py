@@ -1,4 +1,4 @@
-"""What sending would cost is said while the user types, and never holds the typing up (on a scripted session)."""
+"""The cost of a message is shown while the user types and never blocks typing (on a scripted session)."""
 
 import threading
 import time

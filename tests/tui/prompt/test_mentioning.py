@@ -1,4 +1,4 @@
-"""Typing an @ opens a list of what can be mentioned; the list never gets in the way (on a scripted session)."""
+"""Typing an @ opens the mention list, which never gets in the way (on a scripted session)."""
 
 import threading
 from collections.abc import Sequence
@@ -182,7 +182,7 @@ async def test_a_slow_search_neither_holds_up_typing_nor_shows_what_is_overtaken
 
 
 async def test_a_search_that_finds_nothing_yet_is_made_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompt_controller, "AGAIN_S", 0.02)
+    monkeypatch.setattr(prompt_controller, "RETRY_S", 0.02)
     asked: list[str] = []
 
     def late(text: str, cursor: int) -> Sequence[Completion]:

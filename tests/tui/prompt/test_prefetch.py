@@ -1,4 +1,4 @@
-"""What is being typed is read before it is sent, and never stands in the way of anything (on a scripted session)."""
+"""A message being typed is prefetched, and any other job comes first (on a scripted session)."""
 
 import threading
 import time
@@ -21,51 +21,51 @@ from tests.tui.scripted import ScriptedSession, answer
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompt_controller, "COST_PAUSE_S", 0.01)
-    monkeypatch.setattr(prompt_controller, "AHEAD_PAUSE_S", 0.03)
+    monkeypatch.setattr(prompt_controller, "PREFETCH_PAUSE_S", 0.03)
 
 
 async def reading(app, pilot, session: ScriptedSession, message: str) -> None:
     """Type the message and wait until it is being read, which does not end by itself."""
-    await until(pilot, lambda: session.read_to_the_end and not app._controller.busy)
-    session.ahead_gate = threading.Event()
+    await until(pilot, lambda: session.prefetched_whole and not app._controller.busy)
+    session.prefetch_gate = threading.Event()
     app.prompt.replace_text(message)
-    await until(pilot, lambda: session.read_ahead[-1:] == [message] and app.status_bar.status.ahead)
+    await until(pilot, lambda: session.prefetched[-1:] == [message] and app.status_bar.status.prefetching)
 
 
 async def test_an_empty_prompt_has_the_system_prompt_read_after_opening() -> None:
     session = ScriptedSession()
     async with running(session) as (_, pilot):
-        await until(pilot, lambda: session.read_to_the_end == [""])
+        await until(pilot, lambda: session.prefetched_whole == [""])
 
 
 async def test_a_pause_in_typing_has_the_message_read_once() -> None:
     session = ScriptedSession()
     async with running(session) as (app, pilot):
-        await until(pilot, lambda: session.read_to_the_end == [""])
+        await until(pilot, lambda: session.prefetched_whole == [""])
         app.prompt.insert("why is")
-        await until(pilot, lambda: session.read_to_the_end == ["", "why is"])
+        await until(pilot, lambda: session.prefetched_whole == ["", "why is"])
         await pilot.pause(0.2)
         app.prompt.insert(" it")
-        await until(pilot, lambda: session.read_to_the_end == ["", "why is", "why is it"])
+        await until(pilot, lambda: session.prefetched_whole == ["", "why is", "why is it"])
         await until(pilot, lambda: not app._controller.busy)
 
 
 async def test_a_slash_command_is_not_read() -> None:
     session = ScriptedSession()
     async with running(session) as (_, pilot):
-        await until(pilot, lambda: session.read_ahead == [""])
+        await until(pilot, lambda: session.prefetched == [""])
         await pilot.press(*"/he")
         await pilot.pause(0.2)
-        assert session.read_ahead == [""]
+        assert session.prefetched == [""]
 
 
 async def test_the_state_stays_ready_and_the_bar_says_so_quietly() -> None:
-    session = ScriptedSession(ahead_gate=threading.Event())
+    session = ScriptedSession(prefetch_gate=threading.Event())
     async with running(session) as (app, pilot):
         await until(pilot, lambda: "reading ahead" in screen(app))
         assert app.state is SessionState.READY
         assert "● ready" in screen(app)
-        session.ahead_gate.set()
+        session.prefetch_gate.set()
         await until(pilot, lambda: "reading ahead" not in screen(app))
         assert not app.chat_controller._poller._active.is_set()
 
@@ -78,7 +78,7 @@ async def test_a_message_that_is_sent_meanwhile_is_answered_at_once() -> None:
         await until(pilot, lambda: "Here." in transcript(app))
         await ready(app, pilot)
         assert session.asked == ["where"]
-        assert "where" not in session.read_to_the_end
+        assert "where" not in session.prefetched_whole
         assert "stopped" not in transcript(app)
 
 
@@ -86,13 +86,13 @@ class HardOfHearing(ScriptedSession):
     """A cancel before it has begun to read is not heard, as between a job's start and its first token."""
 
     def __init__(self, *scripts, **more) -> None:
-        super().__init__(*scripts, ahead_gate=threading.Event(), **more)
+        super().__init__(*scripts, prefetch_gate=threading.Event(), **more)
         self.entered, self.begin = threading.Event(), threading.Event()
 
-    def ahead(self, message: str) -> None:
+    def prefetch(self, message: str) -> None:
         self.entered.set()
         self.begin.wait(10)
-        super().ahead(message)
+        super().prefetch(message)
 
 
 async def test_a_cancel_that_came_too_early_is_sent_again() -> None:
@@ -104,7 +104,7 @@ async def test_a_cancel_that_came_too_early_is_sent_again() -> None:
         await until(pilot, session.cancelled.is_set)
         session.begin.set()
         await until(pilot, lambda: "Here." in transcript(app))
-        assert session.read_to_the_end == []
+        assert session.prefetched_whole == []
 
 
 class SlowToBegin(ScriptedSession):
@@ -170,7 +170,7 @@ def test_once_it_has_ended_it_cancels_nothing() -> None:
     ahead = Prefetch(session, "why")
     ahead.run()
     ahead.drop()
-    assert session.read_to_the_end == ["why"]
+    assert session.prefetched_whole == ["why"]
     assert not session.cancelled.is_set()
 
 
@@ -179,7 +179,7 @@ def test_dropped_before_it_began_it_never_begins() -> None:
     ahead = Prefetch(session, "why")
     ahead.drop()
     ahead.run()
-    assert session.read_ahead == []
+    assert session.prefetched == []
 
 
 async def test_typing_on_lets_it_read_and_then_reads_the_rest() -> None:
@@ -189,8 +189,8 @@ async def test_typing_on_lets_it_read_and_then_reads_the_rest() -> None:
         await pilot.press("space", *"is it")
         await pilot.pause(0.2)
         assert not session.cancelled.is_set()
-        session.ahead_gate.set()
-        await until(pilot, lambda: session.read_to_the_end == ["", "where", "where is it"])
+        session.prefetch_gate.set()
+        await until(pilot, lambda: session.prefetched_whole == ["", "where", "where is it"])
 
 
 async def test_typing_something_else_drops_what_is_read() -> None:
@@ -198,8 +198,8 @@ async def test_typing_something_else_drops_what_is_read() -> None:
     async with running(session) as (app, pilot):
         await reading(app, pilot, session, "where is it")
         app.prompt.replace_text("why")
-        await until(pilot, lambda: session.read_ahead[-1] == "why")
-        assert "where is it" not in session.read_to_the_end
+        await until(pilot, lambda: session.prefetched[-1] == "why")
+        assert "where is it" not in session.prefetched_whole
 
 
 async def test_a_new_chat_does_not_wait_for_it_and_is_read_anew() -> None:
@@ -208,7 +208,7 @@ async def test_a_new_chat_does_not_wait_for_it_and_is_read_anew() -> None:
         await reading(app, pilot, session, "where")
         await pilot.press("ctrl+n")
         await until(pilot, lambda: session.chats == 2)
-        await until(pilot, lambda: session.read_ahead.count("where") == 2)
+        await until(pilot, lambda: session.prefetched.count("where") == 2)
 
 
 async def test_another_model_does_not_wait_for_it() -> None:
@@ -217,7 +217,7 @@ async def test_another_model_does_not_wait_for_it() -> None:
         await reading(app, pilot, session, "where")
         app.model_controller.change("other")
         await until(pilot, lambda: session.switched == ["other"])
-        await until(pilot, lambda: session.read_ahead.count("where") == 2)
+        await until(pilot, lambda: session.prefetched.count("where") == 2)
         assert "answers from here on" in transcript(app)
 
 
@@ -228,9 +228,9 @@ async def test_another_mode_and_a_proof_do_not_wait_for_it() -> None:
         await reading(app, pilot, session, "why")
         await pilot.press("f6")
         await until(pilot, lambda: session.info.mode is Speculation.OFF)
-        await until(pilot, lambda: session.read_ahead.count("why") == 2)
+        await until(pilot, lambda: session.prefetched.count("why") == 2)
         await pilot.press("f5")
-        await until(pilot, lambda: session.proofs == 1)
+        await until(pilot, lambda: session.replays == 1)
 
 
 class Ordered(ScriptedSession):
@@ -244,7 +244,7 @@ class Ordered(ScriptedSession):
         self.order.append(f"asked {message}")
         return super().ask(message)
 
-    def ahead(self, message: str) -> None:
+    def prefetch(self, message: str) -> None:
         self.order.append(f"read {message}")
 
 
@@ -271,10 +271,10 @@ async def test_quitting_does_not_wait_for_it() -> None:
 class Restless(Watchful):
     """Reads until it is cancelled, and does not hear a cancel that comes at its very beginning."""
 
-    def ahead(self, message: str) -> None:
+    def prefetch(self, message: str) -> None:
         time.sleep(0.001)
         self.cancelled.clear()
-        self.read_ahead.append(message)
+        self.prefetched.append(message)
         self.cancelled.wait(20)
 
 
@@ -287,11 +287,11 @@ class Chat:
         self.heard: list[object] = []
         self.sent: list[str] = []
         self.steps = {
-            "read": lambda: self.turns.read_ahead("typed so far"),
+            "read": lambda: self.turns.prefetch("typed so far"),
             "send": self.send,
-            "drop": self.turns.drop_ahead,
+            "drop": self.turns.drop_prefetch,
             "arrange": lambda: self.turns.arrange({0: Place.DROPPED}),
-            "prove": self.turns.prove,
+            "prove": self.turns.check_replay,
             "wait": lambda: time.sleep(0.003),
         }
         while not self.turns.free:
@@ -309,8 +309,8 @@ class Chat:
 
     def finish(self) -> None:
         deadline = time.monotonic() + 10
-        if self.turns.reading_ahead:
-            self.turns.drop_ahead()
+        if self.turns.prefetching:
+            self.turns.drop_prefetch()
         while self.turns.busy or self.turns.queued:
             assert time.monotonic() < deadline, "it never became free"
             time.sleep(0.0005)
@@ -335,19 +335,19 @@ def test_in_whatever_order_it_comes_every_message_is_answered_once_and_whole(ste
 class Broken(ScriptedSession):
     """Cannot read ahead."""
 
-    def ahead(self, message: str) -> None:
-        super().ahead(message)
+    def prefetch(self, message: str) -> None:
+        super().prefetch(message)
         raise RuntimeError("out of luck")
 
 
 async def test_what_cannot_be_read_is_not_told_and_is_tried_again_after_the_next_answer() -> None:
     session = Broken(answer("Here."))
     async with running(session) as (app, pilot):
-        await until(pilot, lambda: session.read_ahead == [""])
+        await until(pilot, lambda: session.prefetched == [""])
         await pilot.press(*"why")
         await pilot.pause(0.2)
-        assert session.read_ahead == [""]
+        assert session.prefetched == [""]
         await pilot.press("enter")
         await until(pilot, lambda: "Here." in transcript(app))
-        await until(pilot, lambda: len(session.read_ahead) == 2)
+        await until(pilot, lambda: len(session.prefetched) == 2)
         assert "luck" not in transcript(app)

@@ -1,4 +1,4 @@
-"""What a user sees and does about speculation: numbers, tints, drafts that did not stand, modes, the proof."""
+"""The speculation views: numbers, tints, rejected drafts, modes, the replay check."""
 
 import threading
 from dataclasses import replace
@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.config import Speculation
+from laguna_engine.draft.dflash import DFlash
+from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.errors import EngineError
 from laguna_engine.events import Cause, DrafterFailed, Round, Source
 from laguna_tui.base.errors import UserError
@@ -32,7 +34,7 @@ FULL = Speed(
     acceptance=1.0,
     positions=(1.0,) * 16,
     lengths=(0, 4, 16) * 80,
-    shares=dict.fromkeys(Source, 0.25),
+    shares=dict.fromkeys((DFlash.source, SuffixDrafter.source, FileDrafter.source, Source.TARGET), 0.25),
     reason="copying 16 tokens from a file: 10.5x expected",
 )
 SIZES = [(80, 24), (40, 24), (200, 50)]
@@ -83,7 +85,7 @@ async def test_the_panel_says_why_nothing_is_drafted() -> None:
 
 @pytest.mark.parametrize("speed", [Speed(), FULL], ids=["nothing yet", "everything"])
 def test_no_row_is_wider_than_its_panel(speed: Speed) -> None:
-    told = DraftRound(Round(Source.FILE, 6, 1, 0, 0, 0, 0, "日本語" * 9, "r"), "stood " * 9, "instead " * 9)
+    told = DraftRound(Round(FileDrafter.source, 6, 1, 0, 0, 0, 0, "日本語" * 9, "r"), "stood " * 9, "instead " * 9)
     for width in range(20, 200):
         column = speed_column(speed, [told] * 9, width, 50) if width >= 40 else []
         for row in (*speed_rows(speed, width), *column):
@@ -95,15 +97,15 @@ def test_a_column_is_cut_at_its_height() -> None:
 
 
 def test_the_gain_is_against_the_rounds_that_drafted_nothing() -> None:
-    book = SpeedTracker()
-    book.hear(TurnStarted(10, 0))
-    book.hear(Rate(5, 300.0, 15))
-    assert book.speed().gain is None
-    for drafter, drafted, accepted, seconds in ((None, 0, 0, 0.010), (Source.DFLASH, 4, 4, 0.015)):
-        book.hear(DraftRound(Round(drafter, drafted, accepted, 0, 0, 0, seconds, "", ""), "", ""))
+    tracker = SpeedTracker()
+    tracker.update(TurnStarted(10, 0))
+    tracker.update(Rate(5, 300.0, 15))
+    assert tracker.speed().gain is None
+    for drafter, drafted, accepted, seconds in ((None, 0, 0, 0.010), (DFlash.source, 4, 4, 0.015)):
+        tracker.update(DraftRound(Round(drafter, drafted, accepted, 0, 0, 0, seconds, "", ""), "", ""))
     # Six tokens in 25 ms are 240 a second, and plainly there would be 100.
-    assert book.speed().gain == pytest.approx(2.4)
-    assert book.speed().plain == pytest.approx(125.0)
+    assert tracker.speed().gain == pytest.approx(2.4)
+    assert tracker.speed().plain == pytest.approx(125.0)
 
 
 async def test_another_answer_begins_with_fresh_numbers() -> None:
@@ -121,12 +123,12 @@ async def test_the_answer_is_tinted_and_a_legend_says_what_the_tints_mean() -> N
         before = transcript(app)
         assert not tones(app)
         await pilot.press("f3")
-        await until(pilot, lambda: tones(app) == {"by-dflash", "by-suffix", "by-file"})
+        await until(pilot, lambda: tones(app) == {"by-teal", "by-amber", "by-violet"})
         assert transcript(app) == before
         for words in (" dflash  45 %", " suffix  19 %", " file  12 %", " target  25 %"):
             assert words in screen(app)
         await pilot.resize_terminal(60, 30)
-        await until(pilot, lambda: app.size.width == 60 and tones(app) == {"by-dflash", "by-suffix", "by-file"})
+        await until(pilot, lambda: app.size.width == 60 and tones(app) == {"by-teal", "by-amber", "by-violet"})
         await pilot.press("f3")
         await until(pilot, lambda: not tones(app))
         await until(pilot, lambda: " dflash " not in screen(app))
@@ -134,11 +136,11 @@ async def test_the_answer_is_tinted_and_a_legend_says_what_the_tints_mean() -> N
 
 async def test_tints_come_while_the_answer_does() -> None:
     gate = threading.Event()
-    async with running(drafting([TextDelta("one "), TextDelta("two", Source.DFLASH), gate])) as (app, pilot):
+    async with running(drafting([TextDelta("one "), TextDelta("two", DFlash.source), gate])) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f3", *"go", "enter")
         await until(pilot, lambda: "two" in transcript(app))
-        assert tones(app) == {"by-dflash"}
+        assert tones(app) == {"by-teal"}
         gate.set()
         await ready(app, pilot)
 
@@ -149,18 +151,19 @@ async def test_without_colours_the_tints_are_ways_of_writing(monkeypatch) -> Non
         await ask(app, pilot, "q")
         await pilot.press("f3")
         await pilot.pause()
-        styles = [app.transcript.palette(f"text by-{name}") for name in ("dflash", "suffix", "file")]
-        assert [(style.underline, style.bold, style.reverse) for style in styles] == [
-            (True, None, None),
-            (None, True, None),
-            (None, None, True),
+        styles = [app.transcript.palette(f"text by-{name}") for name in ("teal", "amber", "violet", "rose")]
+        assert [(style.underline, style.bold, style.reverse, style.italic) for style in styles] == [
+            (True, None, None, None),
+            (None, True, None, None),
+            (None, None, True, None),
+            (None, None, None, True),
         ]
         assert " suffix " in screen(app)
 
 
 async def test_what_did_not_stand_is_shown_on_demand() -> None:
-    spun = Round(Source.DFLASH, 4, 2, 0.001, 0.01, 0.0, 0.012, "wrong words", "dflash, 4 tokens: 1.3x expected")
-    script = [TextDelta("right one", Source.DFLASH), DraftRound(spun, "right one", "instead")]
+    spun = Round(DFlash.source, 4, 2, 0.001, 0.01, 0.0, 0.012, "wrong words", "dflash, 4 tokens: 1.3x expected")
+    script = [TextDelta("right one", DFlash.source), DraftRound(spun, "right one", "instead")]
     async with running(drafting(answer("", before=script))) as (app, pilot):
         await ask(app, pilot, "q")
         assert "wrong words" not in screen(app)
@@ -194,7 +197,7 @@ async def test_drafts_go_on_while_they_are_looked_at() -> None:
 
 async def test_rejected_drafts_are_only_text() -> None:
     text = f"{HOSTILE} {BRACKETS}"
-    spun = Round(Source.FILE, 4, 2, 0.001, 0.01, 0.0, 0.012, text, text)
+    spun = Round(FileDrafter.source, 4, 2, 0.001, 0.01, 0.0, 0.012, text, text)
     session = drafting(answer("", before=[TextDelta(text), DraftRound(spun, text, text)]))
     session.info = replace(session.info, drafter=text)
     async with running(session, size=(120, 30)) as (app, pilot):
@@ -287,7 +290,7 @@ async def test_the_last_answer_is_proved_identical() -> None:
         await ask(app, pilot, "q")
         await pilot.press("f5")
         await until(pilot, lambda: "of 412 tokens" in transcript(app))
-        assert "proving" in screen(app).splitlines()[-1]
+        assert "replaying" in screen(app).splitlines()[-1]
         gate.set()
         await ready(app, pilot)
         assert "identical, 412 tokens" in transcript(app)
@@ -345,7 +348,7 @@ async def test_without_an_answer_there_is_nothing_to_prove() -> None:
         await pilot.press("f5")
         await until(pilot, lambda: "no answer to prove yet" in transcript(app))
         await ready(app, pilot)
-        assert "proving" not in transcript(app)
+        assert "replaying" not in transcript(app)
 
 
 async def test_nothing_is_proved_while_an_answer_comes() -> None:
@@ -357,7 +360,7 @@ async def test_nothing_is_proved_while_an_answer_comes() -> None:
         await until(pilot, lambda: "one" in transcript(app))
         await pilot.press("f5")
         await pilot.pause()
-        assert session.proofs == 0
+        assert session.replays == 0
         gate.set()
         await ready(app, pilot)
 
@@ -393,7 +396,7 @@ async def test_the_drafts_close_with_the_key_that_opened_them() -> None:
 
 
 async def test_a_drafter_that_failed_is_told_under_the_answer() -> None:
-    failed = DrafterFailed(Source.DFLASH, f"GraphError - {HOSTILE}")
+    failed = DrafterFailed(DFlash.source, f"GraphError - {HOSTILE}")
     session = drafting(answer("", before=[TextDelta("first half, "), failed, TextDelta("second half")]))
     async with running(session) as (app, pilot):
         await ask(app, pilot, "q")

@@ -1,4 +1,4 @@
-"""A diff becomes rows that fit and cannot break out of their places."""
+"""A diff becomes rows that fit the width, whatever its lines contain."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.tui.edits.edit_panel import CHOICES, ELSEWHERE, ChoiceForms, choice_at, choice_parts
 from laguna_tui.tui.event_sanitizer import safe_event
 from laguna_tui.tui.text_lines import cells, plain
-from laguna_tui.tui.transcript.diff_lines import MOST_LINES, tinted_diff
+from laguna_tui.tui.transcript.diff_lines import MAX_LINES, tinted_diff
 from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
 from tests.app.hunks import hunks_of
 from tests.tui.changes import Project
@@ -95,8 +95,8 @@ def test_lines_that_begin_like_a_header_are_lines() -> None:
 
 
 def test_what_is_too_much_to_show_is_said_to_be_missing() -> None:
-    found = rows((HEAD, *["+x"] * (MOST_LINES + 4)))
-    assert len(found) == MOST_LINES
+    found = rows((HEAD, *["+x"] * (MAX_LINES + 4)))
+    assert len(found) == MAX_LINES
     assert found[-1] == "… 5 more lines are not shown"
 
 

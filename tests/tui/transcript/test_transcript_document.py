@@ -1,4 +1,4 @@
-"""Rows are found fast, laid out lazily, and stay where they are."""
+"""The document finds rows fast, lays them out lazily, and keeps their position."""
 
 from laguna_engine.events import Source
 from laguna_tui.tui.markdown.attributed_text import AttributedText, TintSwitch

@@ -1,4 +1,4 @@
-"""The agent's events become the right pieces, and a block is converted once."""
+"""The agent's events become the right entries, and a block is converted once."""
 
 from collections import Counter
 
@@ -48,7 +48,7 @@ class Chat:
         self.document.flush()
 
     def kinds(self) -> list[type]:
-        return [type(piece) for piece in self.document.pieces]
+        return [type(piece) for piece in self.document.entries]
 
     def rows(self) -> list[str]:
         lines = (self.document.line(*self.document.at(row)) for row in range(self.document.height))
@@ -57,7 +57,7 @@ class Chat:
 
 def test_each_block_of_a_stream_is_converted_exactly_once() -> None:
     chat = Chat()
-    chat.conversation.ask("q")
+    chat.conversation.add_question("q")
     for event in deltas(ANSWER, 3):
         chat.hear(event)
     chat.hear(TurnFinished(TurnEnd.ANSWERED))
@@ -85,7 +85,7 @@ def test_a_tool_call_is_one_line_until_it_is_opened() -> None:
     chat = Chat()
     chat.hear(*call(1, "search", "a\nb\nc", pattern="foo", path="src"))
     assert chat.rows()[1] == "search(foo, path=src)  3 lines  0.01 s"
-    (called,) = [piece for piece in chat.document.pieces if isinstance(piece, ToolCallEntry)]
+    (called,) = [entry for entry in chat.document.entries if isinstance(entry, ToolCallEntry)]
     called.toggle()
     chat.document.flush()
     assert chat.rows()[2:5] == ["│ a", "│ b", "│ c"]
@@ -96,13 +96,13 @@ def test_a_tool_that_failed_unexpectedly_shows_where_its_traceback_is() -> None:
     output = "error: search failed (ValueError); try other arguments, or go on without it"
     started, *_ = call(1, "search", "", pattern="x")
     chat.hear(started, ToolFinished(1, "search", output, False, 0.01, "/home/me/.local/state/laguna-tui/tool-1.log"))
-    (called,) = [piece for piece in chat.document.pieces if isinstance(piece, ToolCallEntry)]
+    (called,) = [entry for entry in chat.document.entries if isinstance(entry, ToolCallEntry)]
     called.toggle()
     chat.document.flush()
     assert chat.rows()[1].endswith("failed  0.01 s")
     assert chat.rows()[2:4] == [
         f"│ {output}",
-        "│ All about the failure: /home/me/.local/state/laguna-tui/tool-1.log",
+        "│ Full report: /home/me/.local/state/laguna-tui/tool-1.log",
     ]
     assert "tool-1.log" in called.source()
 
@@ -117,13 +117,13 @@ def test_results_find_their_call_even_out_of_order() -> None:
     chat = Chat()
     chat.hear(ToolStarted(1, "a"), ToolStarted(2, "b"))
     chat.hear(ToolFinished(2, "b", "second", True, 0.0), ToolFinished(1, "a", "first", True, 0.0))
-    calls = [piece for piece in chat.document.pieces if isinstance(piece, ToolCallEntry)]
+    calls = [entry for entry in chat.document.entries if isinstance(entry, ToolCallEntry)]
     assert [piece.output for piece in calls] == ["first", "second"]
 
 
 def test_something_is_always_said_to_be_going_on() -> None:
     chat = Chat()
-    chat.conversation.ask("q")
+    chat.conversation.add_question("q")
     assert chat.kinds() == [QuestionEntry, ProgressEntry]
     chat.hear(TurnStarted(100, 0), *call(1, "find", "x"))
     assert chat.kinds() == [QuestionEntry, ToolCallEntry, ProgressEntry]
@@ -154,7 +154,7 @@ def test_what_to_do_in_the_app_is_no_flag_of_the_command_line(end: TurnEnd) -> N
 
 def test_a_rejected_call_is_told_and_the_wait_goes_on_below() -> None:
     chat = Chat()
-    chat.conversation.ask("q")
+    chat.conversation.add_question("q")
     chat.hear(CallRejected("<tool_call>x", "no tool x"))
     assert "no tool x" in chat.rows()[3]
     assert chat.kinds() == [QuestionEntry, NoticeEntry, ProgressEntry]
@@ -171,9 +171,9 @@ def test_an_answer_that_was_corrected_is_followed_by_a_note() -> None:
 
 def test_an_error_in_the_middle_closes_what_was_open() -> None:
     chat = Chat()
-    chat.conversation.ask("q")
+    chat.conversation.add_question("q")
     chat.hear(ToolStarted(1, "read"), TextDelta("half a **sen"))
-    chat.conversation.fail("The engine stopped.")
+    chat.conversation.add_error("The engine stopped.")
     chat.document.flush()
     assert chat.kinds() == [QuestionEntry, ToolCallEntry, AnswerEntry, NoticeEntry]
     assert chat.rows()[3] == "read()  stopped"

@@ -1,6 +1,6 @@
 """What of a model's turn is let through: of most models everything, of one that slips what can be checked.
 
-A tool set has its guard (`registry.py`), and the loop asks it; nothing else knows which model it is about.
+A model's profile names its guard, and the turn asks it; nothing else knows which model it is about.
 """
 
 from itertools import takewhile

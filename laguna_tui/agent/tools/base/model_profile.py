@@ -70,6 +70,7 @@ class ModelProfile:
         family: which template it was trained on.
         turns: how many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
         attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
+        unattached_note: what the user is told once in a chat when something is mentioned that is not attached.
         takes_news: whether it is reminded of what the user changed between two messages.
     """
 
@@ -79,6 +80,7 @@ class ModelProfile:
     family: Family = Family.XS_2_1
     turns: int | None = None
     attaches: bool = True
+    unattached_note: str = ""
     takes_news: bool = True
 
     @property

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL
 from laguna_tui.base.units import plural
-from laguna_tui.repo.language_patterns import language_of
-from laguna_tui.repo.outline import defined, outline
+from laguna_tui.repo.outline import Outline
+from laguna_tui.repo.syntax import file_outline
 from laguna_tui.repo.text_files import decode, has_wide_bom, is_binary, split_lines
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES, FileListing, WalkedFile
 from laguna_tui.repo.workspace import UnreadableError, Workspace
@@ -232,12 +233,23 @@ MAX_HITS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One matching line; `defines` when it defines the very name that matched."""
+    """One matching line.
+
+    Attributes:
+        defines: whether it defines the very name that matched.
+        around: names of the definitions that it lies in, and of the one that it begins; the innermost last.
+    """
 
     path: str
     line: int
     code: str
     defines: bool
+    around: tuple[str, ...]
+
+    @property
+    def symbol(self) -> str:
+        """The name that it begins or lies in; `-` outside of all definitions."""
+        return self.around[-1] if self.around else NO_SYMBOL
 
 
 def listing_of(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> FileListing:
@@ -277,18 +289,16 @@ def _hits_in(workspace: Workspace, entry: WalkedFile, pattern: SearchPattern, ma
         return
     lines = split_lines(decode(data).text)
     found = match(lines)
-    defining = _defining(entry.path, lines, found)
-    for index, _, _ in found:
-        yield Hit(entry.path, index + 1, lines[index], index + 1 in defining)
+    outline = file_outline(entry.path, lines) if found else Outline(())
+    enclosing = outline.enclosing(index + 1 for index, _, _ in found)
+    for (index, start, end), around in zip(found, enclosing, strict=True):
+        code = lines[index]
+        begun = [one.name for one in around if one.line == index + 1 and not one.prototype]
+        defines = any(_holds(code, name, start, end) for name in begun)
+        yield Hit(entry.path, index + 1, code, defines, tuple(one.name for one in around))
 
 
-def _defining(path: str, lines: Sequence[str], found: Sequence[Match]) -> set[int]:
-    """Numbers of the matching lines that define a name and whose match covers all of it."""
-    language = language_of(path)
-    likely = set()
-    for index, start, end in found:
-        name = defined(language, lines[index])
-        if name and start <= name.start and name.start + len(name.name) <= end:
-            likely.add(index + 1)
-    # What looks like a definition may stand in a string or comment; the outline knows.
-    return likely & {definition.line for definition in outline(path, lines).definitions} if likely else likely
+def _holds(line: str, name: str, start: int, end: int) -> bool:
+    """Whether all of a name, as a whole word, lies in these columns of a line."""
+    found = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)").search(line, start)
+    return found is not None and found.end() <= end

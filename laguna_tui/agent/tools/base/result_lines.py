@@ -6,7 +6,6 @@ A model picks the right line far more often when the name stands before the path
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from laguna_tui.repo.outline import Outline
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.text_files import decode, is_binary, split_lines
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace
@@ -38,6 +37,7 @@ def glob_matches(glob: str, path: str) -> bool:
 # Enough for any signature's first line.
 CODE_CHARS = 120
 NO_SYMBOL = "-"
+"""Stands in a result line for the name of a definition, where the line lies in none."""
 
 
 def incomplete(count: int) -> str:
@@ -53,12 +53,6 @@ def symbol_line(symbol: str, path: str, line: int, code: str) -> str:
 def shortened(code: str) -> str:
     """The code, or its beginning and a mark where it is longer than a line of a result shows."""
     return code if len(code) <= CODE_CHARS else code[: CODE_CHARS - 1] + "…"
-
-
-def symbol_at(outline: Outline, line: int) -> str:
-    """The name defined on a line, else that of the definition around it, else `-`."""
-    found = outline.enclosing(line)
-    return found.name if found else NO_SYMBOL
 
 
 def read_lines(workspace: Workspace, inside: str, limit: int = READ_LIMIT_BYTES) -> list[str]:

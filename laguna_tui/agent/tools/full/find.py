@@ -11,8 +11,8 @@ from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.base.units import plural
-from laguna_tui.repo.outline import outline
 from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.syntax import file_outline
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
@@ -65,7 +65,7 @@ def _outlined(workspace: Workspace, path: str) -> list[str]:
         lines = read_lines(workspace, path, SEARCH_LIMIT_BYTES)
     except WorkspaceError:
         return []
-    definitions = outline(path, lines).top_level()
+    definitions = file_outline(path, lines).top_level()
     first = [symbol_line(d.name, path, d.line, lines[d.line - 1]) for d in islice(definitions, OUTLINE_LINES)]
     more = len(definitions) - len(first)
     return [*first, f"… {more} more {plural(more, 'definition')}"] if more else first

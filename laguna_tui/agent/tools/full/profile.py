@@ -1,4 +1,8 @@
-"""The profile of models that read code themselves: they search by pattern, by symbol and by meaning, read and edit."""
+"""The profile of models that read code themselves: they search by pattern, by symbol and by meaning, read and edit.
+
+Every model of the catalogue has it but the bundled one, and so has a file that the catalogue does not know. A tool that
+is listed here is offered to all of them.
+"""
 
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools.base import edit
@@ -14,13 +18,23 @@ def _search(services: ToolServices) -> Run:
     return search.Search(services.codebase)
 
 
+def _edit(services: ToolServices) -> Run:
+    # A text that is not there is answered with the nearest one, which such a model tries next. Forgotten indentation
+    # is put right, which saves a round and is told to the model and to the user.
+    return edit.Edit(services.edits, EditDialect(additions=False, reindents=True))
+
+
 FULL = ModelProfile(
     system_prompt=system_prompt("full"),
     tools=(
         Tool.stateless(find.SPEC, find.run),
         Tool(search.SPEC, _search),
         Tool.stateless(read.SPEC, read.run),
-        Tool(edit.SPEC, lambda services: edit.Edit(services.edits, EditDialect())),
+        Tool(edit.SPEC, _edit),
     ),
+    # What such a model says is taken as it is.
     guard=lambda asked, before: Guard(),
+    attaches=True,
+    takes_news=True,
 )
+"""Template and kept turns are those of a model's entry in the catalogue."""

@@ -18,17 +18,15 @@ from laguna_tui.agent.tools.base.regex_search import (
     listing_of,
     prepare,
 )
-from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read_lines, symbol_at, symbol_line
+from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, symbol_line
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
 from laguna_tui.base.schema import declared, json_schema
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.outline import Outline, outline
 from laguna_tui.repo.ranking import Found
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.workspace import Workspace
 
 # More lines than this are not read by anyone; the count of the others is.
 LINES_SHOWN = 20
@@ -60,21 +58,10 @@ def search_lines(workspace: Workspace, arguments: Mapping[str, object], should_s
     if not hits:
         return Answer("\n".join([f"no matches for {pattern}", *notes]))
     hits.sort(key=lambda hit: not hit.defines)  # stable: both groups stay in path order
-    lines = [*_result_lines(workspace, hits[:LINES_SHOWN]), *_count_rest(hits[LINES_SHOWN:]), *notes]
+    shown = [symbol_line(hit.symbol, hit.path, hit.line, hit.code) for hit in hits[:LINES_SHOWN]]
+    lines = [*shown, *_count_rest(hits[LINES_SHOWN:]), *notes]
     whole = "\n".join(f"{escaped(hit.path)}:{hit.line}: {hit.code}" for hit in hits)
     return Answer("\n".join(lines), whole if len(hits) > LINES_SHOWN else None)
-
-
-def _result_lines(workspace: Workspace, hits: Sequence[Hit]) -> list[str]:
-    outlines = {path: _outline(workspace, path) for path in {hit.path for hit in hits}}
-    return [symbol_line(symbol_at(outlines[hit.path], hit.line), hit.path, hit.line, hit.code) for hit in hits]
-
-
-def _outline(workspace: Workspace, path: str) -> Outline:
-    try:
-        return outline(path, read_lines(workspace, path, SEARCH_LIMIT_BYTES))
-    except WorkspaceError:
-        return Outline(())
 
 
 def _count_rest(hits: Sequence[Hit]) -> list[str]:

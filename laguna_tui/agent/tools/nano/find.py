@@ -1,6 +1,6 @@
 """`find` for the bundled model: what a file defines, or which files are meant, as one short numbered list.
 
-Like `places.py`, made to be repeated word for word.
+Like `search`, made to be repeated word for word.
 """
 
 import re
@@ -13,8 +13,8 @@ from laguna_tui.agent.tools.base.result_lines import incomplete, matching_paths,
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.schema import declared, json_schema
-from laguna_tui.repo.outline import outline
 from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.syntax import file_outline
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
@@ -69,7 +69,7 @@ def _defined(workspace: Workspace, path: str) -> list[str]:
         lines = read_lines(workspace, path, SEARCH_LIMIT_BYTES)
     except WorkspaceError as error:
         return [str(error)]
-    definitions = outline(path, lines).top_level()
+    definitions = file_outline(path, lines).top_level()
     if not definitions:
         return [f"`{escaped(path)}` defines nothing at its top level."]
     return [f"`{escaped(path)}` defines:", *numbered([f"{d.name}:{d.line}" for d in definitions])]

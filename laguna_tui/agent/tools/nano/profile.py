@@ -2,26 +2,39 @@
 
 It was trained on exactly this prompt and these tools, byte for byte, and its answers are the lists that they give. It
 is small enough to copy wrongly, so its turns are held against what was asked and what its tools said.
+
+Changing any of it needs the model to be trained again: `assets/nano/recipe` reads this profile. What it reads first,
+byte for byte, is `tests/app/agent/tools/nano_system.txt`.
 """
 
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools.base import edit
-from laguna_tui.agent.tools.base.model_profile import ModelProfile, Tool
+from laguna_tui.agent.tools.base.model_profile import ModelProfile, Run, Tool, ToolServices
 from laguna_tui.agent.tools.nano import find, search
 from laguna_tui.agent.tools.nano.guard import NanoGuard
 from laguna_tui.repo.edit_files import EditDialect
 
-# It repeats a definition as one line, however many it is written on, and forgets how deep that line stands.
-_DIALECT = EditDialect(additions=True, reindents=True)
+LOOKS_UP = "this model is too small to read files beside a question, so it looks up what you mention"
+
+
+def _edit(services: ToolServices) -> Run:
+    # It repeats a definition on one line, however many it is written on,
+    # and forgets how deep that line stands.
+    return edit.Edit(services.edits, EditDialect(additions=True, reindents=True))
+
 
 NANO = ModelProfile(
     system_prompt=system_prompt("nano"),
     tools=(
         Tool.stateless(find.SPEC, find.run),
         Tool.stateless(search.SPEC, search.run),
-        Tool(edit.SPEC, lambda services: edit.Edit(services.edits, _DIALECT)),
+        Tool(edit.SPEC, _edit),
     ),
     guard=NanoGuard,
+    # A file beside the question is longer than anything it was trained on.
     attaches=False,
+    unattached_note=LOOKS_UP,
+    # It has never seen a reminder, and takes its words for the question.
     takes_news=False,
 )
+"""Template and kept turns are those of its entry in the catalogue."""

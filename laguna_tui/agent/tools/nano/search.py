@@ -15,7 +15,6 @@ from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
 from laguna_tui.base.schema import declared, json_schema
-from laguna_tui.repo.outline import Outline, outline
 from laguna_tui.repo.relative_paths import escaped, is_test
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -113,7 +112,6 @@ class _Occurrences:
 
     def __init__(self, workspace: Workspace, hits: Sequence[Hit]) -> None:
         self._workspace = workspace
-        self._files: dict[str, tuple[Sequence[str], Outline]] = {}
         self._definitions = [hit for hit in hits if hit.defines]
         uses = [hit for hit in hits if not hit.defines and not _IMPORT.match(hit.code)]
         self._tests = [hit for hit in uses if is_test(hit.path)]
@@ -122,11 +120,8 @@ class _Occurrences:
 
     def defined(self, container: str) -> list[ListedLine]:
         """The definitions; of `Class.method` those in the class, if it has one."""
-        inside = [hit for hit in self._definitions if container and self._is_in(hit, container)]
-        return [
-            ListedLine(self._symbol(hit), hit.path, hit.line, self._signature(hit))
-            for hit in inside or self._definitions
-        ]
+        inside = [hit for hit in self._definitions if container in hit.around[:-1]]
+        return [ListedLine(hit.symbol, hit.path, hit.line, self._signature(hit)) for hit in inside or self._definitions]
 
     def used(self) -> list[ListedLine]:
         """Who uses the name outside of tests, each once."""
@@ -137,19 +132,11 @@ class _Occurrences:
         return _each_once(map(self._line, self._tests[:_LOOKED_AT]))
 
     def _line(self, hit: Hit) -> ListedLine:
-        return ListedLine(self._symbol(hit), hit.path, hit.line)
-
-    def _symbol(self, hit: Hit) -> str:
-        found = self._file(hit.path)[1].enclosing(hit.line)
-        return found.name if found else NO_SYMBOL
-
-    def _is_in(self, hit: Hit, container: str) -> bool:
-        around = (d for d in self._file(hit.path)[1].definitions if d.line < hit.line <= d.end)
-        return any(d.name == container for d in around)
+        return ListedLine(hit.symbol, hit.path, hit.line)
 
     def _signature(self, hit: Hit) -> str:
         """The line, joined with those that its brackets reach over."""
-        lines = self._file(hit.path)[0][hit.line - 1 :] or [hit.code]
+        lines = self._lines(hit.path)[hit.line - 1 :] or [hit.code]
         parts: list[str] = []
         depth = 0
         for line in islice(lines, _SIGNATURE_LINES):
@@ -159,15 +146,12 @@ class _Occurrences:
                 break
         return shortened(re.sub(r"(?<=[(\[{]) | ?,? (?=[)\]}])", "", " ".join(parts)).replace("`", "'"))
 
-    def _file(self, path: str) -> tuple[Sequence[str], Outline]:
-        if path not in self._files:
-            try:
-                lines = read_lines(self._workspace, path, SEARCH_LIMIT_BYTES)
-            except WorkspaceError:
-                # It was there a moment ago: the hit stays, what surrounds it is not known.
-                lines = []
-            self._files[path] = lines, outline(path, lines)
-        return self._files[path]
+    def _lines(self, path: str) -> list[str]:
+        """The file's lines; none when it cannot be read any longer: the hit stays, what follows it is not known."""
+        try:
+            return read_lines(self._workspace, path, SEARCH_LIMIT_BYTES)
+        except WorkspaceError:
+            return []
 
 
 def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:

@@ -287,7 +287,7 @@ def test_a_file_that_is_gone_in_the_middle_leaves_its_hits(shop, monkeypatch):
         raise UnreadableError("there is no file shop/cart.py")
 
     monkeypatch.setattr("laguna_tui.agent.tools.nano.search.read_lines", gone)
-    assert found(shop, "Cart").splitlines()[:2] == ["Defined here:", "1. `- shop/cart.py:4` `class Cart:`"]
+    assert found(shop, "Cart").splitlines()[:2] == ["Defined here:", "1. `Cart shop/cart.py:4` `class Cart:`"]
 
 
 def test_what_git_ignores_is_not_searched(root, shop):

@@ -1,4 +1,4 @@
-"""Lines of a text and what became of each. Only what is on the screen is drawn, however long the text is."""
+"""One side of a comparison: lines with their states. Renders only visible rows, however long the text is."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,20 +16,20 @@ from laguna_tui.tui.text_lines import cells
 _GUTTERS = {LineState.KEPT: "▎ ", LineState.DROPPED: "− ", LineState.ADDED: "+ ", LineState.GAP: "  "}
 
 
-class Sheet(ScrollView, can_focus=True):
-    """Shows `lines`, which are safe to show."""
+class ComparisonPane(ScrollView, can_focus=True):
+    """Shows `lines`, which are sanitised."""
 
-    DEFAULT_CSS = Path(__file__).with_name("sheet.tcss").read_text(encoding="utf-8")
+    DEFAULT_CSS = Path(__file__).with_name("comparison_pane.tcss").read_text(encoding="utf-8")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"sheet--{part}{fate.value}" for fate in LineState for part in ("", "gutter-")
+        f"comparison-pane--{part}{state.value}" for state in LineState for part in ("", "gutter-")
     }
 
     class Moved(Message):
-        """The first line that shows is another one now."""
+        """Posted when the first visible line changes."""
 
-        def __init__(self, sheet: "Sheet", line: int) -> None:
+        def __init__(self, pane: "ComparisonPane", line: int) -> None:
             super().__init__()
-            self.sheet, self.line = sheet, line
+            self.pane, self.line = pane, line
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -37,11 +37,11 @@ class Sheet(ScrollView, can_focus=True):
 
     @property
     def room(self) -> int:
-        """Cells for a line's text."""
+        """Cells for the text of a line."""
         return max(1, self.scrollable_content_region.width - cells(_GUTTERS[LineState.KEPT]))
 
     def show(self, lines: Sequence[ComparedLine]) -> None:
-        """Show these, each in its row; what has no room is cut."""
+        """Show lines, one per row, cropped to the width."""
         self.lines = lines
         self.virtual_size = Size(self.scrollable_content_region.width, len(lines))
         self.refresh()
@@ -56,8 +56,8 @@ class Sheet(ScrollView, can_focus=True):
         if top + y >= len(self.lines):
             return Strip.blank(width, self.rich_style)
         line = self.lines[top + y]
-        name = line.fate.value
-        gutter = self.get_component_rich_style(f"sheet--gutter-{name}")
-        style = self.get_component_rich_style(f"sheet--{name}")
-        strip = Strip([Segment(_GUTTERS[line.fate], gutter), Segment(line.text, style)])
+        name = line.state.value
+        gutter = self.get_component_rich_style(f"comparison-pane--gutter-{name}")
+        style = self.get_component_rich_style(f"comparison-pane--{name}")
+        strip = Strip([Segment(_GUTTERS[line.state], gutter), Segment(line.text, style)])
         return strip.crop_extend(0, width, self.rich_style)

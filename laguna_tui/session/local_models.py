@@ -1,0 +1,76 @@
+"""Which models can answer on this machine, and the change to another one or to another mode of decoding."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from laguna_engine.config import Speculation
+from laguna_tui.base.errors import UserError
+from laguna_tui.models.model_selection import select_other
+from laguna_tui.session.engine_slot import EngineSlot, Progress
+from laguna_tui.session.session_parts import SessionParts
+
+if TYPE_CHECKING:
+    from laguna_tui.session.api import ModelChoice, SessionInfo
+
+
+class LocalModels:
+    """The `Models` of this machine."""
+
+    def __init__(
+        self,
+        slot: EngineSlot,
+        parts: Callable[[], SessionParts | None],
+        begin: Callable[[Progress], "SessionInfo"],
+        info: Callable[[], "SessionInfo"],
+    ) -> None:
+        """Change what is in the slot, and tell the parts.
+
+        Args:
+            parts: what is around the engine; None while the session is not open.
+            begin: opens the session with what the slot's selection says.
+            info: what a front end shows of the open session.
+        """
+        self._slot, self._parts, self._begin, self._info = slot, parts, begin, info
+
+    def choices(self) -> "tuple[ModelChoice, ...]":
+        """The catalogue's models and the file that is open now. Any thread; opens nothing."""
+        from laguna_tui.session.model_list import list_models
+
+        slot = self._slot
+        return list_models(slot.selection.settings, slot.opened_as.report.holds if slot.opened_as else {})
+
+    def switch(self, wanted: str, progress: Progress) -> "SessionInfo":
+        """Answer with another model from now on, which reads the conversation again.
+
+        Raises:
+            EngineError, UserError: it cannot be had; the model before answers on, if there was one.
+        """
+        slot, parts = self._slot, self._parts()
+        selection = select_other(slot.selection.settings, wanted)
+        if parts is None:
+            slot.selection = selection
+            return self._begin(progress)
+        slot.healthy()
+        slot.replace(selection, lambda engine, of: parts.use_model(engine, of, slot.mode), progress)
+        return self._info()
+
+    def speculate(self, mode: Speculation, progress: Progress) -> "SessionInfo":
+        """Decode in this mode from now on. Plain decoding needs no other engine, strict and fast each their own.
+
+        Raises:
+            EngineError, UserError: the mode cannot be had; everything is as it was.
+        """
+        from laguna_engine.native.cpu_determinism import use_fixed_kernels
+
+        slot, parts = self._slot, self._parts()
+        engine = slot.healthy()
+        assert parts is not None, "a session with an engine has its parts"
+        # Asked before the engine is given up: once something was computed, the answer is no.
+        if mode is Speculation.STRICT and not use_fixed_kernels():
+            raise UserError(self._info().no_strict)
+        if mode not in (Speculation.OFF, engine.info.speculation):
+            slot.reopen(mode, progress)
+        slot.mode = mode
+        parts.agent.use_drafting(replace(parts.agent.drafting, enabled=mode is not Speculation.OFF))
+        return self._info()

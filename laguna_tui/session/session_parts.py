@@ -1,0 +1,91 @@
+"""What is around the engine of an open session, and how it goes on with another engine or model."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_engine.config import Speculation
+from laguna_tui.models.model_selection import ModelSelection
+from laguna_tui.session.model_options import agent_options
+
+if TYPE_CHECKING:
+    from laguna_engine.engine import Engine
+    from laguna_tui.agent.loop import Agent
+    from laguna_tui.agent.tools.base.edit import SessionEdits
+    from laguna_tui.agent.tools.registry import Toolbox
+    from laguna_tui.session.workspace_context import WorkspaceContext
+
+
+@dataclass(slots=True)
+class SessionParts:
+    """The conversation's agent, its tools, the folder's context and the session's edits.
+
+    All of them outlive a switch of models, but for the toolbox: each model has its own tools.
+    """
+
+    toolbox: "Toolbox"
+    agent: "Agent"
+    context: "WorkspaceContext"
+    edits: "SessionEdits"
+
+    @classmethod
+    def begin(
+        cls,
+        engine: "Engine",
+        selection: ModelSelection,
+        edits: "SessionEdits",
+        folder: Path,
+        state: Path | None,
+        wait_s: float,
+    ) -> "SessionParts":
+        """Begin a conversation with an engine of this model; what it opened is closed if that fails.
+
+        Args:
+            state: folder that keeps what sessions learn; None for none.
+            wait_s: seconds that a message waits for the folder's index where it needs it.
+        """
+        from laguna_tui.agent.loop import Agent
+        from laguna_tui.agent.profile import profile_of
+        from laguna_tui.agent.tools.registry import Toolbox
+        from laguna_tui.repo.workspace import Workspace
+        from laguna_tui.session.workspace_context import WorkspaceContext
+
+        entry, settings = selection.entry, selection.settings
+        with ExitStack() as undo:
+            undo.callback(edits.close)
+            workspace = Workspace(folder)
+            context = WorkspaceContext(workspace, settings, state, wait_s)
+            undo.callback(context.close)
+            profile = profile_of(entry, engine.info)
+            toolbox = Toolbox(profile, workspace, codebase=context.codebase, edits=edits, state=state)
+            undo.callback(toolbox.close)
+            attacher = context.attacher(engine, profile)
+            agent = Agent(engine, engine.vocab, toolbox, agent_options(settings, entry), attacher=attacher)
+            undo.pop_all()
+        return cls(toolbox, agent, context, edits)
+
+    def use_engine(self, engine: "Engine") -> None:
+        """Go on with a fresh engine of the same model."""
+        self.agent.use_engine(engine, engine.vocab, self.context.attacher(engine, self.toolbox.profile))
+
+    def use_model(self, engine: "Engine", selection: ModelSelection, mode: Speculation) -> None:
+        """Go on with another model, which reads the conversation again; all or nothing.
+
+        Raises:
+            EngineError: the model cannot chat.
+        """
+        from laguna_tui.agent.profile import profile_of
+
+        options = agent_options(selection.settings, selection.entry)
+        options = replace(options, drafting=replace(options.drafting, enabled=mode is not Speculation.OFF))
+        toolbox = self.toolbox.with_profile(profile_of(selection.entry, engine.info))
+        attacher = self.context.attacher(engine, toolbox.profile)
+        self.agent.use_model(engine, engine.vocab, options, toolbox, attacher)
+        self.toolbox = toolbox
+
+    def close(self) -> None:
+        """Close everything but the engine. Idempotent."""
+        self.toolbox.close()
+        self.edits.close()
+        self.context.close()
