@@ -1,1 +1,1 @@
-"""`laguna-tui bench`: what speculative decoding brings on this machine, measured in the user's own process."""
+"""`laguna-tui bench`: measures what speculative decoding brings on this machine, in the user's own process."""

@@ -1,7 +1,7 @@
-"""How much of what drafters propose is accepted: the same questions to the same model, once with each drafter.
+"""Acceptance of drafters: the same questions to the same model, once with each drafter.
 
-Greedy, with every round drafting as much as the drafter can, so that the numbers are the drafters' own: neither timing
-nor a choice of lengths comes into them. The answers are the same each time, up to rounding.
+Decoding is greedy and every round drafts as many tokens as the drafter can, so that the numbers are the drafters' own:
+neither timing nor the draft policy affects them. The answers are the same each time, up to rounding.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,21 +30,29 @@ QUESTIONS = (
     "Write as a comprehension:\n\nshort = []\nfor word in words:\n    if len(word) < 4:\n        short.append(word)",
     "Explain in three sentences what a context manager is.",
 )
-"""Looking things up, writing and changing code, prose: drafts stand most in the first and least in the last."""
+"""Looking things up, writing and changing code, prose: acceptance is highest for the first and lowest for the last."""
 
 ANSWER_TOKENS = 128
-"""Of each answer at most: 768 in all, so that differences of a few in 100 drafts show."""
+"""Most tokens of each answer: 768 in all, so that differences of a few in 100 drafts show."""
 
 CONTEXT = 4096
-"""Holds the app's prompt with any model's tools, a question and an answer."""
+"""Tokens; fits the app's prompt with any model's tools, a question and an answer."""
 
 
 def measure(
     model: Path, drafter: Path, settings: "Settings", progress: Callable[[int, int], None] = lambda done, total: None
 ) -> DrafterRecord:
-    """Let `drafter` draft for the GGUF `model`; EngineError if they cannot be opened, UserError if nothing was drafted.
+    """Measure the acceptance of `drafter` for the GGUF `model`.
 
-    progress: told the questions answered and how many there are.
+    Args:
+        model: The target.
+        drafter: The drafter.
+        settings: Devices, threads and thinking.
+        progress: Called with the questions answered and their number.
+
+    Raises:
+        EngineError: They cannot be opened.
+        UserError: Nothing was drafted.
     """
     from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
     from laguna_engine.gguf import drafter_header as drafter_file
@@ -52,14 +60,14 @@ def measure(
     from laguna_tui.session.opening import open_engine
 
     entry = resolve(str(model), load_catalogue())
-    # Drafts are accepted at another rate in thoughts.
+    # The acceptance rate in thoughts differs from that in answers.
     thinking = entry.thinking if settings.thinking is None else settings.thinking
     length = drafter_file.read(drafter).longest
-    # The drafter is what is measured, so no plan may leave it out.
+    # The drafter is being measured, so no plan may leave it out.
     settings = replace(settings, context=None, drafter=str(drafter))
     layers = -1 if settings.gpu_layers is None else settings.gpu_layers
     options = EngineOptions(model, n_ctx=CONTEXT, gpu_layers=layers, threads=settings.threads or 0, drafter=drafter)
-    tally = SpeculationMetrics()
+    metrics = SpeculationMetrics()
     engine, _, _ = open_engine(options, settings, model.stem, CONTEXT, None, Engine.open)
     with engine:
         prompts, stop_tokens = _prompts(engine, entry, thinking=thinking)
@@ -67,29 +75,29 @@ def measure(
         for done, prompt in enumerate(prompts):
             progress(done, len(prompts))
             request = Request(prompt, stop_tokens=stop_tokens, max_tokens=ANSWER_TOKENS, drafting=drafting)
-            tally.extend(engine.generate(request))
-    found = tally.summary().drafters.get(_MEASURED)
-    if found is None:
+            metrics.extend(engine.generate(request))
+    record = metrics.summary().drafters.get(_MEASURED)
+    if record is None:
         raise UserError(f"{drafter}: drafted nothing for {model}; its context is too small for the questions")
-    return found
+    return record
 
 
-def table(found: Sequence[tuple[str, DrafterRecord]]) -> list[str]:
-    """Lines that compare drafters, by name."""
-    width = max(len(name) for name, _ in found)
-    head = f"{'':{width}}  stands  tokens a round  by position"
-    return [head, *(_row(name.ljust(width), record) for name, record in found)]
+def table(records: Sequence[tuple[str, DrafterRecord]]) -> list[str]:
+    """Return the lines of a table that compares drafters by name."""
+    width = max(len(name) for name, _ in records)
+    head = f"{'':{width}}  accepted  tokens a round  by position"
+    return [head, *(_row(name.ljust(width), record) for name, record in records)]
 
 
-def _row(name: str, found: DrafterRecord) -> str:
-    # What every round commits is what stood and the target's own token.
-    per_round = 1 + found.accepted / found.rounds
-    positions = " ".join(f"{share:.0%}" for share in found.by_position)
-    return f"{name}  {found.acceptance or 0:6.1%}  {per_round:14.2f}  {positions}"
+def _row(name: str, record: DrafterRecord) -> str:
+    # Every round emits the accepted drafts and the target's own token.
+    per_round = 1 + record.accepted / record.rounds
+    positions = " ".join(f"{share:.0%}" for share in record.by_position)
+    return f"{name}  {record.acceptance or 0:8.1%}  {per_round:14.2f}  {positions}"
 
 
 def _prompts(engine: "Engine", entry: "ModelEntry", *, thinking: bool) -> tuple[list[list[int]], frozenset[int]]:
-    """The questions as the app asks them of this model, in its format and with its tools; what ends an answer."""
+    """The questions as the app sends them to this model, with its template and tools, and the stop tokens."""
     from laguna_tui.agent.conversation import Conversation
     from laguna_tui.agent.messages import ChatMessage
     from laguna_tui.agent.profile import profile_of

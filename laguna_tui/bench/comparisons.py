@@ -1,4 +1,4 @@
-"""`bench ab` compares plain decoding with each drafter, `bench kv` types of the KV cache, each plain and drafted."""
+"""`bench ab` compares plain decoding with each drafter; `bench kv` compares KV cache types, each plain and drafted."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -18,21 +18,32 @@ _DRAFTER_COLUMNS = (
     "x plain, best",
     "tokens/round",
     "drafted/round",
-    "stood",
+    "accepted",
     "same answers",
 )
 
-_NO_DRAFTER = "There is no drafter for this model here; --drafter FILE.gguf adds dflash and both."
+_NO_DRAFTER = "There is no drafter for this model here; to add dflash and both: --drafter FILE.gguf"
 
 _NEAR_TIES = (
-    f"Answers that differ do so from the token named on; a margin below {NEAR_TIE} logits is a near-tie, which rounding"
-    " decides."
+    f"Answers that differ do so from the named token on; a margin below {NEAR_TIE} logits is a near-tie, decided by"
+    " rounding."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class DrafterRow:
-    """One way. Ratios are to plain decoding; tokens_per_round and drafted_per_round are means."""
+    """Figures of one variant, also as JSON.
+
+    Attributes:
+        way: Name of the variant.
+        tokens_per_second: Decoding rate.
+        ratio_median: Median speed-up over plain decoding.
+        ratio_best: Speed-up over plain decoding between the fastest answers.
+        tokens_per_round: Mean.
+        drafted_per_round: Mean.
+        acceptance: Accepted share of the drafted tokens.
+        parity: Comparison of its answers with the plain ones.
+    """
 
     way: str
     tokens_per_second: float | None
@@ -45,9 +56,9 @@ class DrafterRow:
 
     @classmethod
     def of(cls, samples: list[Sample], way: str, parity: Parity | None) -> "DrafterRow":
-        """The figures of one way."""
-        chosen = statistics.of_way(samples, way)
-        summary = statistics.summed(statistics.rounds_of(chosen))
+        """Compute the figures of one variant."""
+        chosen = statistics.of_variant(samples, way)
+        summary = statistics.summary_of(statistics.rounds_of(chosen))
         return cls(
             way,
             statistics.rate(chosen),
@@ -60,11 +71,11 @@ class DrafterRow:
         )
 
     def fields(self) -> Mapping[str, object]:
-        """As JSON-able values."""
+        """Return JSON-able values."""
         return {**asdict(self), "parity": self.parity.fields() if self.parity else None}
 
     def cells(self) -> list[str]:
-        """As a row of the table."""
+        """Return a row of the table."""
         same = "–" if self.parity is None else f"{self.parity.same} of {self.parity.prompts}"
         ratios = [number(self.ratio_median), number(self.ratio_best)]
         rounds = [number(self.tokens_per_round), number(self.drafted_per_round), percent(self.acceptance)]
@@ -73,44 +84,44 @@ class DrafterRow:
 
 @dataclass(slots=True)
 class DrafterComparison:
-    """The comparison of the drafters that are there."""
+    """Comparison of the available drafters."""
 
     options: BenchOptions
     samples: list[Sample] = field(default_factory=list)
-    opened: BenchEngine = field(default_factory=BenchEngine)
+    engine: BenchEngine = field(default_factory=BenchEngine)
     parities: dict[str, Parity] = field(default_factory=dict)
 
     def measure(self, progress: ProgressLine) -> None:
-        """Answer everything plainly and with each drafter; then look closely at what differs."""
-        with self.opened.stage(self.options, progress) as stage:
+        """Answer every prompt plainly and with each drafter; then examine the answers that differ."""
+        with self.engine.stage(self.options, progress) as stage:
             try:
-                stage.run(self._ways(), self.samples)
+                stage.run(self._variants(), self.samples)
             finally:
                 self._compare(stage)
-            progress.show("looking at the answers that differ")
-            self._look(stage)
+            progress.show("examining the answers that differ")
+            self._examine(stage)
 
     def outcome(self) -> BenchResult:
-        """One row a way."""
-        names = [way.name for way in self._ways() if statistics.of_way(self.samples, way.name)]
+        """Return one row per variant."""
+        names = [way.name for way in self._variants() if statistics.of_variant(self.samples, way.name)]
         rows = [DrafterRow.of(self.samples, name, self.parities.get(name)) for name in names]
         table = MarkdownTable(_DRAFTER_COLUMNS, [row.cells() for row in rows])
         return BenchResult(table, [row.fields() for row in rows], self._notes())
 
-    def _ways(self) -> list[Variant]:
+    def _variants(self) -> list[Variant]:
         return [PLAIN_VARIANT, *map(drafted_variant, uses(self.options.drafter))]
 
     def _compare(self, stage: Runner) -> None:
-        """Count the answers that are the same, which takes no time."""
-        for way in self._ways()[1:]:
+        """Count the equal answers, which takes no time."""
+        for way in self._variants()[1:]:
             self.parities[way.name] = compare(self.samples, way.name, PLAIN_VARIANT.name, pieces(stage.engine))
 
-    def _look(self, stage: Runner) -> None:
-        """Find out how narrowly the others differ, which takes an answer each."""
-        look = replayer(stage.engine, stage.prompts, self.options.sampling)
+    def _examine(self, stage: Runner) -> None:
+        """Measure the margins of the others, which takes one more answer each."""
+        replay = replayer(stage.engine, stage.prompts, self.options.sampling)
         for way, parity in self.parities.items():
             if parity.differences:
-                self.parities[way] = compare(self.samples, way, PLAIN_VARIANT.name, pieces(stage.engine), look)
+                self.parities[way] = compare(self.samples, way, PLAIN_VARIANT.name, pieces(stage.engine), replay)
 
     def _notes(self) -> list[str]:
         notes = [] if self.options.drafter else [_NO_DRAFTER]
@@ -124,20 +135,32 @@ _KV_COLUMNS = (
     "x plain here",
     "x plain f16",
     "tokens/round",
-    "stood",
+    "accepted",
     "same as plain",
     "same as f16",
 )
 
 _KV_NOTE = (
-    "Types were measured one after the other, so compare across them with care; plain and drafted took turns. Same:"
-    " prompts whose answers are the plain ones of this type, and of f16."
+    "Types were measured one after the other, so compare across them with care; plain and drafted decoding alternated."
+    " Same: prompts whose answers equal the plain ones of this type, and of f16."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class KvRow:
-    """One type, plainly or drafted. ratio: to plain decoding with the same type; ratio_f16: with f16."""
+    """Figures of one KV cache type, plain or drafted, also as JSON.
+
+    Attributes:
+        way: Name of the variant, with the type.
+        tokens_per_second: Decoding rate.
+        ratio: Speed-up over plain decoding with the same type.
+        ratio_f16: Speed-up over plain decoding with f16.
+        tokens_per_round: Mean.
+        acceptance: Accepted share of the drafted tokens.
+        prompts: Prompts answered.
+        same_as_plain: Prompts with the plain answers of this type.
+        same_as_f16: Prompts with the plain answers of f16; None before they are known.
+    """
 
     way: str
     tokens_per_second: float | None
@@ -151,9 +174,9 @@ class KvRow:
 
     @classmethod
     def of(cls, samples: list[Sample], way: str, here: str, first: str) -> "KvRow":
-        """The figures of one way; `here` and `first` are the plain ways of its type and of f16."""
-        chosen = statistics.of_way(samples, way)
-        summary = statistics.summed(statistics.rounds_of(chosen))
+        """Compute the figures of one variant; `here` and `first` name the plain variants of its type and of f16."""
+        chosen = statistics.of_variant(samples, way)
+        summary = statistics.summary_of(statistics.rounds_of(chosen))
         same, same_f16 = compare(samples, way, here, str), compare(samples, way, first, str)
         return cls(
             way,
@@ -168,11 +191,11 @@ class KvRow:
         )
 
     def fields(self) -> Mapping[str, object]:
-        """As JSON-able values."""
+        """Return JSON-able values."""
         return asdict(self)
 
     def cells(self) -> list[str]:
-        """As a row of the table."""
+        """Return a row of the table."""
         f16 = "–" if self.same_as_f16 is None else f"{self.same_as_f16} of {self.prompts}"
         speed = [number(self.tokens_per_second, 1), number(self.ratio), number(self.ratio_f16)]
         rounds = [number(self.tokens_per_round), percent(self.acceptance)]
@@ -181,28 +204,28 @@ class KvRow:
 
 @dataclass(slots=True)
 class KvComparison:
-    """Every type of the KV cache."""
+    """Comparison of every KV cache type."""
 
     options: BenchOptions
     samples: list[Sample] = field(default_factory=list)
-    opened: BenchEngine = field(default_factory=BenchEngine)
+    engine: BenchEngine = field(default_factory=BenchEngine)
 
     def measure(self, progress: ProgressLine) -> None:
-        """Open the model with each type, and answer everything plainly and with drafts."""
+        """Open the model with each type, and answer every prompt plainly and with drafts."""
         for kind in KV_TYPES:
-            with self.opened.stage(self.options, progress, kv=kind) as stage:
-                stage.run(self._ways(kind), self.samples)
+            with self.engine.stage(self.options, progress, kv=kind) as stage:
+                stage.run(self._variants(kind), self.samples)
 
     def outcome(self) -> BenchResult:
-        """Two rows a type."""
+        """Return two rows per type."""
         first, rows = f"{KV_TYPES[0]} {PLAIN_VARIANT.name}", []
         for kind in KV_TYPES:
-            here, *others = (way.name for way in self._ways(kind))
-            names = [name for name in (here, *others) if statistics.of_way(self.samples, name)]
+            here, *others = (way.name for way in self._variants(kind))
+            names = [name for name in (here, *others) if statistics.of_variant(self.samples, name)]
             rows += [KvRow.of(self.samples, name, here, first) for name in names]
         table = MarkdownTable(_KV_COLUMNS, [row.cells() for row in rows])
         return BenchResult(table, [row.fields() for row in rows], [_KV_NOTE])
 
-    def _ways(self, kind: str) -> list[Variant]:
+    def _variants(self, kind: str) -> list[Variant]:
         use = uses(self.options.drafter)[-1]
         return [replace(way, name=f"{kind} {way.name}") for way in (PLAIN_VARIANT, drafted_variant(use))]

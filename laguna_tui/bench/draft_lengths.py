@@ -1,8 +1,8 @@
-"""One drafter by draft length: `bench sweep` measures each, `bench model` predicts it, `bench profile` times rounds.
+"""One drafter at every draft length: `bench sweep` measures, `bench model` predicts, `bench profile` times the rounds.
 
-The prediction takes acceptance by position from the longest drafts and costs from each length's own rounds; the
-arithmetic is the engine's own (`laguna_engine.speculate.economics`). A large difference means that something costs
-time that no round shows, or that what was measured does not hold for long.
+The prediction takes the acceptance by position from the longest drafts and the costs from each length's own rounds,
+with the engine's formulas (`laguna_engine.speculate.cost_model`). A large difference means that time is spent outside
+of the rounds, or that the measured acceptance does not last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,18 +25,29 @@ _SWEEP_COLUMNS = (
     "tokens/round",
     "draft ms",
     "verify ms",
-    "stood, by position",
+    "accepted, by position",
 )
 
 _SWEEP_NOTE = (
-    "Costs are medians over the rounds that drafted so many tokens. By position: of the drafts that had a token there,"
-    " the percentage in which it stood."
+    "Costs are medians over the rounds that drafted this many tokens. By position: accepted share, in percent, of the"
+    " drafts that had a token there."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """One length, or plain decoding. draft_s, verify_s: medians. by_position: shares."""
+    """Figures of one draft length, or of plain decoding, also as JSON.
+
+    Attributes:
+        way: The length, or the name of plain decoding.
+        tokens_per_second: Decoding rate.
+        ratio_median: Median speed-up over plain decoding.
+        ratio_best: Speed-up over plain decoding between the fastest answers.
+        tokens_per_round: Mean.
+        draft_s: Median seconds of drafting per round.
+        verify_s: Median seconds of verifying per round.
+        by_position: Accepted share of the drafted tokens by position.
+    """
 
     way: str
     tokens_per_second: float | None
@@ -49,9 +60,9 @@ class SweepRow:
 
     @classmethod
     def of(cls, samples: list[Sample], way: str) -> "SweepRow":
-        """The figures of one length."""
-        chosen = statistics.of_way(samples, way)
-        summary = statistics.summed(statistics.rounds_of(chosen))
+        """Compute the figures of one length."""
+        chosen = statistics.of_variant(samples, way)
+        summary = statistics.summary_of(statistics.rounds_of(chosen))
         full = statistics.rounds_of(chosen, int(way)) if way.isdecimal() else []
         return cls(
             way,
@@ -59,46 +70,46 @@ class SweepRow:
             statistics.ratio_median(samples, way, PLAIN_VARIANT.name),
             statistics.ratio_best(samples, way, PLAIN_VARIANT.name),
             summary.tokens_per_round,
-            statistics.middle(statistics.seconds(full, "draft")),
-            statistics.middle(statistics.seconds(full, "verify")),
+            statistics.median_of(statistics.seconds(full, "draft")),
+            statistics.median_of(statistics.seconds(full, "verify")),
             summary.together.by_position,
         )
 
     def fields(self) -> Mapping[str, object]:
-        """As JSON-able values."""
+        """Return JSON-able values."""
         return asdict(self)
 
     def cells(self) -> list[str]:
-        """As a row of the table."""
+        """Return a row of the table."""
         costs = [number(None if cost is None else 1e3 * cost, 3) for cost in (self.draft_s, self.verify_s)]
         positions = " ".join(f"{100 * share:.0f}" for share in self.by_position) or "–"
-        figures_ = [number(self.tokens_per_second, 1), number(self.ratio_median), number(self.ratio_best)]
-        return [self.way, *figures_, number(self.tokens_per_round), *costs, positions]
+        figures = [number(self.tokens_per_second, 1), number(self.ratio_median), number(self.ratio_best)]
+        return [self.way, *figures, number(self.tokens_per_round), *costs, positions]
 
 
 @dataclass(slots=True)
 class LengthSweep(VariantMeasurement):
-    """Every length of one drafter."""
+    """Every draft length of one drafter."""
 
-    def ways(self) -> list[Variant]:
-        """Plainly and at every length."""
+    def variants(self) -> list[Variant]:
+        """Plain decoding and every length."""
         return lengths_of(self.options)
 
     def outcome(self) -> BenchResult:
-        """One row a length."""
-        names = [way.name for way in self.ways() if statistics.of_way(self.samples, way.name)]
+        """Return one row per length."""
+        names = [way.name for way in self.variants() if statistics.of_variant(self.samples, way.name)]
         rows = [SweepRow.of(self.samples, name) for name in names]
         table = MarkdownTable(_SWEEP_COLUMNS, [row.cells() for row in rows])
         return BenchResult(table, [row.fields() for row in rows], [f"{self.options.who} {_SWEEP_NOTE}"])
 
 
 def lengths_of(options: BenchOptions) -> list[Variant]:
-    """Plain decoding, and every length there is."""
+    """Return plain decoding and every draft length."""
     return [PLAIN_VARIANT, *(drafted_variant(options.use, length) for length in range(longest(options) + 1))]
 
 
 def longest(options: BenchOptions) -> int:
-    """The most tokens drafted at once; ModelFileError when the drafter's file cannot be read."""
+    """Return the longest draft in tokens. Raises ModelFileError when the drafter's file cannot be read."""
     if options.use == DFLASH and options.drafter is not None:
         return min(MAX_DRAFT, drafter_file.read(options.drafter).longest)
     return MAX_DRAFT
@@ -118,10 +129,12 @@ _PREDICTION_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class DraftCosts:
-    """What was measured of a drafter.
+    """Measured acceptance and costs of a drafter.
 
-    chances: for each position, that it stands if those before it do. constant: one acceptance for all positions that
-    brings as many tokens at the longest draft. plain_s: of a plainly decoded token.
+    Attributes:
+        chances: For each position, the acceptance rate given that all earlier positions were accepted.
+        constant: One acceptance rate for all positions that gives as many tokens with the longest drafts.
+        plain_s: Seconds of a plainly decoded token.
     """
 
     chances: tuple[float, ...]
@@ -130,22 +143,29 @@ class DraftCosts:
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> "DraftCosts | None":
-        """From the longest drafts and the plain answers; None before there are both."""
-        plain = statistics.rate(statistics.of_way(samples, PLAIN_VARIANT.name))
+        """Compute it from the longest drafts and the plain answers; None before there are both."""
+        plain = statistics.rate(statistics.of_variant(samples, PLAIN_VARIANT.name))
         lengths = [int(sample.way) for sample in samples if sample.way.isdecimal()]
         if not plain or not lengths:
             return None
-        rounds = statistics.rounds_of(statistics.of_way(samples, str(max(lengths))))
+        rounds = statistics.rounds_of(statistics.of_variant(samples, str(max(lengths))))
         chances = tuple(statistics.conditional(rounds))
         return cls(chances, constant_for(expected_tokens(chances)[-1], len(chances)), 1 / plain)
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionRow:
-    """One length.
+    """Prediction for one draft length, also as JSON.
 
-    tokens_per_round: measured. expected: predicted from the longest drafts. round_tokens: a round's cost in plainly
-    decoded tokens. predicted, predicted_constant, measured: speed-ups; difference: predicted over measured, less 1.
+    Attributes:
+        length: Tokens drafted per round.
+        tokens_per_round: Measured mean.
+        expected: The same, predicted from the longest drafts.
+        round_tokens: Cost of a round in plainly decoded tokens.
+        predicted: Predicted speed-up.
+        predicted_constant: The same with one acceptance rate for all positions.
+        measured: Measured speed-up.
+        difference: predicted / measured - 1.
     """
 
     length: int
@@ -159,10 +179,10 @@ class PredictionRow:
 
     @classmethod
     def of(cls, samples: list[Sample], length: int, costs: DraftCosts) -> "PredictionRow | None":
-        """The figures of one length; None when no round drafted so many tokens."""
-        rounds = statistics.rounds_of(statistics.of_way(samples, str(length)))
-        full = [spun for spun in rounds if spun.drafted == length]
-        times = [statistics.middle(statistics.seconds(full, phase)) for phase in ("draft", "verify", "sample")]
+        """Compute the figures of one length; None when no round drafted that many tokens."""
+        rounds = statistics.rounds_of(statistics.of_variant(samples, str(length)))
+        full = [round_ for round_ in rounds if round_.drafted == length]
+        times = [statistics.median_of(statistics.seconds(full, phase)) for phase in ("draft", "verify", "sample")]
         if not full or None in times:
             return None
         round_s = sum(time for time in times if time is not None)
@@ -173,7 +193,7 @@ class PredictionRow:
         measured = statistics.ratio_median(samples, str(length), PLAIN_VARIANT.name)
         return cls(
             length,
-            statistics.summed(rounds).tokens_per_round,
+            statistics.summary_of(rounds).tokens_per_round,
             expected,
             round_s / costs.plain_s,
             predicted,
@@ -183,11 +203,11 @@ class PredictionRow:
         )
 
     def fields(self) -> Mapping[str, object]:
-        """As JSON-able values."""
+        """Return JSON-able values."""
         return asdict(self)
 
     def cells(self) -> list[str]:
-        """As a row of the table."""
+        """Return a row of the table."""
         off = "–" if self.difference is None else f"{self.difference:+.0%}"
         tokens = [number(self.tokens_per_round), number(self.expected), number(self.round_tokens)]
         return [
@@ -202,14 +222,14 @@ class PredictionRow:
 
 @dataclass(slots=True)
 class SpeedupPrediction(VariantMeasurement):
-    """The economics of one drafter."""
+    """Predicted and measured speed-up of one drafter."""
 
-    def ways(self) -> list[Variant]:
-        """Plainly and at every length."""
+    def variants(self) -> list[Variant]:
+        """Plain decoding and every length."""
         return lengths_of(self.options)
 
     def outcome(self) -> BenchResult:
-        """One row a length that was drafted."""
+        """Return one row per drafted length."""
         costs = DraftCosts.of(self.samples)
         if costs is None:
             return BenchResult(MarkdownTable(_PREDICTION_COLUMNS), [])
@@ -225,7 +245,7 @@ class SpeedupPrediction(VariantMeasurement):
     def _notes(self, costs: DraftCosts, rows: Sequence[PredictionRow]) -> list[str]:
         positions = " ".join(percent(chance) for chance in costs.chances) or "none"
         notes = [
-            f"{self.options.who} Acceptance by position, if all before stood: {positions}; one a for all: "
+            f"{self.options.who} Acceptance by position, given all before: {positions}; one a for all: "
             f"{costs.constant:.2f}. A plain token takes {1e3 * costs.plain_s:.3f} ms."
         ]
         measured = [row for row in rows if row.measured is not None]
@@ -240,7 +260,7 @@ class SpeedupPrediction(VariantMeasurement):
 
 
 def constant_for(tokens: float, length: int) -> float:
-    """The one acceptance with which drafts of `length` tokens commit `tokens` a round on average."""
+    """Return the one acceptance rate with which drafts of `length` tokens emit `tokens` a round on average."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -257,23 +277,25 @@ _PROFILE_COLUMNS = ("tokens drafted", "rounds", "draft", "verify", "sample", "ot
 _P90 = 0.9
 _ALL = "all"
 
-_PROFILE_NOTE = "Microseconds: median / 90th percentile. Other is the engine's own: choosing, keeping, telling."
+_PROFILE_NOTE = (
+    "Microseconds: median / 90th percentile. Other: the engine's own work of choosing, keeping and reporting."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseTimes:
-    """Seconds of one phase of a round."""
+    """Times of one phase of a round in seconds."""
 
     median: float | None
     p90: float | None
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "PhaseTimes":
-        """From what it took in each round."""
-        return cls(statistics.middle(values), statistics.percentile(values, _P90))
+        """Compute them from the time in each round."""
+        return cls(statistics.median_of(values), statistics.percentile(values, _P90))
 
     def cell(self) -> str:
-        """In microseconds."""
+        """Return the cell of the table, in microseconds."""
         if self.median is None or self.p90 is None:
             return "–"
         return f"{1e6 * self.median:,.0f} / {1e6 * self.p90:,.0f}"
@@ -281,7 +303,7 @@ class PhaseTimes:
 
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
-    """The rounds that drafted so many tokens, or all."""
+    """Times of the rounds that drafted `length` tokens, or of all; also as JSON."""
 
     length: str
     rounds: int
@@ -289,33 +311,35 @@ class ProfileRow:
 
     @classmethod
     def of(cls, rounds: Sequence[Round], length: str) -> "ProfileRow":
-        """Times of these rounds."""
+        """Compute the times of these rounds."""
         names = (*statistics.PHASES, "total")
         return cls(length, len(rounds), {name: PhaseTimes.of(statistics.seconds(rounds, name)) for name in names})
 
     def fields(self) -> Mapping[str, object]:
-        """As JSON-able values."""
+        """Return JSON-able values."""
         return asdict(self)
 
     def cells(self) -> list[str]:
-        """As a row of the table."""
+        """Return a row of the table."""
         return [self.length, str(self.rounds), *(phase.cell() for phase in self.phases.values())]
 
 
 @dataclass(slots=True)
 class RoundProfile(VariantMeasurement):
-    """Rounds of one drafter, at the lengths that the engine chooses."""
+    """Times of one drafter's rounds, at the lengths that the engine chooses."""
 
-    def ways(self) -> list[Variant]:
-        """Plainly, for the comparison, and with drafts."""
+    def variants(self) -> list[Variant]:
+        """Plain decoding, for comparison, and drafting."""
         return [PLAIN_VARIANT, drafted_variant(self.options.use)]
 
     def outcome(self) -> BenchResult:
-        """One row for all rounds and one for every length."""
-        rounds = statistics.rounds_of(statistics.of_way(self.samples, self.options.use))
-        lengths = sorted({spun.drafted for spun in rounds})
+        """Return one row for all rounds and one per length."""
+        rounds = statistics.rounds_of(statistics.of_variant(self.samples, self.options.use))
+        lengths = sorted({round_.drafted for round_ in rounds})
         rows = [ProfileRow.of(rounds, _ALL)] if rounds else []
-        rows += [ProfileRow.of([spun for spun in rounds if spun.drafted == length], str(length)) for length in lengths]
+        rows += [
+            ProfileRow.of([round_ for round_ in rounds if round_.drafted == length], str(length)) for length in lengths
+        ]
         table = MarkdownTable(_PROFILE_COLUMNS, [row.cells() for row in rows])
         return BenchResult(
             table,
@@ -324,14 +348,14 @@ class RoundProfile(VariantMeasurement):
         )
 
     def _notes(self) -> list[str]:
-        chosen = statistics.of_way(self.samples, self.options.use)
+        chosen = statistics.of_variant(self.samples, self.options.use)
         between, plain = (
             statistics.between_rounds(chosen),
-            statistics.rate(statistics.of_way(self.samples, PLAIN_VARIANT.name)),
+            statistics.rate(statistics.of_variant(self.samples, PLAIN_VARIANT.name)),
         )
         if between is None or plain is None:
             return []
         return [
-            f"Between two rounds: {number(1e6 * between, 0)} on average, to commit the tokens and tell of them. "
+            f"Between two rounds: {number(1e6 * between, 0)} on average, to commit and report the tokens. "
             f"A plainly decoded token takes {number(1e6 / plain, 0)}."
         ]

@@ -1,4 +1,4 @@
-"""What every measurement shares: the protocol between measuring and reporting, variants in turns, Markdown tables."""
+"""What all measurements share: the protocol between measuring and reporting, running variants, Markdown tables."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from laguna_tui.bench.workload import BenchOptions
 
 @dataclass(slots=True)
 class MarkdownTable:
-    """Columns of text; the first is set to the left, the others to the right."""
+    """A table of text; the first column is left-aligned, the others right-aligned."""
 
     columns: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The table, its cells padded to equal width."""
+        """Return the table's lines, its cells padded to equal width."""
         cells = [[_safe(cell) for cell in row] for row in (self.columns, *self.rows)]
         widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(self.columns))]
         rule = [":" + "-" * (widths[0] - 1), *("-" * (width - 1) + ":" for width in widths[1:])]
@@ -27,12 +27,12 @@ class MarkdownTable:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A figure; a dash for none."""
+    """Return a figure as text; a dash for None."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
 def percent(value: float | None) -> str:
-    """A share; a dash for none."""
+    """Return a share as percent; a dash for None."""
     return "–" if value is None else f"{value:.0%}"
 
 
@@ -51,7 +51,13 @@ def _safe(cell: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BenchResult:
-    """What to report. rows: the table's figures as JSON-able values. notes: sentences below the table."""
+    """Result of a benchmark.
+
+    Attributes:
+        table: The table to print.
+        rows: Its figures as JSON-able values.
+        notes: Sentences below the table.
+    """
 
     table: MarkdownTable
     rows: Sequence[Mapping[str, object]]
@@ -59,33 +65,33 @@ class BenchResult:
 
 
 class Measurement(Protocol):
-    """One thing to measure. `outcome` can be asked for at any time, and says what is known so far."""
+    """A benchmark. `outcome` may be called at any time, and returns the result so far."""
 
     samples: list[Sample]
-    opened: BenchEngine
+    engine: BenchEngine
 
     def measure(self, progress: ProgressLine) -> None:
-        """Measure; may be interrupted anywhere by KeyboardInterrupt."""
+        """Measure; KeyboardInterrupt may interrupt it anywhere."""
         ...
 
     def outcome(self) -> BenchResult:
-        """What was found."""
+        """Return the result so far."""
         ...
 
 
 @dataclass(slots=True)
 class VariantMeasurement(ABC):
-    """`samples` grow while it measures, so that an early end leaves what there is."""
+    """A benchmark of variants. `samples` grow while it measures, so that an interruption keeps what there is."""
 
     options: BenchOptions
     samples: list[Sample] = field(default_factory=list)
-    opened: BenchEngine = field(default_factory=BenchEngine)
+    engine: BenchEngine = field(default_factory=BenchEngine)
 
     @abstractmethod
-    def ways(self) -> list[Variant]:
-        """In which ways every prompt is answered."""
+    def variants(self) -> list[Variant]:
+        """Return the variants in which every prompt is answered."""
 
     def measure(self, progress: ProgressLine) -> None:
-        """Answer everything in every way."""
-        with self.opened.stage(self.options, progress) as stage:
-            stage.run(self.ways(), self.samples)
+        """Answer every prompt in every variant."""
+        with self.engine.stage(self.options, progress) as stage:
+            stage.run(self.variants(), self.samples)

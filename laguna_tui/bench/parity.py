@@ -1,4 +1,4 @@
-"""Whether drafting changed an answer: what is equal, and where and how narrowly the rest differs."""
+"""Parity of drafted and plain answers: which are equal, and where and by which margin the others differ."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -7,12 +7,12 @@ from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine
 from laguna_engine.events import Cause
 from laguna_tui.bench.runner import Sample
-from laguna_tui.bench.statistics import of_way
+from laguna_tui.bench.statistics import of_variant
 from laguna_tui.bench.workload import BenchPrompt
 
 NEAR_TIE = 0.5
 """Logits by which two tokens may differ and still be swapped by rounding alone: kernels for one row and for several
-differ by up to 0.13 on the tiny models this was measured on, and a wrong cache shows as 7 and more."""
+differ by up to 0.13 on the tiny models this was measured on, and a wrong cache shows as 7 or more."""
 
 
 _CAUSES = {
@@ -24,10 +24,12 @@ _CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """A closer look at an answer that differs.
+    """Replay of an answer that differs.
 
-    margin: how much better the target finds the plain token, as logits; None when the answer came out as it was, which
-    means that plain decoding itself is undecided there. cause: what was computed in batches of another width.
+    Attributes:
+        margin: Logit of the plain token less that of the other one; None when the replay gave the answer itself, which
+            means that plain decoding is undecided there.
+        cause: What was computed in batches of another width.
     """
 
     margin: float | None
@@ -36,10 +38,15 @@ class ReplayResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDifference:
-    """Where an answer first departs from the plain one.
+    """First difference between an answer and the plain one, also as JSON.
 
-    plain, drafted: the text of the token each has there, empty where it has ended. look: what decoding it plainly once
-    more says, None when nobody looked.
+    Attributes:
+        way: Name of the variant.
+        prompt: Name of the prompt.
+        index: Index of the first differing token.
+        plain: Text of the plain token there; empty after the end.
+        drafted: Text of the answer's token there; empty after the end.
+        look: Result of the replay; None without one.
     """
 
     way: str
@@ -51,18 +58,18 @@ class AnswerDifference:
 
     @property
     def near_tie(self) -> bool | None:
-        """Whether rounding explains it; None when nobody looked."""
+        """Whether rounding explains it; None without a replay."""
         if self.look is None:
             return None
         return self.look.margin is None or abs(self.look.margin) < NEAR_TIE
 
     def fields(self) -> dict[str, object]:
-        """As JSON-able values."""
+        """Return JSON-able values."""
         look = self.look and {"margin": self.look.margin, "cause": self.look.cause and self.look.cause.value}
         return {**asdict(self), "look": look, "near_tie": self.near_tie}
 
     def line(self) -> str:
-        """As a sentence fragment."""
+        """Return a sentence fragment."""
         where = f"{self.way}, {self.prompt}: token {self.index} is {self.drafted!r}, plainly {self.plain!r}"
         if self.look is None:
             return where
@@ -74,7 +81,14 @@ class AnswerDifference:
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """Of `prompts` answered both ways, how many came out the same every time."""
+    """Comparison of a variant's answers with the plain ones.
+
+    Attributes:
+        way: Name of the variant.
+        prompts: Prompts answered both ways.
+        same: Prompts with equal answers every time.
+        differences: First difference of each other prompt.
+    """
 
     way: str
     prompts: int
@@ -82,16 +96,16 @@ class Parity:
     differences: tuple[AnswerDifference, ...] = ()
 
     def fields(self) -> dict[str, object]:
-        """As JSON-able values."""
+        """Return JSON-able values."""
         return {"prompts": self.prompts, "same": self.same, "differences": [each.fields() for each in self.differences]}
 
 
 Replayer = Callable[[Sample], ReplayResult]
-"""Looks closely at an answer that differs."""
+"""Replays an answer that differs."""
 
 
 def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
-    """The first index at which two answers are not the same, the end of one included; None when they are equal."""
+    """Return the first index at which two answers differ, the end of one included; None when they are equal."""
     for index, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
             return index
@@ -99,12 +113,12 @@ def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
 
 
 def compare(
-    samples: Sequence[Sample], way: str, base: str, text: Callable[[int], str], look: Replayer | None = None
+    samples: Sequence[Sample], way: str, base: str, text: Callable[[int], str], replay: Replayer | None = None
 ) -> Parity:
-    """Hold every answer of `way` against the first plain one to the same prompt."""
-    plain = {sample.prompt: sample for sample in reversed(of_way(samples, base))}
+    """Compare every answer of `way` with the first plain one to the same prompt."""
+    plain = {sample.prompt: sample for sample in reversed(of_variant(samples, base))}
     prompts, differing = set(), {}
-    for sample in of_way(samples, way):
+    for sample in of_variant(samples, way):
         if sample.prompt in plain:
             prompts.add(sample.prompt)
             index = first_difference(plain[sample.prompt].tokens, sample.tokens)
@@ -117,7 +131,7 @@ def compare(
             index,
             _text_at(plain[name].tokens, index, text),
             _text_at(sample.tokens, index, text),
-            look(sample) if look else None,
+            replay(sample) if replay else None,
         )
         for name, (sample, index) in differing.items()
     )
@@ -125,20 +139,20 @@ def compare(
 
 
 def pieces(engine: Engine) -> Callable[[int], str]:
-    """The text of a token of the engine's model."""
+    """Return a function from token ids to text, for the engine's model."""
     return lambda token: engine.vocab.piece(token).decode("utf-8", "replace")
 
 
 def replayer(engine: Engine, prompts: Sequence[BenchPrompt], sampling: Sampling) -> Replayer:
-    """Looks at a differing answer by decoding it once more."""
+    """Return a function that replays an answer."""
     by_name = {prompt.name: prompt for prompt in prompts}
 
-    def look(sample: Sample) -> ReplayResult:
-        rounds = [(spun.drafted, spun.accepted) for spun in sample.rounds]
+    def replay(sample: Sample) -> ReplayResult:
+        rounds = [(round_.drafted, round_.accepted) for round_ in sample.rounds]
         found = engine.replay(by_name[sample.prompt].tokens, sample.tokens, sampling, rounds=rounds).divergence
         return ReplayResult(None) if found is None else ReplayResult(found.margin, found.cause)
 
-    return look
+    return replay
 
 
 def _text_at(tokens: Sequence[int], index: int, text: Callable[[int], str]) -> str:

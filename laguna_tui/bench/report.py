@@ -1,6 +1,6 @@
-"""The report of a benchmark: what was found, on which machine, with which files. Markdown to read, JSON to keep.
+"""The report of a benchmark: the results, the machine and the files. Markdown to read, JSON to keep.
 
-`MEASUREMENTS` are what `laguna-tui bench` can measure, by the names on the command line.
+`MEASUREMENTS` are the benchmarks of `laguna-tui bench`, by their names on the command line.
 """
 
 import json
@@ -29,7 +29,20 @@ from laguna_tui.models.records import SHA256, fingerprint_of
 
 @dataclass(frozen=True, slots=True)
 class HostInfo:
-    """memory: bytes. cores: physical ones, of which each may run several threads. devices: as llama.cpp sees them."""
+    """The machine of a benchmark.
+
+    Attributes:
+        cpu: Name of the processor.
+        cores: Physical cores.
+        threads: Logical cores.
+        memory: Bytes.
+        system: Operating system and release.
+        python: Version.
+        devices: As llama.cpp describes them.
+        llama_cpp_python: Version.
+        ggml: Version.
+        app: Version.
+    """
 
     cpu: str
     cores: int
@@ -44,7 +57,7 @@ class HostInfo:
 
     @classmethod
     def here(cls) -> "HostInfo":
-        """This machine. Loads llama.cpp, which alone knows the devices."""
+        """Describe this machine. Loads llama.cpp, which alone knows the devices."""
         logical = psutil.cpu_count() or 1
         return cls(
             cpu=_cpu_name(),
@@ -60,11 +73,11 @@ class HostInfo:
         )
 
     def fields(self) -> dict[str, object]:
-        """As JSON-able values."""
+        """Return JSON-able values."""
         return asdict(self)
 
     def line(self) -> str:
-        """As one line of a report."""
+        """Return one line of a report."""
         cores = f"{self.cores} cores" if self.cores == self.threads else f"{self.cores} cores, {self.threads} threads"
         return (
             f"{self.cpu}, {cores}, {memory(self.memory, 0)}; {', '.join(self.devices)}; "
@@ -73,7 +86,7 @@ class HostInfo:
 
 
 def load_average() -> float | None:
-    """How many programs wanted to compute in the last minute; None where the system does not say."""
+    """Return the load average of the last minute; None where the system does not report it."""
     try:
         return round(os.getloadavg()[0], 2)
     except (AttributeError, OSError):
@@ -99,12 +112,12 @@ MEASUREMENTS: Mapping[str, Callable[[BenchOptions], Measurement]] = {
 }
 
 FORMAT = 1
-"""Of the JSON: raised when a reader of the one before would misread it."""
+"""Version of the JSON: increased when a reader of the old one would misread it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A model's file: its size in bytes and its hash, which alone says what was measured."""
+    """A model's file: name, size in bytes, and the hash that identifies it."""
 
     name: str
     size: int
@@ -112,19 +125,19 @@ class ModelFile:
 
     @classmethod
     def of(cls, path: Path, progress: ProgressLine) -> "ModelFile":
-        """Read the whole file once."""
+        """Hash the whole file."""
         size = path.stat().st_size
         with ProgressLine(f"hashing {path.name}", quiet=not progress.visible) as line:
             return cls(path.name, size, fingerprint_of(path, SHA256, line.counter(size)).value)
 
     def line(self) -> str:
-        """As one line of a report."""
+        """Return one line of a report."""
         return f"{self.name}, {self.size / 1e6:,.1f} MB, sha256 {self.sha256}"
 
 
 @dataclass(slots=True)
 class Report:
-    """One benchmark, from before it began until it is over or was interrupted."""
+    """One benchmark, from its start until it is finished or interrupted."""
 
     kind: str
     options: BenchOptions
@@ -135,26 +148,26 @@ class Report:
     load_after: float | None = None
     interrupted: bool = False
     _body: dict[str, object] = field(default_factory=dict)
-    _opened: dict[str, object] = field(default_factory=dict)
+    _engine: dict[str, object] = field(default_factory=dict)
     _lines: list[str] = field(default_factory=list)
 
     @classmethod
     def begin(cls, kind: str, options: BenchOptions, progress: ProgressLine) -> "Report":
-        """Note the machine and the files. The machine's load is that of others now."""
+        """Describe the machine and the files. The load average is that of other programs."""
         load = load_average()
         model = ModelFile.of(options.model, progress)
         drafter = None if options.drafter is None else ModelFile.of(options.drafter, progress)
         return cls(kind, options, HostInfo.here(), model, drafter, load)
 
     def finish(self, measurement: Measurement, *, interrupted: bool) -> None:
-        """Take in what was found so far."""
+        """Add the results so far."""
         self.load_after, self.interrupted = load_average(), interrupted
-        outcome, info, how = measurement.outcome(), measurement.opened.info, measurement.opened.how
-        self._opened = {} if how is None else {"threads": how.threads, "gpu_layers": how.gpu_layers}
+        outcome, info, opened = measurement.outcome(), measurement.engine.info, measurement.engine.options
+        self._engine = {} if opened is None else {"threads": opened.threads, "gpu_layers": opened.gpu_layers}
         self._body = {
             "rows": list(outcome.rows),
             "notes": list(outcome.notes),
-            "prompts": [{"name": prompt.name, "tokens": len(prompt.tokens)} for prompt in measurement.opened.prompts],
+            "prompts": [{"name": prompt.name, "tokens": len(prompt.tokens)} for prompt in measurement.engine.prompts],
             "engine": None
             if info is None
             else {"context": info.n_ctx, "kv": info.kv_type.value, "drafter": info.drafter},
@@ -166,12 +179,12 @@ class Report:
         self._lines += ["", *(f"- {note}" for note in (*outcome.notes, *self._about(measurement), *warnings))]
 
     def markdown(self) -> str:
-        """The table with what has to be known to read it."""
+        """Return the table and the notes needed to read it."""
         title = f"## laguna-tui bench {self.kind}{', interrupted' if self.interrupted else ''}"
         return sanitize("\n".join([title, "", *self._lines])) + "\n"
 
     def json(self) -> str:
-        """Everything that was measured, as one JSON object; figures that could not be had are null."""
+        """Return everything measured, as one JSON object; missing figures are null."""
         whole = {
             "format": FORMAT,
             "bench": self.kind,
@@ -179,7 +192,7 @@ class Report:
             "machine": {**self.machine.fields(), "load_before": self.load_before, "load_after": self.load_after},
             "model": asdict(self.model),
             "drafter": None if self.drafter is None else asdict(self.drafter),
-            "options": {**self._options(), **self._opened},
+            "options": {**self._options(), **self._engine},
             **self._body,
         }
         return json.dumps(_finite(whole), ensure_ascii=False, indent=1) + "\n"
@@ -195,13 +208,13 @@ class Report:
         }
 
     def _about(self, measurement: Measurement) -> list[str]:
-        prompts, answers = len(measurement.opened.prompts), len(measurement.samples)
+        prompts, answers = len(measurement.engine.prompts), len(measurement.samples)
         loads = f"load average {_load(self.load_before)} before, {_load(self.load_after)} after"
-        settings, how = self.options.settings, measurement.opened.how
-        threads = _threads(0 if how is None else how.threads)
+        settings, opened = self.options.settings, measurement.engine.options
+        threads = _threads(0 if opened is None else opened.threads)
         lines = [
             f"{prompts} prompts, {answers} answers of up to {self.options.tokens} tokens; "
-            f"KV cache {'f16' if how is None else how.kv_type.value}, {threads}, {settings.speculation} mode, "
+            f"KV cache {'f16' if opened is None else opened.kv_type.value}, {threads}, {settings.speculation} mode, "
             f"temperature {self.options.sampling.temperature:g}",
             f"model: {self.model.line()}",
         ]
@@ -234,7 +247,7 @@ def _load(value: float | None) -> str:
 
 
 def _finite(value: object) -> object:
-    """JSON knows no infinities."""
+    """Infinities and NaN as None, which JSON lacks."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

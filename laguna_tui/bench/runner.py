@@ -1,4 +1,4 @@
-"""Answers, made in turns: the same prompts in several ways, one after the other, so that a busy machine slows all."""
+"""Generation of the answers: every variant answers a prompt in turn, so that other load slows all of them alike."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from laguna_tui.session.opening import open_engine
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to decode, with the name it has in reports."""
+    """A way to decode. name: as in reports."""
 
     name: str
     drafting: Drafting
@@ -24,14 +24,23 @@ PLAIN_VARIANT = Variant("plain", PLAIN)
 
 
 def drafted_variant(use: str, length: int | None = None) -> Variant:
-    """Who drafts; `length` tokens every round, None to let the engine choose."""
+    """Return the variant with this drafter. length: tokens per round, None to let the engine choose."""
     name = use if length is None else str(length)
     return Variant(name, Drafting(sources=sources_of(use), length=length))
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One answer. tokens: their ids. rounds: none when it was decoded plainly."""
+    """One answer.
+
+    Attributes:
+        way: Name of the variant.
+        prompt: Name of the prompt.
+        repeat: From 0; -1 for the untimed first answer.
+        tokens: Token ids.
+        stats: Counts and times of the engine.
+        rounds: Empty for plain decoding.
+    """
 
     way: str
     prompt: str
@@ -42,60 +51,67 @@ class Sample:
 
     @property
     def seconds(self) -> float:
-        """From the first token to the last."""
+        """Seconds from the first token to the last."""
         return self.stats.decode_s
 
     @property
-    def later(self) -> int:
-        """Tokens that took `seconds`: the first one belongs to the prompt."""
+    def decoded(self) -> int:
+        """Tokens that took `seconds`: the first one is part of the prefill."""
         return max(0, self.stats.generated_tokens - 1)
 
     @property
     def rate(self) -> float | None:
-        """Tokens a second."""
+        """Tokens per second."""
         return self.stats.decode_rate
 
 
 @dataclass(slots=True)
 class Runner:
-    """An open engine with prompts for it."""
+    """An open engine with its prompts.
+
+    Attributes:
+        engine: The engine.
+        prompts: Prompts tokenized for its model.
+        options: Options of the benchmark.
+        progress: Where progress is shown.
+        label: Prefix of the progress line, such as "q8_0: ".
+    """
 
     engine: Engine
     prompts: Sequence[BenchPrompt]
     options: BenchOptions
     progress: ProgressLine
-    # What the reader should know about the whole of it, such as "q8_0: ".
     label: str = ""
 
-    def run(self, ways: Sequence[Variant], samples: list[Sample]) -> None:
-        """Answer every prompt in every way, as often as asked for, and add each finished answer to `samples`."""
-        for way in ways:
-            # Untimed: the first answer builds graphs, touches memory, and teaches what pays.
-            self.answer(self.prompts[0], way, -1)
+    def run(self, variants: Sequence[Variant], samples: list[Sample]) -> None:
+        """Answer every prompt in every variant, `repeats` times; append each finished answer to `samples`."""
+        for variant in variants:
+            # Untimed: the first answer builds graphs, touches memory, and trains the draft policy.
+            self.answer(self.prompts[0], variant, -1)
         for repeat in range(self.options.repeats):
             for prompt in self.prompts:
-                for way in _rotated(ways, repeat):
-                    self._tell(prompt, way, repeat)
-                    samples.append(self.answer(prompt, way, repeat))
+                for variant in _rotated(variants, repeat):
+                    self._show(prompt, variant, repeat)
+                    samples.append(self.answer(prompt, variant, repeat))
 
-    def answer(self, prompt: BenchPrompt, way: Variant, repeat: int) -> Sample:
-        """Decode one answer."""
+    def answer(self, prompt: BenchPrompt, variant: Variant, repeat: int) -> Sample:
+        """Generate one answer."""
         request = Request(
             prompt.tokens,
             sampling=self.options.sampling,
             stop_tokens=prompt.stop_tokens,
             max_tokens=self.options.tokens,
-            drafting=replace(way.drafting, files=prompt.files),
+            drafting=replace(variant.drafting, files=prompt.files),
         )
-        return collect_sample(self.engine.generate(request), way.name, prompt.name, repeat)
+        return collect_sample(self.engine.generate(request), variant.name, prompt.name, repeat)
 
-    def _tell(self, prompt: BenchPrompt, way: Variant, repeat: int) -> None:
+    def _show(self, prompt: BenchPrompt, variant: Variant, repeat: int) -> None:
         turn = f"{repeat + 1} of {self.options.repeats}"
-        self.progress.show(f"{self.label}turn {turn}, {prompt.name}, {way.name}")
+        self.progress.show(f"{self.label}turn {turn}, {prompt.name}, {variant.name}")
 
 
 def collect_sample(events: Iterator[Event], way: str, prompt: str, repeat: int) -> Sample:
-    """What a generation said."""
+    """Return the sample of a generation's events."""
     tokens: list[int] = []
     rounds: list[Round] = []
     stats = Stats(0, 0, 0.0, 0, 0.0)
@@ -114,31 +130,37 @@ def collect_sample(events: Iterator[Event], way: str, prompt: str, repeat: int) 
 
 @dataclass(slots=True)
 class BenchEngine:
-    """What was said about an engine while it was open, for the report. how: what it was opened with."""
+    """The engine of a benchmark and what the report needs after it was closed.
+
+    Attributes:
+        info: Facts about the open engine.
+        options: Options it was opened with.
+        prompts: Prompts tokenized for its model.
+    """
 
     info: EngineInfo | None = None
-    how: EngineOptions | None = None
+    options: EngineOptions | None = None
     prompts: list[BenchPrompt] = field(default_factory=list)
 
     @contextmanager
     def stage(self, options: BenchOptions, progress: ProgressLine, kv: str | None = None) -> Iterator[Runner]:
-        """Open the engine, with another type of KV cache if one is given, and prepare the prompts."""
-        asked = options.engine(kv)
-        tell: Callable[[str], None] = progress.show
-        tell(f"opening {asked.model.name}")
+        """Open the engine, with another KV cache type if one is given, and prepare the prompts."""
+        wanted = options.engine(kv)
+        show: Callable[[str], None] = progress.show
+        show(f"opening {wanted.model.name}")
 
-        def opened(how: EngineOptions) -> Engine:
-            return Engine.open(how, lambda state: tell(f"opening {how.model.name}: {state.fraction:.0%}"))
+        def opened(chosen: EngineOptions) -> Engine:
+            return Engine.open(chosen, lambda state: show(f"opening {chosen.model.name}: {state.fraction:.0%}"))
 
-        # As the app opens it, threads included: llama.cpp with a thread on every core waits for whatever else runs.
-        engine, self.how, _ = open_engine(asked, options.fixed(kv), options.entry.title, CONTEXT, None, opened)
+        # Opened as the app does, threads included: with a thread on every core llama.cpp waits for other programs.
+        engine, self.options, _ = open_engine(wanted, options.fixed(kv), options.entry.title, CONTEXT, None, opened)
         with engine:
             self.info = engine.info
-            self.prompts = self.prompts or prepare_prompts(engine, options, tell)
+            self.prompts = self.prompts or prepare_prompts(engine, options, show)
             yield Runner(engine, self.prompts, options, progress, label=f"{kv}: " if kv else "")
 
 
-def _rotated(ways: Sequence[Variant], repeat: int) -> Sequence[Variant]:
-    """Another one first each time: it reads what of the prompt the cache lost."""
-    first = repeat % len(ways)
-    return [*ways[first:], *ways[:first]]
+def _rotated(variants: Sequence[Variant], repeat: int) -> Sequence[Variant]:
+    """Another variant first each time: the first one prefills what the cache has lost of the prompt."""
+    first = repeat % len(variants)
+    return [*variants[first:], *variants[:first]]

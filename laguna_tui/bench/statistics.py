@@ -1,4 +1,4 @@
-"""Figures from samples: pure arithmetic. None stands for what cannot be said of these samples."""
+"""Statistics over samples: pure arithmetic. None means that the samples do not determine the figure."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -8,26 +8,26 @@ from laguna_engine.speculate.metrics import SpeculationMetrics, Summary
 from laguna_tui.bench.runner import Sample
 
 PHASES = ("draft", "verify", "sample", "other")
-"""Of a round; "other" is the engine's own."""
+"""Phases of a round; "other" is the engine's own work."""
 
 
-def of_way(samples: Iterable[Sample], way: str) -> list[Sample]:
-    """The samples of one way."""
+def of_variant(samples: Iterable[Sample], way: str) -> list[Sample]:
+    """Return the samples of one variant."""
     return [sample for sample in samples if sample.way == way]
 
 
 def rate(samples: Iterable[Sample]) -> float | None:
-    """Tokens a second over all of them."""
+    """Return tokens per second over all of them."""
     chosen = list(samples)
     seconds = sum(sample.seconds for sample in chosen)
-    return sum(sample.later for sample in chosen) / seconds if seconds > 0 else None
+    return sum(sample.decoded for sample in chosen) / seconds if seconds > 0 else None
 
 
 def ratio_median(samples: Sequence[Sample], way: str, base: str) -> float | None:
-    """The middle one of the speed-ups of `way` over `base` in the turns that have both."""
+    """Return the median speed-up of `way` over `base` in the turns that have both."""
     ratios = []
-    turns = {(each.prompt, each.repeat): each.rate for each in of_way(samples, base)}
-    for sample in of_way(samples, way):
+    turns = {(each.prompt, each.repeat): each.rate for each in of_variant(samples, base)}
+    for sample in of_variant(samples, way):
         other = turns.get((sample.prompt, sample.repeat))
         if sample.rate and other:
             ratios.append(sample.rate / other)
@@ -35,35 +35,35 @@ def ratio_median(samples: Sequence[Sample], way: str, base: str) -> float | None
 
 
 def ratio_best(samples: Sequence[Sample], way: str, base: str) -> float | None:
-    """The speed-up between the fastest answers to each prompt, which were disturbed least."""
-    fast, slow = _fastest(of_way(samples, way)), _fastest(of_way(samples, base))
+    """Return the speed-up between the fastest answers to each prompt, which were disturbed least."""
+    fast, slow = _fastest(of_variant(samples, way)), _fastest(of_variant(samples, base))
     both = [name for name in fast if name in slow]
     ours, theirs = rate(fast[name] for name in both), rate(slow[name] for name in both)
     return ours / theirs if ours and theirs else None
 
 
 def rounds_of(samples: Iterable[Sample], length: int | None = None) -> list[Round]:
-    """All rounds, or those that drafted `length` tokens."""
-    told = (spun for sample in samples for spun in sample.rounds)
-    return [spun for spun in told if length is None or spun.drafted == length]
+    """Return all rounds, or those that drafted `length` tokens."""
+    rounds = (round_ for sample in samples for round_ in sample.rounds)
+    return [round_ for round_ in rounds if length is None or round_.drafted == length]
 
 
-def summed(rounds: Iterable[Round]) -> Summary:
-    """Acceptance and lengths over all of them."""
-    tally = SpeculationMetrics()
-    tally.extend(rounds)
-    return tally.summary()
+def summary_of(rounds: Iterable[Round]) -> Summary:
+    """Return acceptance and lengths over all of them."""
+    metrics = SpeculationMetrics()
+    metrics.extend(rounds)
+    return metrics.summary()
 
 
 def drafted_per_round(summary: Summary) -> float | None:
-    """Tokens drafted on average, rounds without a draft included."""
+    """Return the mean number of drafted tokens, rounds without a draft included."""
     return summary.together.drafted / summary.rounds if summary.rounds else None
 
 
 def conditional(rounds: Iterable[Round]) -> list[float]:
-    """For each position the chance that it stands when those before it do; ends where they never did."""
+    """Return each position's acceptance rate given all before it; ends where those never were accepted."""
     chances = []
-    for chance in summed(rounds).together.conditional:
+    for chance in summary_of(rounds).together.conditional:
         if chance is None:
             break
         chances.append(chance)
@@ -71,27 +71,27 @@ def conditional(rounds: Iterable[Round]) -> list[float]:
 
 
 def seconds(rounds: Iterable[Round], phase: str) -> list[float]:
-    """What a phase took in each round; "total" for the whole."""
+    """Return the seconds of a phase in each round; "total" for the whole."""
     if phase == "other":
-        return [spun.total_s - spun.draft_s - spun.verify_s - spun.sample_s for spun in rounds]
-    return [getattr(spun, f"{phase}_s") for spun in rounds]
+        return [round_.total_s - round_.draft_s - round_.verify_s - round_.sample_s for round_ in rounds]
+    return [getattr(round_, f"{phase}_s") for round_ in rounds]
 
 
 def between_rounds(samples: Iterable[Sample]) -> float | None:
-    """Seconds from the end of one round to the next, on average: committing tokens and telling of them."""
+    """Return the mean seconds between two rounds, in which tokens are committed and reported."""
     chosen = [sample for sample in samples if sample.rounds]
     count = sum(len(sample.rounds) for sample in chosen)
     spent = sum(sample.seconds - sum(seconds(sample.rounds, "total")) for sample in chosen)
     return spent / count if count else None
 
 
-def middle(values: Sequence[float]) -> float | None:
-    """The median."""
+def median_of(values: Sequence[float]) -> float | None:
+    """Return the median."""
     return median(values) if values else None
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
-    """The value that `share` of them do not exceed."""
+    """Return the value that `share` of them do not exceed."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else None
 
 

@@ -1,8 +1,7 @@
-"""What a benchmark runs: the model and drafter, and requests that the app would make, so that a user meets the same.
+"""Workload of a benchmark: model, drafter, and the requests that the app would make.
 
-The questions that ship with the app are asked about a small folder that ships with it too: the agent runs once, with
-its real tools, and every request it makes is kept. A user's own messages are asked as they are. Options are checked
-before anything is opened.
+The shipped questions are about a small shipped folder: the agent runs once with its real tools, and every request it
+makes is recorded. A user's own messages are sent as they are. Options are checked before anything is opened.
 """
 
 import argparse
@@ -35,33 +34,33 @@ from laguna_tui.repo.workspace import Workspace
 from laguna_tui.session.model_options import agent_options, engine_options
 
 CONTEXT = 4096
-"""Holds the app's prompt with its tools, a few results and an answer; a larger one would only take memory. Of a model
-that can use less, all it can."""
+"""Tokens; fits the app's prompt with its tools, a few results and an answer; more would only take memory. A model with
+less uses all it has."""
 
 COPY, DFLASH, BOTH = "copy", "dflash", "both"
-"""Who may draft: everything that copies, the drafter with a file, whoever is there. Others go by their names."""
+"""All copying drafters, the drafter with a file, and all drafters. Others are chosen by their names."""
 
 _COPIES = frozenset({Source("suffix"), Source("file")})
 
 
 def single_drafters() -> dict[str, Source]:
-    """Those that are measured by themselves, by name."""
+    """Return the drafters that are measured by themselves, by name."""
     return {entry.source.value: entry.source for entry in registry.DRAFTERS if entry.source not in _COPIES}
 
 
 def uses(drafter: Path | None) -> list[str]:
-    """Who can be compared: each by itself, copying, and all of them together. drafter: the file that DFlash needs."""
+    """Return what can be compared: each drafter, copying, and all together. drafter: the file that DFlash needs."""
     single = [name for name in single_drafters() if name != DFLASH or drafter is not None]
     return [*single, COPY, *([BOTH] if single else [])]
 
 
 def sources_of(use: str) -> frozenset[Source] | None:
-    """The drafters it stands for; None for whoever is there."""
+    """Return the sources of a use; None for all drafters."""
     return None if use == BOTH else _COPIES if use == COPY else frozenset({single_drafters()[use]})
 
 
 def label_of(use: str) -> str:
-    """Its name in a report."""
+    """Return the name of a use in a report."""
     return single_drafters()[use].label if use in single_drafters() else use
 
 
@@ -70,11 +69,16 @@ _SETTINGS = ("model", "drafter", "threads", "kv", "context", "gpu_layers", "temp
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """A benchmark as asked for.
+    """Options of a benchmark.
 
-    settings: of the engine, the user's own where no flag says otherwise. drafter: None to draft by copying only.
-    prompts: the user's file, None for what ships with the app. tokens: of each answer at most. repeats: of every
-    prompt. use: who drafts where only one can.
+    Attributes:
+        settings: The user's, with those of the command line over them.
+        entry: The model.
+        drafter: File of its drafter; None to draft by copying only.
+        prompts: File with the user's messages; None for the shipped questions.
+        tokens: Most tokens of each answer.
+        repeats: Answers per prompt and variant.
+        use: The drafter, in benchmarks of a single one.
     """
 
     settings: Settings
@@ -87,17 +91,17 @@ class BenchOptions:
 
     @property
     def model(self) -> Path:
-        """The model's file."""
+        """Path of the model."""
         assert self.entry.path is not None, "resolve only returns entries with a file"
         return self.entry.path
 
     def engine(self, kv: str | None = None) -> EngineOptions:
-        """What to open without a plan, with this type of KV cache if one is given.
+        """Return the options to open without a plan, with another KV cache type if one is given.
 
-        Nothing learned earlier is used, so that every benchmark begins alike.
+        Saved draft statistics are not used, so that every benchmark starts alike.
         """
-        asked = engine_options(self.fixed(kv), self.entry, self.drafter, Speculation(self.settings.speculation))
-        return asked if self.settings.context else replace(asked, n_ctx=CONTEXT)
+        options = engine_options(self.fixed(kv), self.entry, self.drafter, Speculation(self.settings.speculation))
+        return options if self.settings.context else replace(options, n_ctx=CONTEXT)
 
     @property
     def who(self) -> str:
@@ -105,20 +109,20 @@ class BenchOptions:
         return f"Who drafts: {label_of(self.use)}."
 
     def fixed(self, kv: str | None = None) -> Settings:
-        """The settings that a plan has to keep: the drafter too, because it is what is measured."""
+        """Return the settings a plan must keep; the drafter too, because it is being measured."""
         drafter = NO_DRAFTER if self.drafter is None else str(self.drafter)
         return replace(self.settings, kv=kv or self.settings.kv, drafter=drafter)
 
     @property
     def sampling(self) -> Sampling:
-        """How tokens are picked; the model card's filters, at the temperature asked for."""
+        """The model card's sampling, at the requested temperature."""
         return agent_options(self.settings, self.entry).sampling
 
 
 def from_arguments(arguments: argparse.Namespace) -> BenchOptions:
-    """The options; UserError for what cannot be: a model or drafter that is not there, a number out of range."""
+    """Return the options. Raises UserError for a missing model or drafter, or a number out of range."""
     given = {name: getattr(arguments, name, None) for name in _SETTINGS}
-    # The user's own temperature and context are for chatting. A seed is only for draws, and always the same one.
+    # The user's temperature and context are for chatting. The seed only matters when sampling, and is always the same.
     settings = replace(load_settings(), context=None).merged(_known(given))
     settings = settings.merged({"temperature": given["temperature"] or 0.0, "seed": given["seed"] or 1})
     entry = resolve(settings.model, load_catalogue())
@@ -161,20 +165,20 @@ QUESTIONS = {
     "file": "What is in inventory.py?",
     "edit": "Rename take_item to remove_item in inventory.py, and show me the whole class after that.",
 }
-"""By the name they have in reports: looking things up, which takes tools, and changing code."""
+"""By their names in reports: looking things up, which takes tools, and changing code."""
 
 _CONTINUED = "inventory.py"
-"""The file whose first half is continued, as text and not as a chat."""
+"""File whose first half is continued, as text and not as a chat."""
 
 _SUFFIX = ".txt"
 
 _STEPS = 3
-"""Requests kept of a question: what comes after a few tool calls is like what came before."""
+"""Requests recorded per question: those after a few tool calls resemble the ones before."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchPrompt:
-    """What the engine is given. files: tokens that may be copied from."""
+    """A prompt. files: tokens that may be copied from."""
 
     name: str
     tokens: tuple[int, ...]
@@ -183,7 +187,7 @@ class BenchPrompt:
 
 
 def prepare_prompts(engine: Engine, options: BenchOptions, progress: Callable[[str], None]) -> list[BenchPrompt]:
-    """The prompts for this model; UserError when a file of messages cannot be read."""
+    """Return the prompts for this model. Raises UserError when the file of messages cannot be read."""
     if options.prompts is not None:
         return _asked(engine, options, _messages(options.prompts))
     with _folder() as folder:
@@ -227,7 +231,7 @@ def _asked(engine: Engine, options: BenchOptions, messages: list[str]) -> list[B
 
 
 def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, question: str) -> list[BenchPrompt]:
-    """What the agent asks of the engine until it has answered."""
+    """The requests the agent makes until it has answered."""
     recorder = _Recorder(engine)
     codebase = Codebase(folder, folder.parent / "index")
     toolbox = Toolbox(profile_of(options.entry, engine.info), Workspace(folder), codebase=codebase)
@@ -237,7 +241,7 @@ def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, qu
             engine.vocab,
             toolbox,
             AgentOptions(thinking=_thinking(options), max_tokens=options.tokens, drafting=PLAIN),
-            # The folder's date and git's state would make every day's prompts different.
+            # The folder's date and git status would change the prompts from day to day.
             opening=str,
         )
         for _ in agent.run(question):
@@ -253,7 +257,7 @@ def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, qu
 
 
 class _Recorder:
-    """The engine, and what it was asked for."""
+    """An engine that records its requests."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -281,9 +285,9 @@ def _thinking(options: BenchOptions) -> bool:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """The folder that the questions are about, outside any repository whose ignored files it could be one of."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made) / "shop"
+    """The folder of the questions, outside any repository that might ignore its files."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "shop"
         folder.mkdir()
         for file in (resources.files(__package__) / "folder").iterdir():
             if file.name.endswith(f".py{_SUFFIX}"):

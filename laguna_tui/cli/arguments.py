@@ -1,4 +1,4 @@
-"""What the commands share in reading the command line: common flags, the folder, suggestions for misspelt words."""
+"""What the commands share in parsing arguments: common options, the folder, suggestions for misspelt words."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ _WRONG_USAGE = 2
 
 
 def add_offline(parser: argparse.ArgumentParser, summary: str) -> None:
-    """Add `--offline` and `--no-offline` to a command; without either, what stood before the command's name counts."""
+    """Add `--offline` and `--no-offline` to a command; without either, the option before the command's name applies."""
     parser.add_argument("--offline", action=argparse.BooleanOptionalAction, help=summary, default=argparse.SUPPRESS)
 
 
 def add_commands(parser: argparse.ArgumentParser, title: str, dest: str) -> "_Commands[argparse.ArgumentParser]":
-    """Give a command commands of its own; without one of them it says which there are. dest: holds the name given."""
+    """Add sub-commands to a command; without one it exits with their names. dest: attribute for the name given."""
     commands = parser.add_subparsers(title=title, metavar="COMMAND", dest=dest)
 
     def missing(_: argparse.Namespace) -> NoReturn:
@@ -31,13 +31,13 @@ def add_commands(parser: argparse.ArgumentParser, title: str, dest: str) -> "_Co
 
 
 def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of a parser's own commands by name; none for a command without any."""
+    """Return the parsers of a parser's sub-commands by name."""
     found = (action.choices for action in parser._actions if isinstance(action, _Commands))
     return dict(next(found, {}))
 
 
 def working_folder() -> Path:
-    """The folder that the command was started in; UserError when it was deleted meanwhile."""
+    """Return the current folder. Raises UserError when it was deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError as error:
@@ -45,7 +45,7 @@ def working_folder() -> Path:
 
 
 def folder_of(chosen: Path | None) -> Path:
-    """The folder of `--folder`, or the current one, without links in its path; UserError when it is none."""
+    """Return the folder of `--folder`, or the current one, with links resolved. Raises UserError if it is none."""
     folder = working_folder() if chosen is None else chosen.expanduser()
     folder = (folder if folder.is_absolute() else working_folder() / folder).resolve()
     if not folder.is_dir():
@@ -55,10 +55,10 @@ def folder_of(chosen: Path | None) -> Path:
 
 
 class SuggestingParser(argparse.ArgumentParser):
-    """Complains in one sentence that names what is wrong or missing, the nearest that exists, and where help is."""
+    """A parser with one-sentence errors: what is wrong or missing, the nearest valid word, and where help is."""
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
-        """What the words say; leaves with 2 where they say something wrong."""
+        """Parse the words; exits with 2 on an error."""
         found, unknown = self.parse_known_args(words)
         if unknown:
             *_, last = self._named(words)
@@ -66,7 +66,7 @@ class SuggestingParser(argparse.ArgumentParser):
         return found
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and leave with 2; the usage of a command with many flags would hide the sentence."""
+        """Print the error and exit with 2; the usage of a command with many flags would hide the sentence."""
         self.exit(_WRONG_USAGE, f"{self.prog}: {message}; see: {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -76,7 +76,7 @@ class SuggestingParser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
     def _named(self, words: Sequence[str]) -> Iterator[argparse.ArgumentParser]:
-        """This parser, and those of the commands that the words name."""
+        """This parser, and those of the commands in the words."""
         parser: argparse.ArgumentParser = self
         yield parser
         for word in words:
@@ -97,10 +97,10 @@ TOO_WIDE = "{folder} {what}, not one project; go to a project's folder, or read 
 
 
 def project_folder(named: Path | None) -> Path:
-    """The folder whose code is read; one that holds more than a project only when it was named.
+    """Return the folder to read; one with more than a project only when it was named.
 
     Raises:
-        UserError: it is not there, or was not named and is the home folder or the top of all.
+        UserError: It does not exist, or was not named and is the home folder or the root.
     """
     folder = folder_of(named)
     what = "" if named else too_wide_because(folder)

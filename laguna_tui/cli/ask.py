@@ -25,7 +25,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("question", nargs="*", help="the question; - or nothing reads it from stdin")
+    parser.add_argument("question", nargs="*", help="the question; read from stdin without one, or with -")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON object at the end")
     shape.add_argument(
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Answer the question; returns the exit code.
 
     Raises:
-        UserError: there is no question, or the settings name no model that is there.
+        UserError: There is no question, or the settings name a model that does not exist.
     """
     from laguna_tui.base.settings import load_settings
     from laguna_tui.cli.arguments import project_folder

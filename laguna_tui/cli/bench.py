@@ -1,4 +1,4 @@
-"""`laguna-tui bench`: arguments, exit codes, and where the report goes. Everything heavy is imported later."""
+"""`laguna-tui bench`: arguments, exit codes and output. Heavy modules are imported when it runs."""
 
 import argparse
 import sys
@@ -30,13 +30,13 @@ _KINDS = {
 }
 
 _EPILOG = """\
-Ctrl-C ends it early; what was measured until then is reported.
+Ctrl-C ends it early; the results so far are reported.
 exit codes: 0 measured, 2 wrong usage or a file that cannot be used, 130 interrupted
 """
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `bench` and what it can measure to the command line."""
+    """Add `bench` and its benchmarks to the command line."""
     bench = commands.add_parser(
         "bench",
         help="measure what speculative decoding brings here",
@@ -56,30 +56,34 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 
 def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> None:
-    # A sub-command's own default would overwrite what stood before the command's name.
+    # A sub-command's default would overwrite an option before the command's name.
     def add(flag: str, kind: Callable[[str], object], meta: str, text: str) -> None:
         parser.add_argument(flag, type=kind, metavar=meta, help=text, default=argparse.SUPPRESS)
 
     add("--model", str, "NAME|FILE", "a model of the catalogue, or a GGUF file (default: nano)")
     add("--drafter", str, "NAME|FILE", "a drafter of the catalogue, a GGUF, or none (default: the recommended one)")
-    add("--threads", int, "N", "CPU threads, 0 for one per core (default: as the app plans)")
+    add("--threads", int, "N", "CPU threads, 0 for one per core (default: as planned for the app)")
     add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0")
     add("--context", int, "N", "context size in tokens (default: 4096)")
     add("--gpu-layers", int, "N", "layers on the GPU, -1 for all")
-    add("--temperature", float, "T", "0, the default, is greedy")
-    add("--seed", int, "N", "of what is drawn when the temperature is above 0 (default: 1)")
+    add("--temperature", float, "T", "sampling temperature (default: 0, greedy)")
+    add("--seed", int, "N", "seed for sampling at temperatures above 0 (default: 1)")
     add("--speculation", str, "MODE", "fast (default), or strict: byte for byte the plain answer, on the CPU")
-    parser.add_argument("--prompts", type=Path, metavar="FILE", help="messages to answer, with blank lines between")
-    parser.add_argument("--tokens", type=int, metavar="N", default=128, help="of each answer at most (default: 128)")
-    parser.add_argument("--repeats", type=int, metavar="N", default=3, help="of every prompt (default: 3)")
+    parser.add_argument("--prompts", type=Path, metavar="FILE", help="messages to answer, separated by blank lines")
+    parser.add_argument(
+        "--tokens", type=int, metavar="N", default=128, help="most tokens of each answer (default: 128)"
+    )
+    parser.add_argument("--repeats", type=int, metavar="N", default=3, help="answers per prompt (default: 3)")
     if drafter_choice:
-        parser.add_argument("--use", metavar="WHO", help="who drafts: dflash, copy or both (default: the drafter)")
-    parser.add_argument("--json", metavar="FILE", help="write everything measured as JSON; - for stdout, no table")
+        parser.add_argument("--use", metavar="WHO", help="drafter: dflash, copy or both (default: the model's drafter)")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write all measurements as JSON; - for stdout, without the table"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure what was asked for and report it; returns the exit code."""
+    """Run the benchmark and report it; returns the exit code."""
     from laguna_engine.errors import EngineError
     from laguna_tui.base.progress import ProgressLine
     from laguna_tui.bench.workload import from_arguments
@@ -115,6 +119,6 @@ def _write(report: "Report", target: str | None) -> None:
         except OSError as error:
             # The measurement took minutes; it must not be lost to a wrong path.
             sys.stdout.write(report.markdown())
-            raise UserError(f"--json {target}: {error.strerror}; choose a file that can be written") from error
+            raise UserError(f"--json {target}: {error.strerror}; choose a writable file") from error
     sys.stdout.write(report.json() if target == "-" else report.markdown())
     sys.stdout.flush()

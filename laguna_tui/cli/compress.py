@@ -1,6 +1,6 @@
-"""`laguna-tui compress`: files shortened for a question; the text to stdout, what was kept, left out and why to stderr.
+"""`laguna-tui compress`: shortens files for a question. The text goes to stdout, what was kept and why to stderr.
 
-The text is what the app would put into a prompt. Terminals get it without what they would obey; JSON has it exactly.
+The text is what the app would put into a prompt, sanitised for the terminal; the JSON is exact.
 """
 
 import argparse
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _KEEP = 0.3
-_EPILOG = "A line stands wherever something is missing; it says how the model can read it with its read tool."
+_EPILOG = "A line marks every place where something is missing, and says how the model can read it with its read tool."
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -30,21 +30,21 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(
         "compress",
         help="shorten files to what a question needs",
-        description="Shorten files, or all files of folders, to what a question needs: definitions stay whole.",
+        description="Shorten files, or all files of folders, to what a question needs. Definitions are kept whole.",
         epilog=_EPILOG,
     )
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files and folders")
-    parser.add_argument("--query", required=True, metavar="TEXT", help="the question; names in it bring definitions")
+    parser.add_argument("--query", required=True, metavar="TEXT", help="the question; names in it select definitions")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--keep", type=float, default=_KEEP, metavar="X", help=f"share to keep (default: {_KEEP})")
     size.add_argument("--tokens", type=int, metavar="N", help="tokens to keep instead of a share")
     parser.add_argument(
         "--scorer",
         metavar="NAME|FILE",
-        help="a model that ranks too, or none (default: one that is here)",
+        help="a model that ranks too, or none (default: the one on this machine)",
         default=argparse.SUPPRESS,
     )
-    parser.add_argument("--model", metavar="NAME|FILE", help="whose tokens are counted", default=argparse.SUPPRESS)
+    parser.add_argument("--model", metavar="NAME|FILE", help="the model to count tokens for", default=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="one JSON object with text, spans, reasons and scores")
     parser.set_defaults(run=run)
 
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Shorten and print; returns the exit code.
 
     Raises:
-        UserError: an argument is wrong, or a path cannot be read.
+        UserError: An argument is invalid, or a path cannot be read.
     """
     if not 0.0 <= arguments.keep <= 1.0:
         raise UserError(f"--keep {arguments.keep}: give a share between 0 and 1")
@@ -101,7 +101,7 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
             try:
                 return _compressed(files, arguments.query, tokens, measure, scorer)
             except ModelFileError as error:
-                # Weights that give no numbers show only now.
+                # Weights with invalid numbers are only detected while scoring.
                 sys.stderr.write(sanitize_line(f"ranked by words alone: {error}") + "\n")
                 return _compressed(files, arguments.query, tokens, measure, None)
         except EngineError as error:
@@ -109,13 +109,13 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
 
 
 def _counter(model: str, stack: ExitStack) -> Callable[[str], int]:
-    """Counts tokens in the vocabulary of the model that would read the text."""
+    """Return a token counter for the model that would read the text."""
     from laguna_engine.llama.model import Model
     from laguna_tui.context.token_counter import CachedTokenCounter
     from laguna_tui.models.catalogue import load_catalogue, resolve
 
     entry = resolve(model, load_catalogue())
-    assert entry.path is not None, "what resolves has a file"
+    assert entry.path is not None, "resolve only returns entries with a file"
     opened = Model.open(entry.path, vocab_only=True)
     stack.callback(opened.close)
     return CachedTokenCounter(lambda text: len(opened.vocab.tokenize(text, special=False)))
@@ -128,7 +128,7 @@ def _compressed(
     measure: Callable[[str], int],
     scorer: "Scorer | None",
 ) -> "Compression":
-    """The files shortened, with a line that says how far that is."""
+    """Shorten the files, showing progress."""
     from laguna_tui.context.shortening import PARSING, SCORING, shorten
 
     with ProgressLine("parsing") as parsing, ProgressLine(f"scoring {len(files)} files") as scoring:
@@ -148,7 +148,7 @@ def _counted(files: list[tuple[str, str]], measure: Callable[[str], int]) -> int
 
 
 def _files(paths: list[Path], progress: Callable[[int, int], None]) -> Iterator[tuple[str, str]]:
-    """Path and text of every text file named, each once; folders give what git does not ignore."""
+    """Yield path and text of every text file, each once; of folders the files that git does not ignore."""
     seen: set[str] = set()
     for path in paths:
         place = path.expanduser()
@@ -159,7 +159,7 @@ def _files(paths: list[Path], progress: Callable[[int, int], None]) -> Iterator[
 
 
 def _inside(folder: Path, progress: Callable[[int, int], None]) -> Iterator[tuple[Path, str]]:
-    """The text files of a folder, without those that cannot be read."""
+    """Yield the readable text files of a folder."""
     from laguna_tui.repo.text_files import decode, is_binary
     from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
     from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -177,7 +177,7 @@ def _inside(folder: Path, progress: Callable[[int, int], None]) -> Iterator[tupl
 
 
 def _read(file: Path) -> str:
-    """The text of a file that the user named, which may be a pipe."""
+    """Read a file named by the user, which may be a pipe."""
     from laguna_tui.repo.text_files import decode, is_binary
     from laguna_tui.repo.workspace import READ_LIMIT_BYTES
 
@@ -194,7 +194,7 @@ def _read(file: Path) -> str:
 
 
 def _report(result: "Compression") -> Iterator[str]:
-    """What was kept and left out, a line for each run of lines with one reason, and the sums."""
+    """Yield what was kept and left out, a line per run of lines with one reason, and the totals."""
     for part in result.parts:
         yield f"{part.document.path}: {part.tokens_after:,} of {part.tokens_before:,} tokens"
         if part.dropped:
@@ -203,21 +203,21 @@ def _report(result: "Compression") -> Iterator[str]:
     yield from result.notes
     share = result.tokens_after / max(result.tokens_before, 1)
     yield (
-        f"{result.tokens_after:,} of {result.tokens_before:,} tokens ({share:.0%}, {result.budget:,} asked for), "
+        f"{result.tokens_after:,} of {result.tokens_before:,} tokens ({share:.0%}, budget {result.budget:,}), "
         f"ranked by {result.scored_by} in {result.seconds:.2f} s"
     )
 
 
 def _runs(part: "Part") -> Iterator[tuple[str, str, str, str]]:
-    """(kept or left out, lines, reason, names) of neighbouring spans with the same reason."""
+    """Yield (kept or left out, lines, reason, names) of neighbouring spans with the same reason."""
     kept = {entry.span for entry in part.kept}
     both: list[Kept | Dropped] = sorted([*part.kept, *part.dropped], key=lambda entry: entry.span.start)
     for (is_kept, why), run in groupby(both, key=lambda entry: (entry.span in kept, entry.why)):
         spans = [entry.span for entry in run]
         first, last = part.document.lines(spans[0].start, spans[-1].stop)
         names = list(dict.fromkeys(part.document.units[span.unit].name for span in spans))
-        said = ", ".join(name for name in names[:4] if name) + (" …" if len(names) > 4 else "")
-        yield "kept" if is_kept else "left out", f"{first}-{last}", why.value, f" ({said})" if said else ""
+        shown = ", ".join(name for name in names[:4] if name) + (" …" if len(names) > 4 else "")
+        yield "kept" if is_kept else "left out", f"{first}-{last}", why.value, f" ({shown})" if shown else ""
 
 
 def _as_json(result: "Compression") -> dict[str, object]:

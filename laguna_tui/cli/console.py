@@ -1,4 +1,4 @@
-"""What the commands share in writing: their results on stdout, and whether a file may be written."""
+"""What the commands share in output: printing results, and the check of a file to write."""
 
 import sys
 from collections.abc import Iterable
@@ -9,13 +9,13 @@ from laguna_tui.base.text import sanitize
 
 
 def check_target(target: Path, *, force: bool) -> None:
-    """UserError if no file can be written there, or one is there already and may not be replaced."""
+    """Raise UserError if no file can be written to `target`, or one exists and may not be replaced."""
     if target.is_dir():
         raise UserError(f"{target}: is a folder; give the name of the file to write")
     if not target.parent.is_dir():
-        raise UserError(f"{target}: there is no folder {target.parent}; make it first")
+        raise UserError(f"{target}: there is no folder {target.parent}; create it first")
     if target.exists() and not force:
-        raise UserError(f"{target}: exists already; give another name, or --force to replace it")
+        raise UserError(f"{target}: already exists; give another name, or --force to replace it")
 
 
 def say(lines: Iterable[str]) -> None:

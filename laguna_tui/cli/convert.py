@@ -1,6 +1,6 @@
-"""`laguna-tui models convert`: a drafter's folder of safetensors becomes a GGUF.
+"""`laguna-tui models convert`: converts a drafter's folder of safetensors to GGUF.
 
-Arguments, checks and words; `laguna_tui.models.convert` does the work and is imported only when there is some.
+Arguments, checks and output; `laguna_tui.models.convert` does the work and is imported when needed.
 """
 
 import argparse
@@ -23,31 +23,31 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     """Add `convert` to the commands of `laguna-tui models`."""
     parser = commands.add_parser(
         "convert",
-        help="make a GGUF of a drafter published as safetensors",
+        help="convert a drafter published as safetensors to GGUF",
         description="Write a GGUF of a DFlash drafter of Laguna that was published as safetensors (the speculator of "
         "XS.2, the DFlash drafters of XS-2.1 and S-2.1). Every tensor is checked against its config.json.",
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where its config.json and *.safetensors are")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of its config.json and *.safetensors")
     parser.add_argument("output", type=Path, metavar="OUT.gguf", help="the file to write")
     parser.add_argument(
         "--type", dest="kind", default="bf16", metavar="TYPE", help="bf16 (default: as published), q8_0 or q4_0"
     )
-    parser.add_argument("--target", type=Path, metavar="MODEL.gguf", help="refuse a drafter of another model than this")
+    parser.add_argument("--target", type=Path, metavar="MODEL.gguf", help="refuse a drafter made for another model")
     parser.add_argument("--repository", metavar="OWNER/NAME", help="where it was published, for the file's metadata")
-    parser.add_argument("--revision", metavar="COMMIT", help="which revision it is")
-    parser.add_argument("--license", dest="licence", metavar="NAME", help="its licence (default: its card's)")
+    parser.add_argument("--revision", metavar="COMMIT", help="its revision, for the file's metadata")
+    parser.add_argument("--license", dest="licence", metavar="NAME", help="its licence (default: its model card's)")
     parser.add_argument("--force", action="store_true", help="replace OUT.gguf if it exists")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Convert as asked, say what was done; returns the exit code."""
+    """Convert and print a summary; returns the exit code."""
     from laguna_engine.errors import EngineError
 
     folder, output = arguments.folder.expanduser(), arguments.output.expanduser()
     target = arguments.target and arguments.target.expanduser()
     if not folder.is_dir():
-        raise UserError(f"{folder}: is no folder; give the one with the drafter's config.json and safetensors")
+        raise UserError(f"{folder}: not a folder; give the one with the drafter's config.json and safetensors")
     check_target(output, force=arguments.force)
     try:
         _convert(folder, output, target, arguments)
@@ -63,29 +63,29 @@ def _convert(folder: Path, output: Path, target: Path | None, arguments: argpars
     if arguments.kind not in KINDS:
         raise UserError(f"--type {arguments.kind}: it must be one of {', '.join(KINDS)}")
     planned = plan(folder, arguments.kind)
-    provenance = _named(Provenance.of(folder), arguments)
+    provenance = _named(Provenance.from_folder(folder), arguments)
     with ProgressLine(f"reading {folder.name}") as reading, ProgressLine(f"converting {folder.name}") as converting:
         lines = {"verify": reading, "convert": converting}
         convert(planned, output, provenance, lambda phase, done, total: lines[phase].show_share(done, total), target)
-    _tell(planned, provenance, output)
+    _print_summary(planned, provenance, output)
 
 
 def _named(found: "Provenance", arguments: argparse.Namespace) -> "Provenance":
-    """What was said on the command line is better known than what the folder tells."""
-    said = {name: getattr(arguments, name) for name in ("repository", "revision", "licence")}
-    return replace(found, **{name: value for name, value in said.items() if value})
+    """The provenance with the options of the command line over what the folder says."""
+    given = {name: getattr(arguments, name) for name in ("repository", "revision", "licence")}
+    return replace(found, **{name: value for name, value in given.items() if value})
 
 
-def _tell(planned: "Conversion", provenance: "Provenance", output: Path) -> None:
-    design, formats = planned.design, list(planned.formats)
+def _print_summary(planned: "Conversion", provenance: "Provenance", output: Path) -> None:
+    config, formats = planned.config, list(planned.formats)
     count = ", ".join(f"{formats.count(name)} {name}" for name in dict.fromkeys(formats))
     lines = [
         f"{output.name}: {size(output.stat().st_size)}; tensors: {count}",
-        f"a drafter of {design.n_layer} layers that drafts up to {design.block - 1} tokens from the target's layers "
-        f"{', '.join(map(str, design.taps))}",
+        f"a drafter of {config.n_layer} layers that drafts up to {config.block - 1} tokens from the target's layers "
+        f"{', '.join(map(str, config.taps))}",
     ]
-    if planned.unfit:
-        lines.append(f"not quantized, because their rows are no whole blocks of 32: {', '.join(planned.unfit)}")
+    if planned.unaligned:
+        lines.append(f"not quantized, because their row length is not a multiple of 32: {', '.join(planned.unaligned)}")
     if provenance.licence:
         lines.append(f"licence: {provenance.licence}")
     say(lines)

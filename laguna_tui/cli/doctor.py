@@ -1,15 +1,15 @@
-"""`laguna-tui doctor`: arguments, exit code, and where the report goes."""
+"""`laguna-tui doctor`: arguments, exit code and output."""
 
 import argparse
 import os
 import sys
 
 _DESCRIPTION = """\
-Look at this machine and say what laguna-tui can make of it: graphics cards and their driver, what the installed
-llama.cpp can use of them, processor, memory, disk, folders, tools, terminal. Opens no connection and changes nothing.
+Check this machine: graphics cards and their driver, the installed llama.cpp and what it can use of them, processor,
+memory, disk, folders, tools, terminal. Opens no connection and changes nothing.
 """
 _EPILOG = """\
-exit codes: 0 everything works, if not always as well as it could; 1 something does not work
+exit codes: 0 everything works, perhaps not as well as it could; 1 something does not work
 """
 
 
@@ -17,7 +17,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add `doctor` to the command line."""
     parser = commands.add_parser(
         "doctor",
-        help="look at this machine and say what to do",
+        help="check this machine and say what to do",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -32,11 +32,11 @@ def run(arguments: argparse.Namespace) -> int:
     from laguna_tui.doctor.findings import FindingStatus, as_json, page
     from laguna_tui.doctor.host import Host
 
-    machine = Host()
-    findings = examine(machine)
+    host = Host()
+    findings = examine(host)
     if arguments.json:
         sys.stdout.write(as_json(findings))
     else:
         colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        sys.stdout.write(page(findings, machine.terminal.columns, colours=colours))
+        sys.stdout.write(page(findings, host.terminal.columns, colours=colours))
     return int(any(finding.status is FindingStatus.FAIL for finding in findings))

@@ -1,4 +1,4 @@
-"""`laguna-tui fit`: whether a model runs here, how, and why so; before it is opened, and before it is downloaded."""
+"""`laguna-tui fit`: whether and how a model runs on a machine, before it is opened or downloaded."""
 
 import argparse
 import json
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 _EPILOG = """\
-A machine is described by its parts, with commas or blanks between them:
+A machine is described by its parts, separated by commas or blanks:
   24GB, 2x12GB     CUDA cards of this size    desktop    the first one draws a desktop
-  apple-32GB       an Apple machine           ram-16GB   so much RAM (default: 32 GB)
-  cpu-16GB         no GPU, so much RAM        8cores     physical cores (default: 8)
+  apple-32GB       an Apple machine           ram-16GB   this much RAM (default: 32 GB)
+  cpu-16GB         no GPU, this much RAM      8cores     physical cores (default: 8)
 For example: laguna-tui fit xs-2.1 --machine "24GB desktop"
 
 exit codes: 0 it fits, 1 it does not, 2 wrong usage
@@ -37,27 +37,27 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add `fit` to the command line."""
     parser = commands.add_parser(
         "fit",
-        help="say whether a model runs on this machine, and how",
-        description="Whether a model fits on this machine, with every context and cache, and how it would be opened. "
-        "Without a model: one line for each that the catalogue knows.",
+        help="show whether a model runs on this machine, and how",
+        description="Show whether a model fits on this machine, with every context and KV cache type, and how it would "
+        "be opened. Without a model: one line for each model of the catalogue.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("wanted", nargs="?", metavar="MODEL", help="a model of the catalogue, or a GGUF file")
-    # A sub-command's own default would overwrite what stood before the command's name.
+    # A sub-command's default would overwrite an option before the command's name.
     parser.add_argument(
-        "--context", type=int, metavar="N", help="tokens of context that it must have", default=argparse.SUPPRESS
+        "--context", type=int, metavar="N", help="required tokens of context", default=argparse.SUPPRESS
     )
-    kv = f"type that the KV cache must have, {declarations(Settings)['kv'].allowed}"
+    kv = f"required type of the KV cache, {declarations(Settings)['kv'].allowed}"
     parser.add_argument("--kv", metavar="TYPE", help=kv, default=argparse.SUPPRESS)
-    parser.add_argument("--first", choices=FIRSTS, default=FIRSTS[0], help="what counts most (default: balanced)")
-    parser.add_argument("--machine", metavar="SPEC", help="another machine than this one, see below")
+    parser.add_argument("--first", choices=FIRSTS, default=FIRSTS[0], help="what matters most (default: balanced)")
+    parser.add_argument("--machine", metavar="SPEC", help="a machine to simulate, see below (default: this one)")
     parser.add_argument("--json", dest="as_json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Say what fits; returns the exit code."""
+    """Print what fits; returns the exit code."""
     from laguna_engine.errors import EngineError
     from laguna_tui.models.catalogue import load_catalogue
     from laguna_tui.models.fit_report import described_machine
@@ -85,7 +85,7 @@ def _constraints(arguments: argparse.Namespace) -> "Constraints":
 def _one(
     wanted: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "Constraints", as_json: bool
 ) -> int:
-    """Everything about one model."""
+    """Report one model."""
     from laguna_tui.base.settings import load_settings
     from laguna_tui.models.fit_report import fit_report, report_lines
 
@@ -98,14 +98,14 @@ def _one(
 
 
 def _width() -> int:
-    """Cells of a line, for the terminal there is."""
+    """Cells per line on this terminal."""
     from laguna_tui.models.fit_report import NARROWEST, WIDEST
 
     return min(max(shutil.get_terminal_size().columns - 1, NARROWEST), WIDEST)
 
 
 def _all(catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "Constraints", as_json: bool) -> int:
-    """A line for every model."""
+    """Report every model, a line each."""
     from laguna_tui.models.entry import ModelKind
     from laguna_tui.models.fit import summary, wrapped
     from laguna_tui.models.fit_report import machine_title

@@ -1,4 +1,4 @@
-"""`laguna-tui index`, `search` and `map`: arguments, progress, and results as lines or JSON; the rest is in `repo/`."""
+"""`laguna-tui index`, `search` and `map`: arguments, progress and output; `repo/` does the work."""
 
 import argparse
 import json
@@ -25,28 +25,28 @@ _MIN_TOKENS = 64
 _MAX_LIMIT = 1000
 _SIGNATURE_CHARS = 120
 NOTHING_FOUND = 1
-"""The exit code of a search without results, as of grep."""
+"""Exit code of a search without results, as of grep."""
 
 
 def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `index`, `search` and `map` to the command line."""
-    index = _command(commands, "index", _index, "read the folder's code into its index", "Files, definitions, words.")
-    index.add_argument("--rebuild", action="store_true", help="forget what the index has and begin again")
+    index = _command(commands, "index", _index, "index the folder's code", "Indexes files, definitions and words.")
+    index.add_argument("--rebuild", action="store_true", help="delete the index and build it again")
     search = _command(
         commands,
         "search",
         _search,
         "find the code that a few words describe",
-        "Rank the folder's functions, types and texts by the words. The index is brought up to date first.",
+        "Ranks the folder's functions, types and texts by the words. The index is brought up to date first.",
         epilog="exit codes: 0 found, 1 nothing found, 2 wrong usage, 130 interrupted",
     )
-    search.add_argument("words", nargs="+", help="what to look for: words, or a name")
+    search.add_argument("words", nargs="+", help="what to search for: words, or a name")
     search.add_argument("--symbol", action="store_true", help="find definitions by name, or by some of its letters")
-    search.add_argument("--limit", type=int, default=_LIMIT, metavar="N", help=f"results at most (default: {_LIMIT})")
-    search.add_argument("--why", action="store_true", help="say what each result's place comes from")
-    tree = _command(commands, "map", _map, "the definitions that matter most", "Within a budget of tokens.")
+    search.add_argument("--limit", type=int, default=_LIMIT, metavar="N", help=f"most results (default: {_LIMIT})")
+    search.add_argument("--why", action="store_true", help="show the factors of each result's score")
+    tree = _command(commands, "map", _map, "show the most important definitions", "Within a budget of tokens.")
     tree.add_argument("--tokens", type=int, default=_TOKENS, metavar="N", help=f"the budget (default: {_TOKENS})")
-    tree.add_argument("--focus", nargs="+", default=[], metavar="PATH", help="files or folders that matter most now")
+    tree.add_argument("--focus", nargs="+", default=[], metavar="PATH", help="files or folders to rank the others for")
 
 
 def _command(
@@ -60,9 +60,13 @@ def _command(
     parser = commands.add_parser(
         name, help=summary, description=f"{summary.capitalize()}. {description}", epilog=epilog
     )
-    # A sub-command's own default would overwrite what stood before the command's name.
+    # A sub-command's default would overwrite an option before the command's name.
     parser.add_argument(
-        "--folder", type=Path, metavar="DIR", help="the code (default: the current folder)", default=argparse.SUPPRESS
+        "--folder",
+        type=Path,
+        metavar="DIR",
+        help="folder of the code (default: the current one)",
+        default=argparse.SUPPRESS,
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)
@@ -71,7 +75,7 @@ def _command(
 
 def _index(arguments: argparse.Namespace) -> int:
     with _opened(arguments, wait=True, rebuild=arguments.rebuild) as (index, update):
-        assert update is not None, "who waits for the lock gets an update"
+        assert update is not None, "waiting for the lock always gives an update"
         counts = _counts(index)
         if arguments.json:
             names = ("files", "read", "dropped", "refused", "complete", "full", "disk_full", "left_out", "seconds")
@@ -79,7 +83,7 @@ def _index(arguments: argparse.Namespace) -> int:
             return 0
         words = f"{update.files:,} files, {counts['symbols']:,} definitions, {counts['units']:,} units"
         where = f"{size(counts['bytes'])} in {index.path}" if index.path else "in memory"
-        _say(f"{words}; {update.read:,} files read, {update.dropped:,} gone, in {update.seconds:.1f} s; {where}")
+        _print(f"{words}; {update.read:,} files read, {update.dropped:,} removed, in {update.seconds:.1f} s; {where}")
     return 0
 
 
@@ -93,10 +97,10 @@ def _search(arguments: argparse.Namespace) -> int:
             _print_json({"query": text, "results": rows, "notes": index.notes})
         else:
             for row in rows:
-                _say(_as_line(row))
+                _print(_as_line(row))
                 factors = row.get("factors")
                 if arguments.why and isinstance(factors, dict):
-                    _say("    " + " × ".join(f"{name} {value:.2f}" for name, value in factors.items()))
+                    _print("    " + " × ".join(f"{name} {value:.2f}" for name, value in factors.items()))
     if not rows and not arguments.json:
         sys.stderr.write(f"laguna-tui: nothing found for {sanitize_line(text)}\n")
     return 0 if rows else NOTHING_FOUND
@@ -106,7 +110,7 @@ def _map(arguments: argparse.Namespace) -> int:
     from laguna_tui.repo.repository_map import repository_map
 
     if arguments.tokens < _MIN_TOKENS:
-        raise UserError(f"--tokens {arguments.tokens}: a map needs at least {_MIN_TOKENS}")
+        raise UserError(f"--tokens {arguments.tokens}: the least for a map is {_MIN_TOKENS}")
     with _opened(arguments) as (index, _):
         focus = [_inside(index.root, path) for path in arguments.focus]
         found = repository_map(index.connection, index.graph(), arguments.tokens, focus)
@@ -114,7 +118,7 @@ def _map(arguments: argparse.Namespace) -> int:
             _print_json({**found._asdict(), "budget": arguments.tokens, "notes": index.notes})
         else:
             for line in found.text.splitlines():
-                _say(line)
+                _print(line)
     return 0
 
 
@@ -164,7 +168,7 @@ def _as_line(row: dict[str, object]) -> str:
 def _opened(
     arguments: argparse.Namespace, *, wait: bool = False, rebuild: bool = False
 ) -> "Iterator[tuple[Index, IndexUpdate | None]]":
-    """The folder's index, up to date unless another process is at it; its notes go to stderr."""
+    """The folder's index, up to date unless another process is writing it; its notes go to stderr."""
     import sqlite3
 
     from laguna_tui.cli.arguments import project_folder
@@ -206,5 +210,5 @@ def _print_json(value: dict[str, object]) -> None:
     sys.stdout.write("\n")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(sanitize_line(text) + "\n")

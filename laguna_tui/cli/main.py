@@ -1,4 +1,4 @@
-"""The command line: arguments only. Everything heavy is imported after they were understood."""
+"""The command line: parses the arguments, and imports heavy modules only after that."""
 
 import argparse
 import contextlib
@@ -20,7 +20,7 @@ _CLOSED = getattr(signal, "SIGHUP", None)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command given; returns the exit code."""
+    """Run the given command; returns the exit code."""
     _forget_folder()
     with _ending_on_signals() as ended_by:
         _open_streams()
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _guarded(run, arguments)
         except Exception:
-            # What a handler raises inside of a callback from C code comes out of it as something else.
+            # An exception raised by a signal handler inside a callback from C code comes out as another one.
             if not ended_by:
                 raise
             return 128 + ended_by[0]
@@ -37,15 +37,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _ending_on_signals() -> Iterator[Sequence[int]]:
-    """A TERM, or a terminal that is closed, ends a command as Ctrl-C does: with its children and half files gone.
+    """Let SIGTERM, or closing the terminal, end a command as Ctrl-C does: children and partial files are cleaned up.
 
-    The signal's number is in what is yielded once it came. A second one ends the program at once, but a closed terminal
-    is reported twice, by the kernel and by the shell.
+    Yields the list of received signals. A second signal ends the program at once, except that a closed terminal is
+    reported twice, by the kernel and by the shell.
     """
-    came: list[int] = []
+    received: list[int] = []
 
     def end(number: int, _: object) -> None:
-        came.append(number)
+        received.append(number)
         signal.signal(number, signal.SIG_IGN if number == _CLOSED else signal.SIG_DFL)
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
@@ -55,16 +55,17 @@ def _ending_on_signals() -> Iterator[Sequence[int]]:
     for number in ours:
         signal.signal(number, end)
     try:
-        yield came
+        yield received
     finally:
         for number in ours:
             signal.signal(number, before[number])
 
 
 def _forget_folder() -> None:
-    """Take the working folder off the module path, where an empty part of PYTHONPATH puts it, unless the app is there.
+    """Remove the working folder from the module path, where an empty part of PYTHONPATH puts it.
 
-    What is imported from now on is Python's and the app's own, whatever the user's modules are called.
+    Later imports then find only Python's and the app's modules, whatever the user's are called. It stays if the app is
+    in it.
     """
     with contextlib.suppress(FileNotFoundError):
         folder = str(Path.cwd())
@@ -73,7 +74,7 @@ def _forget_folder() -> None:
 
 
 def _open_streams() -> None:
-    """Standard streams that are closed (`>&-`) lead nowhere: Python has None in their place."""
+    """Replace closed standard streams (`>&-`), which are None in Python, by the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
@@ -83,7 +84,7 @@ def _guarded(run: Callable[[argparse.Namespace], int], arguments: argparse.Names
     try:
         return _ended(run, arguments)
     except BrokenPipeError:
-        # The reader went away (`| head`): nothing to say, and the interpreter must not say it either.
+        # The reader is gone (`| head`): there is nothing to report, and the interpreter must not report it either.
         _forget_output()
         return 141
     except OSError as error:
@@ -110,7 +111,7 @@ def _ended(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespa
 
 
 def _forget_output() -> None:
-    """What is still held back for the standard streams goes nowhere, and not into an error at the very end."""
+    """Discard buffered output, so that it raises no error when the interpreter exits."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
@@ -120,7 +121,7 @@ def _forget_output() -> None:
 
 
 def command_parser() -> SuggestingParser:
-    """The parser of the whole command line: every command is in it."""
+    """Return the parser of the whole command line, with every command."""
     parser = SuggestingParser(
         prog="laguna-tui",
         description="A terminal coding assistant with the model inside it. Without a command: the TUI.",

@@ -1,6 +1,6 @@
-"""`laguna-tui quantize-drafter`: a drafter made smaller, and what that costs in acceptance.
+"""`laguna-tui quantize-drafter`: quantizes a drafter, and measures the cost in acceptance.
 
-Arguments, checks and words; the engine does the work and is imported only when there is some.
+Arguments, checks and output; the engine does the work and is imported when needed.
 """
 
 import argparse
@@ -23,8 +23,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(
         "quantize-drafter",
         help="make a drafter's file smaller",
-        description="Write a quantized copy of a DFlash drafter, through llama.cpp's own quantizers. q4_0 keeps output "
-        "head, embeddings, Markov matrices and gates at q8_0.",
+        description="Write a quantized copy of a DFlash drafter, with llama.cpp's quantizers. q4_0 keeps output head, "
+        "embeddings, Markov matrices and gates at q8_0.",
     )
     parser.add_argument("source", type=Path, metavar="IN.gguf", help="the drafter, unquantized")
     parser.add_argument("target", type=Path, metavar="OUT.gguf", help="where to write the copy")
@@ -35,13 +35,13 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         dest="pair",
         type=Path,
         metavar="MODEL.gguf",
-        help="also let both drafters draft for this model, and compare how much of it stands",
+        help="also draft for this model with both drafters, and compare their acceptance",
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Quantize as asked, say what was done; returns the exit code."""
+    """Quantize and print a summary; returns the exit code."""
     from laguna_engine.errors import EngineError
 
     source, target = arguments.source.expanduser(), arguments.target.expanduser()
@@ -62,12 +62,12 @@ def _check_paths(source: Path, target: Path, *, force: bool) -> None:
     if not source.is_file():
         raise UserError(f"{source}: no such file; give the drafter's GGUF")
     if target.is_file() and target.samefile(source):
-        raise UserError(f"{target}: is the drafter itself; give another name to write to")
+        raise UserError(f"{target}: is the drafter itself; give another name for the copy")
     check_target(target, force=force)
 
 
 def _check_pair(source: Path, model: Path) -> None:
-    """Complain about the comparison's model before anything is written, not after."""
+    """Check the comparison's model before anything is written."""
     from laguna_engine.gguf import drafter_header, header
 
     drafter_header.check_pair(drafter_header.read(source), header.check(model))
@@ -84,11 +84,11 @@ def _quantize(source: Path, target: Path, kind: str) -> None:
 
     with ProgressLine(f"quantizing {source.name}") as line:
         write_quantized(planned, target, _provenance(source), line.show_share)
-    _tell(planned, target)
+    _print_summary(planned, target)
 
 
 def _provenance(source: Path) -> dict[str, str]:
-    """Metadata that says where a quantized file comes from."""
+    """Metadata about the origin of a quantized file."""
     from laguna_tui.models.records import SHA256, fingerprint_of
 
     with ProgressLine(f"reading {source.name}") as line:
@@ -100,7 +100,7 @@ def _provenance(source: Path) -> dict[str, str]:
     }
 
 
-def _tell(planned: "QuantizationPlan", target: Path) -> None:
+def _print_summary(planned: "QuantizationPlan", target: Path) -> None:
     before, after = planned.source.size, target.stat().st_size
     formats = ", ".join(f"{count} {name}" for name, count in planned.formats().items())
     lines = [
@@ -108,18 +108,18 @@ def _tell(planned: "QuantizationPlan", target: Path) -> None:
         f"{target.name}: {size(after)}, {after / before:.0%} of it; tensors: {formats}",
     ]
     if planned.unfit:
-        lines.append(f"still 16 bits wide, because their rows are no whole blocks of 32: {', '.join(planned.unfit)}")
+        lines.append(f"kept at 16 bits, because their row length is not a multiple of 32: {', '.join(planned.unfit)}")
     say(lines)
 
 
 def _compare(model: Path, *drafters: Path) -> None:
-    """Show what each of `drafters` is worth to `model`, under the user's settings for devices and thinking."""
+    """Print the acceptance of each of `drafters` for `model`, with the user's settings for devices and thinking."""
     from laguna_tui.base.settings import load_settings
     from laguna_tui.bench.acceptance import ANSWER_TOKENS, QUESTIONS, measure, table
 
-    settings, found = load_settings(), []
+    settings, records = load_settings(), []
     for path in drafters:
         with ProgressLine(f"drafting with {path.name}") as line:
-            found.append((path.name, measure(model, path, settings, line.show_share)))
-    head = f"of the drafts for {len(QUESTIONS)} answers of up to {ANSWER_TOKENS} tokens by {model.name}:"
-    say([head, *table(found)])
+            records.append((path.name, measure(model, path, settings, line.show_share)))
+    head = f"acceptance over {len(QUESTIONS)} answers of up to {ANSWER_TOKENS} tokens by {model.name}:"
+    say([head, *table(records)])

@@ -1,4 +1,4 @@
-"""The options that start a session: the same ones before a command's name and after `ask`."""
+"""The options of a session, the same before a command's name and after `ask`."""
 
 import argparse
 from pathlib import Path
@@ -8,13 +8,13 @@ from laguna_tui.base.settings import KEYS, Settings
 
 
 def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -> None:
-    """Add `--folder` and one option a setting. nested: it is a command's, so without an option what stands before it
-    counts.
+    """Add `--folder` and one option per setting. nested: of a sub-command, where a missing option keeps the one before
+    its name.
     """
-    # A sub-command's own default would overwrite what stood before the command's name.
+    # A sub-command's default would overwrite an option before the command's name.
     default = argparse.SUPPRESS if nested else None
     group = parser.add_argument_group("session")
-    folder = "the code to ask about (default: the current folder)"
+    folder = "folder of the code (default: the current one)"
     group.add_argument("--folder", type=Path, metavar="DIR", help=folder, default=default)
     for setting in declarations(Settings).values():
         # argparse formats its help with "%".
@@ -27,12 +27,12 @@ def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False
 
 
 def chosen_settings(arguments: argparse.Namespace) -> dict[str, object]:
-    """The settings given as options, by key; None for those that were not given."""
+    """Return the options by setting; None for those not given."""
     return {key: getattr(arguments, key) for key in KEYS}
 
 
 def _help(setting: DeclaredField) -> str:
-    """What a setting is for, its range and its default."""
+    """Purpose, range and default of a setting."""
     parts = [setting.rule.help, setting.allowed] if setting.allowed else [setting.rule.help]
     default = "" if setting.kind is bool else setting.default_text
     return "; ".join(parts) + (f" (default: {default})" if default else "")

@@ -1,4 +1,4 @@
-"""`laguna-tui setup gpu`: arguments, the question, exit codes, and where words go."""
+"""`laguna-tui setup gpu`: arguments, confirmation, exit codes and output."""
 
 import argparse
 import shlex
@@ -22,11 +22,11 @@ _WIDTH = 78
 
 _DESCRIPTION = """\
 Install the llama.cpp that can use this machine's graphics card: the prebuilt wheel that fits the driver, into the
-environment that laguna-tui runs in. It is tried with the bundled model before it counts; what was installed before is
-kept, and comes back by itself when anything fails.
+environment of laguna-tui. It is tried with the bundled model before it counts; the previous build is kept, and restored
+when anything fails.
 """
 _EPILOG = """\
-exit codes: 0 done, or nothing to do; 1 failed or declined, and everything is as it was; 2 it cannot be done here
+exit codes: 0 done, or nothing to do; 1 failed or declined, nothing changed; 2 not possible here
 """
 
 
@@ -41,36 +41,36 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask first")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_offline(parser, "open no connection; only --rollback and --source work then")
-    parser.add_argument("--index-url", metavar="URL", help="where the indexes lie (default: llama-cpp-python's own)")
-    parser.add_argument("--tag", metavar="TAG", help="take this build, whatever the driver says: cu125, vulkan, …")
+    parser.add_argument("--index-url", metavar="URL", help="address of the indexes (default: llama-cpp-python's)")
+    parser.add_argument("--tag", metavar="TAG", help="build to install whatever the driver: cu125, vulkan, …")
     instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--rollback", action="store_true", help="bring back the build before")
+    instead.add_argument("--rollback", action="store_true", help="restore the previous build")
     instead.add_argument("--source", action="store_true", help="only print the command that builds it here")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do as asked; returns the exit code."""
+    """Set up, roll back or print the command; returns the exit code."""
     from laguna_tui.doctor.gpus import detect_graphics
     from laguna_tui.doctor.host import Host
 
-    machine = Host()
+    host = Host()
     if arguments.source:
-        return _source(detect_graphics(machine), machine)
-    return _exchange(arguments, machine)
+        return _source(detect_graphics(host), host)
+    return _installer(arguments, host)
 
 
-def _source(cards: "Graphics", machine: "Host") -> int:
+def _source(cards: "Graphics", host: "Host") -> int:
     from laguna_tui.setup_gpu.builds import build_command, build_needs
 
-    sys.stderr.write(sanitize(f"Needs {build_needs(cards, machine)}; takes ten minutes or more. Run:\n"))
-    sys.stdout.write(sanitize(build_command(cards, machine.python)) + "\n")
+    sys.stderr.write(sanitize(f"Needs {build_needs(cards, host)}; takes ten minutes or more. Run:\n"))
+    sys.stdout.write(sanitize(build_command(cards, host.python)) + "\n")
     return 0
 
 
-def _exchange(arguments: argparse.Namespace, machine: "Host") -> int:
+def _installer(arguments: argparse.Namespace, host: "Host") -> int:
     from filelock import FileLock, Timeout
 
     from laguna_tui.base.network import Network
@@ -79,23 +79,23 @@ def _exchange(arguments: argparse.Namespace, machine: "Host") -> int:
     from laguna_tui.setup_gpu.installer import Installer
     from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
     from laguna_tui.setup_gpu.rollback import Rollback
-    from laguna_tui.setup_gpu.setup_errors import SetupFailed
     from laguna_tui.setup_gpu.trial import try_nano
+    from laguna_tui.setup_gpu.wheels import SetupFailed
 
     environment = PythonEnvironment.of()
     environment.check()
     rollback = Rollback(state_dir(), environment.prefix)
     network = Network(offline=load_settings().merged({"offline": arguments.offline}).offline)
-    exchange = Installer(environment, rollback, Pip(environment, rollback.work, network), try_nano, _say, _show)
+    installer = Installer(environment, rollback, Pip(environment, rollback.work, network), try_nano, _say, _show)
     try:
         rollback.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(rollback.folder / "lock", timeout=0):
-            recovered = exchange.recover()
+            recovered = installer.recover()
             if arguments.rollback:
-                return _roll_back(exchange, recovered=recovered, ask=not arguments.yes)
-            return _set_up(arguments, exchange, machine)
+                return _roll_back(installer, recovered=recovered, ask=not arguments.yes)
+            return _set_up(arguments, installer, host)
     except Timeout as error:
-        raise UserError("another laguna-tui setup is at work in this environment; wait for it to end") from error
+        raise UserError("another laguna-tui setup is running in this environment; wait until it ends") from error
     except OSError as error:
         raise UserError(f"{rollback.folder}: {error.strerror}; see: laguna-tui doctor") from error
     except SetupFailed as error:
@@ -104,92 +104,94 @@ def _exchange(arguments: argparse.Namespace, machine: "Host") -> int:
         return FAILED
 
 
-def _set_up(arguments: argparse.Namespace, exchange: "Installer", machine: "Host") -> int:
+def _set_up(arguments: argparse.Namespace, installer: "Installer", host: "Host") -> int:
     from laguna_tui.doctor.gpus import detect_graphics
     from laguna_tui.doctor.llama_build import probe_llama
     from laguna_tui.setup_gpu.builds import INDEX
     from laguna_tui.setup_gpu.pip import NEED
 
-    # Said before the card is looked for and the question is asked, not after.
-    exchange.pip.network.require(NEED)
-    if arguments.tag is None and (gpus := probe_llama(machine).gpus):
+    # Checked before the cards are detected and the question is asked.
+    installer.pip.network.require(NEED)
+    if arguments.tag is None and (gpus := probe_llama(host).gpus):
         names = ", ".join(gpu.name for gpu in gpus)
-        _say(f"llama.cpp computes on {names} already; to take another build, name it with --tag.")
+        _say(f"llama.cpp already computes on {names}; to install another build, name it with --tag.")
         return 0
-    cards = detect_graphics(machine)
-    offers = _offers(arguments.tag, cards, machine)
+    cards = detect_graphics(host)
+    offers = _offers(arguments.tag, cards, host)
     base = arguments.index_url or INDEX
-    for line in _plan(exchange, base, offers, cards):
+    for line in _plan(installer, base, offers, cards):
         _say(line)
-    if not _agreed(ask=not arguments.yes):
+    if not _confirmed(ask=not arguments.yes):
         return FAILED
-    trial = exchange.set_up(base, offers)
+    trial = installer.set_up(base, offers)
     _show("")
     speed = f"{trial.tokens} tokens in {trial.seconds:.1f} s"
-    _say(f"Done. llama.cpp computes on {', '.join(trial.gpus)}; the bundled model wrote {speed}.")
-    _say("To go back: laguna-tui setup gpu --rollback")
+    _say(f"Done. llama.cpp computes on {', '.join(trial.gpus)}; the bundled model generated {speed}.")
+    _say("To restore the previous build: laguna-tui setup gpu --rollback")
     return 0
 
 
-def _offers(name: str | None, cards: "Graphics", machine: "Host") -> "list[BuildOffer]":
+def _offers(name: str | None, cards: "Graphics", host: "Host") -> "list[BuildOffer]":
     from laguna_tui.setup_gpu.builds import TAGS, choose_builds, missing_packages
     from laguna_tui.setup_gpu.installer import BuildOffer
 
     if name is None:
-        tags: tuple[PrebuiltBuild, ...] = choose_builds(cards, machine)
+        tags: tuple[PrebuiltBuild, ...] = choose_builds(cards, host)
     elif name in TAGS:
         tags = (TAGS[name],)
     else:
         raise UserError(f"--tag {name}: it must be one of {', '.join(TAGS)}")
-    return [BuildOffer(tag, missing_packages(tag, machine)) for tag in tags]
+    return [BuildOffer(tag, missing_packages(tag, host)) for tag in tags]
 
 
-def _plan(exchange: "Installer", base: str, offers: "list[BuildOffer]", cards: "Graphics") -> list[str]:
-    """What will run, word for word; credentials in an address left out."""
+def _plan(installer: "Installer", base: str, offers: "list[BuildOffer]", cards: "Graphics") -> list[str]:
+    """What will run, word for word, with credentials in addresses left out."""
     from laguna_tui.doctor.gpus import card_names
     from laguna_tui.setup_gpu.installer import without_credentials
 
     first, *others = offers
-    pip = exchange.pip
+    pip = installer.pip
     commands = [pip.fetch_command(without_credentials(base), first.tag)]
     commands += [pip.runtime_command(first.packages)] if first.packages else []
     fetching = [f"  {shlex.join(command)}" for command in commands]
     driver = f", driver {cards.driver}" if cards.driver else ""
-    alternatives = f"If its index lacks this version, the next: {', '.join(offer.tag.name for offer in others)}."
+    alternatives = (
+        f"If its index lacks this version, the next is tried: {', '.join(offer.tag.name for offer in others)}."
+    )
     return [
         f"{card_names(cards.worth_using) or 'No card'}{driver}: the build for {first.tag.title} ({first.tag.name}).",
         *([alternatives] if others else []),
-        f"This will run, in {exchange.environment.prefix}:",
+        f"This will run, in {installer.environment.prefix}:",
         *fetching,
-        "then the bundled model is tried with what was fetched, beside what is installed; when it works on the GPU:",
+        "then the bundled model is tried with the downloaded build, beside the installed one; if it works on the GPU:",
         f"  {shlex.join(pip.install_command())}",
-        "What is installed now is kept, and comes back when anything fails.",
+        "The installed build is kept, and restored when anything fails.",
     ]
 
 
-def _roll_back(exchange: "Installer", *, recovered: bool, ask: bool) -> int:
-    record = exchange.rollback.way_back()
+def _roll_back(installer: "Installer", *, recovered: bool, ask: bool) -> int:
+    record = installer.rollback.last()
     if recovered:
         _show("")
         _say("Done.")
         return 0
     if record is None:
-        raise UserError("there is nothing to go back to: no build was exchanged in this environment")
-    _say(f"This takes the {record.tag} build out and brings back {record.wheel or 'nothing: none was there'}:")
-    _say(f"  {shlex.join(exchange.pip.put_back_command(exchange.rollback.before(record)))}")
-    if not _agreed(ask=ask):
+        raise UserError("there is nothing to roll back: no build was replaced in this environment")
+    _say(f"This uninstalls the {record.tag} build and restores {record.wheel or 'nothing: none was installed'}:")
+    _say(f"  {shlex.join(installer.pip.restore_command(installer.rollback.wheel(record)))}")
+    if not _confirmed(ask=ask):
         return FAILED
-    exchange.roll_back(record)
+    installer.roll_back(record)
     _show("")
     _say("Done.")
     return 0
 
 
-def _agreed(*, ask: bool) -> bool:
+def _confirmed(*, ask: bool) -> bool:
     if not ask:
         return True
     if not sys.stdin.isatty():
-        raise UserError("there is nobody to ask; say --yes to go on without")
+        raise UserError("stdin is not a terminal, so nobody can confirm; add --yes")
     sys.stdout.write("Go on? [y/N] ")
     sys.stdout.flush()
     if sys.stdin.readline().strip().lower() in ("y", "yes"):
@@ -205,5 +207,5 @@ def _say(text: str) -> None:
 
 
 def _show(text: str) -> None:
-    """A line on the terminal that the next one overwrites."""
+    """Show a line on the terminal that the next one overwrites."""
     ProgressLine().show(text)

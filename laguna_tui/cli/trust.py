@@ -1,4 +1,4 @@
-"""`laguna-tui trust`: whose AGENTS.md the model may be given. What trust covers is in `context/trust.py`."""
+"""`laguna-tui trust`: trusts a folder's AGENTS.md. What trust covers is in `context/trust.py`."""
 
 import argparse
 import sys
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 A trusted folder's AGENTS.md files are given to the model as your instructions: those from the repository's top down to
-the folder, as they are now. One that changes, or that was not there, is not given before you trust the folder again,
-which shows the difference. Trust ends where another repository begins. Nothing in a folder can make it trusted.
+the folder, with their current text. A changed or new one is not given before you trust the folder again, which shows
+the difference. Trust ends where another repository begins. Nothing in a folder can make it trusted.
 """
 _NONE = "no folder is trusted; trust the current one with: laguna-tui trust"
 
@@ -28,22 +28,22 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(
         "trust",
         help="let a folder's AGENTS.md instruct the model",
-        description="Trust a folder, or trust it no more.",
+        description="Trust a folder, or stop trusting it.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("named", nargs="?", type=Path, metavar="FOLDER", help="default: the current folder")
-    wish = parser.add_mutually_exclusive_group()
-    wish.add_argument("--revoke", action="store_true", help="trust it no more")
-    wish.add_argument("--list", action="store_true", help="the folders that are trusted")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--revoke", action="store_true", help="stop trusting it")
+    action.add_argument("--list", action="store_true", help="list the trusted folders")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what was asked; returns the exit code.
+    """Trust, revoke or list; returns the exit code.
 
     Raises:
-        UserError: the folder cannot be trusted, or the list not be kept.
+        UserError: The folder cannot be trusted, or the list cannot be saved.
     """
     from laguna_tui.base.paths import state_dir
     from laguna_tui.context.trust import Trust
@@ -61,13 +61,13 @@ def _done(trust: "Trust", arguments: argparse.Namespace) -> Iterator[str]:
     named = arguments.named or arguments.folder
     if arguments.list:
         if named is not None:
-            raise UserError("--list takes no folder; it lists all that are trusted")
+            raise UserError("--list takes no folder; it lists all trusted folders")
         yield from (_listed(trust, folder) for folder in trust.folders()) if trust.folders() else (_NONE,)
         return
     folder = (named or working_folder()).expanduser()
     if arguments.revoke:
         revoked = trust.revoke(folder)
-        yield f"{revoked} is trusted no more" if revoked else f"{folder} was not trusted; nothing changed"
+        yield f"{revoked} is no longer trusted" if revoked else f"{folder} was not trusted; nothing changed"
     elif not folder.is_dir():
         raise UserError(f"{sanitize_line(str(folder))}: not a folder; give the folder of a project")
     else:
@@ -78,7 +78,7 @@ def _done(trust: "Trust", arguments: argparse.Namespace) -> Iterator[str]:
 
 def _listed(trust: "Trust", folder: Path) -> str:
     if not folder.is_dir():
-        return f"{folder} (not there any more)"
+        return f"{folder} (no longer exists)"
     trusted = trust.of(folder)
     outdated = trusted is not None and trusted.digests is None
     return f"{folder} (by an earlier version; trust it again)" if outdated else str(folder)

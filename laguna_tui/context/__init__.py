@@ -1,1 +1,1 @@
-"""What of the codebase stands in the prompt: mentions, the context pack, and what the user is shown of both."""
+"""Code in the prompt: mentions, attachments, the opening map, instructions, and completion of mentions."""

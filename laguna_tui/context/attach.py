@@ -1,8 +1,8 @@
-"""From the user's words to what goes into the prompt with them: instructions, map, mentioned files, the best code.
+"""Attachments of a user message: instructions, map, mentioned files, the best code.
 
-Deals in attachments; renders no turn and knows no model but through `count`. Deterministic: the same words about the
-same files, with the same room, bring the same bytes along. What depends on the words of the question comes last, so
-that as much as possible can be computed while they are still being typed.
+Works on attachments; renders no turn, and knows the model only through `count`. Deterministic: the same words about the
+same files, with the same room, attach the same bytes. Attachments that depend on the question come last, so that as
+much as possible can be computed while it is being typed.
 """
 
 import threading
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
 
 NOT_READY = "the folder is still being indexed, so the conversation begins without a map of it"
-# The room shrinks with every word that is typed; in steps, so that what is shortened to it stays the same meanwhile.
+# The room shrinks with every typed word; it is rounded down to steps, so that the shortened text changes less often.
 _ROOM_STEP = 128
-# A map and a few functions must not take the room of what the user asked for.
+# A map and a few functions must not take the room of mentioned files.
 _PACK_MOST = 0.25
-# Nobody asked for it, so the model must not read it for longer than this.
+# Most seconds that the model may spend reading the pack, which the user did not ask for.
 _PACK_S = 3.0
-# A message that is typed is shortened in one way; a few more while its mentions change.
+# Shortened texts cached for the message being typed; a few more while its mentions change.
 _RECENT = 8
 
 
@@ -55,7 +55,7 @@ class AttachOptions:
 
 
 class Attacher:
-    """Gathers for one folder and one model's tokens. Any thread, several at a time."""
+    """Gathers attachments for one folder and one model. Callable from several threads at once."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Attacher:
         return Gathered(gathered.attachments, self._not_twice(gathered.notes))
 
     def preview(self, message: str, room: int, present: Collection[str] = (), *, first: bool = False) -> Gathered:
-        """What `gather` would bring, for a message that is being typed: at once, from what is known.
+        """Return what `gather` would attach, for a message being typed: at once, from what is known.
 
         The attachments that are `certain` are those that `gather` brings; of the others the size is about right.
         """
@@ -131,7 +131,7 @@ class Attacher:
         return Gathered((*opening.attachments, *found), tuple(notes))
 
     def _opening(self, room: int) -> Gathered:
-        """What every conversation begins with, whatever is asked."""
+        """Attachments at the beginning of every conversation, whatever the question."""
         trust = self._options.trust
         told = Gathered() if trust is None else instructions(self._workspace.root, trust, self._count, room)
         found, notes = self._folder_map(self._pack(room))
@@ -157,7 +157,7 @@ class Attacher:
         return pack
 
     def _folder_map(self, pack: int) -> tuple[Sequence[Attachment], Sequence[str]]:
-        """The map, made once for what the index has; nothing while that is not ready."""
+        """The map, built once per state of the index; nothing while the index is not ready."""
         if pack <= 0:
             return (), ()
         self._codebase.start()
@@ -172,13 +172,13 @@ class Attacher:
         return ((found,), ()) if found else ((), self._codebase.notes)
 
     def _best(self, message: str, room: int) -> Sequence[Attachment]:
-        """What the index finds for the first question, in what the map leaves of the pack."""
+        """The index's best code for the first question, within the rest of the pack."""
         budget = int(self._pack(room) * (1 - MAP_SHARE))
         if budget <= 0 or not self._codebase.ready:
             return ()
         return best_spans(self._codebase, self._sources, message, budget, self._count)
 
     def _not_twice(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """The notes, but what is no news of this message only the first time."""
+        """The notes without those about the folder that were already given."""
         told, self._told = self._told, self._told | ({UNTRUSTED, *self._codebase.notes} & set(notes))
         return tuple(note for note in notes if note not in told)

@@ -1,7 +1,7 @@
-"""What the prompt consists of, as values: blocks with their cost, what is attached to a message, ways to complete one.
+"""Values of the prompt's contents: blocks with their cost, attachments, completions.
 
-Nothing here reads a file or counts a token. Texts are raw (files, tools, the model): a front end passes them through
-`laguna_tui.base.text`, and the safe encoder reads them before a model does.
+Nothing here reads a file or counts a token. Texts are unsanitised (files, tools, the model): a front end passes them
+through `laguna_tui.base.text`, and the safe encoder reads them before a model does.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from laguna_tui.repo.relative_paths import escaped
 
 
 class BlockKind(Enum):
-    """What a block holds."""
+    """Kind of a block's content."""
 
     SYSTEM = "system"
     MAP = "map"
@@ -25,7 +25,7 @@ class BlockKind(Enum):
 
 
 class Place(Enum):
-    """How much of a block stands in the prompt."""
+    """How much of a block is in the prompt."""
 
     KEPT = "kept"
     SHORTENED = "shortened"
@@ -36,10 +36,16 @@ class Place(Enum):
 class ContextBlock:
     """One block of the prompt.
 
-    number: names it as long as the conversation lasts. tokens: what it takes now; whole: what it would take with
-    nothing left out. cached: how many of `tokens` are in the KV cache. why: a sentence fragment that says why it is
-    whole, shortened or dropped. choices: what the user may make of it, the present place included; a single one means
-    that it is never touched.
+    Attributes:
+        number: Identifies it for the whole conversation.
+        kind: Kind of its content.
+        title: Name to show.
+        tokens: Tokens it takes now.
+        whole: Tokens it would take with nothing left out.
+        cached: How many of `tokens` are in the KV cache.
+        place: How much of it is in the prompt.
+        why: Sentence fragment: why it is whole, shortened or dropped.
+        choices: Places the user may choose, the present one included; a single one means that it is never changed.
     """
 
     number: int
@@ -55,7 +61,7 @@ class ContextBlock:
 
 @dataclass(frozen=True, slots=True)
 class BlockText:
-    """A block's text with nothing left out, and as it stands in the prompt; `after` is empty when it was dropped."""
+    """A block's whole text, and as it is in the prompt; `after` is empty when it was dropped."""
 
     before: str
     after: str
@@ -63,11 +69,15 @@ class BlockText:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What sending would cost now, in tokens and seconds.
+    """Cost of sending a message now.
 
-    new: tokens to compute. cached: tokens that are kept. lost: tokens that are in the KV cache now and would have to be
-    computed again, because something before them changes. seconds: until the first token, None before anything was
-    measured. fits: whether prompt and answer have room. notes: sentences about what was mentioned and attached.
+    Attributes:
+        new: Tokens to compute.
+        cached: Tokens reused from the KV cache.
+        lost: Cached tokens to compute again, because something before them changes.
+        seconds: Until the first token; None before anything was measured.
+        fits: Whether prompt and answer have room.
+        notes: Sentences about mentions and attachments.
     """
 
     new: int
@@ -80,7 +90,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One way to go on with what the user types: `insert` replaces the characters from `start` up to the cursor."""
+    """A completion of the typed text: `insert` replaces the characters from `start` up to the cursor."""
 
     start: int
     insert: str
@@ -99,11 +109,16 @@ _CHOSEN = {Place.KEPT: "you want all of it", Place.SHORTENED: "you shortened it"
 class Attachment:
     """A piece of a user message.
 
-    kind: INSTRUCTIONS, MAP or FILE. title: names it for the user ("src/a.py:10-20"). path: the file's, relative to the
-    folder; of a map, "". text: as it stands in the prompt, framing included, ending in a newline. whole: the same with
-    nothing left out. why: a sentence fragment that says why it is in this place. shorter: makes the shortened text,
-    the same one every time; None for what is never shortened. certain: whatever else is typed into the message, this
-    piece stays as it is.
+    Attributes:
+        kind: INSTRUCTIONS, MAP or FILE.
+        title: Name for the user ("src/a.py:10-20").
+        path: The file's, relative to the folder; "" for a map.
+        text: As in the prompt, framing included, ending in a newline.
+        whole: The same with nothing left out.
+        place: How much of it is in the prompt.
+        why: Sentence fragment: why it is in this place.
+        shorter: Returns the shortened text, the same every time; None if it is never shortened.
+        certain: Whether it stays the same whatever else is typed into the message.
     """
 
     kind: BlockKind
@@ -118,16 +133,16 @@ class Attachment:
 
     @property
     def digest(self) -> str:
-        """Tells path and contents as they stand in the prompt: what has the same digest is not attached twice."""
+        """Hash of path and text in the prompt; attachments with equal digests are attached once."""
         return digest_of(self.path, self.text)
 
     @property
     def choices(self) -> tuple[Place, ...]:
-        """What the user may make of it."""
+        """Places the user may choose."""
         return (Place.KEPT, Place.DROPPED) if self.shorter is None else tuple(Place)
 
     def at(self, place: Place) -> "Attachment":
-        """The same piece in another place; where that is not among its choices, as it is.
+        """Return the piece in another place; unchanged if that is not among its choices.
 
         Shortening a file that was whole until now reads nothing, but takes a moment the first time.
         """
@@ -143,19 +158,19 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What a message brings along, in the order of the prompt, and sentences for the user about it."""
+    """Attachments of a message, in the order of the prompt, and sentences for the user about them."""
 
     attachments: tuple[Attachment, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def digest_of(path: str, text: str) -> str:
-    """A digest of a path and what stands under it."""
+    """Return a hash of a path and its text."""
     name = path.encode("utf-8", "surrogatepass")
     data = len(name).to_bytes(8, "little") + name + text.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def stand_in(kind: BlockKind, title: str) -> str:
-    """What stands in the prompt for a piece that was dropped: what it was and, for a file, how to get it back."""
+    """Return the text in place of a dropped piece: its title and, for a file, how to read it again."""
     return (_READ_AGAIN if kind is BlockKind.FILE else _LEFT_OUT).format(title=escaped(title))

@@ -1,4 +1,4 @@
-"""What was worked out lately, kept as long as all of it together is not too much. Holds values and asks nobody."""
+"""A least-recently-used cache bounded by the total weight of its values."""
 
 import threading
 from collections import OrderedDict
@@ -10,7 +10,7 @@ _Value = TypeVar("_Value")
 
 
 class BoundedCache(Generic[_Key, _Value]):
-    """The values that were used last, which weigh at most `most` together. Any thread."""
+    """The most recently used values, of at most `most` total weight. Callable from any thread."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -19,7 +19,7 @@ class BoundedCache(Generic[_Key, _Value]):
         self._lock = threading.Lock()
 
     def get(self, key: _Key) -> _Value | None:
-        """The value of a key; None when it is not known, or not any more."""
+        """Return the value of a key; None when it is not cached."""
         with self._lock:
             held = self._held.get(key)
             if held is None:
@@ -28,7 +28,7 @@ class BoundedCache(Generic[_Key, _Value]):
             return held[0]
 
     def put(self, key: _Key, value: _Value, weight: int = 1) -> None:
-        """Keep a value, and forget those that were used longest ago if it becomes too much."""
+        """Add a value, and evict the least recently used ones above the limit."""
         with self._lock:
             self._weight += weight - self._held.pop(key, (None, 0))[1]
             self._held[key] = value, weight

@@ -1,7 +1,7 @@
-"""The code of one folder for a whole session: one thread keeps its index up to date, any thread asks.
+"""The code of one folder for a whole session: one thread keeps its index up to date, any thread queries it.
 
-Nothing here raises because the index is busy, damaged, full or kept in memory: an answer is then short or empty, and
-`notes` says why. Asking never waits for indexing; what the index has until now is what it answers from.
+Nothing here raises because the index is busy, damaged, full or kept in memory: the result is then short or empty, and
+`notes` says why. Queries never wait for indexing; they are answered from the index as it is.
 """
 
 import sqlite3
@@ -25,13 +25,13 @@ from laguna_tui.repo.repository_map import RepositoryMap, TokenCounter, estimate
 from laguna_tui.repo.symbol_search import Definition, binary_paths, definitions_of, find_symbols, members_of, named
 from laguna_tui.repo.walk import FileListing, walk
 
-# What an index can meet that is not the asker's fault: another program's lock, a full disk, damage.
+# Errors of the index that are not the caller's fault: another program's lock, a full disk, damage.
 _FAULTS = (sqlite3.Error, IndexFault, OSError, UserError, ValueError, zlib.error)
 # A question makes the thread look at the folder again when the last look is so long ago, and a look may take so small a
 # share of one core: a folder in which a look takes long is looked at more rarely.
 _FRESH_S = 5.0
 _REST_PER_LOOK = 20.0
-# Between two looks at whether somebody who waits was stopped.
+# Interval between checks whether a wait was stopped.
 _STOP_S = 0.1
 # What is written at the moment is finished in this time; only the graph of a large folder or a vacuum takes longer.
 _CLOSE_S = 1.0
@@ -65,7 +65,7 @@ class Codebase:
         self._notes: tuple[str, ...] = ()
         self._places = NO_PATHS
         self._spellings = NO_SYMBOLS
-        # Guards the numbers below; told of each change to them.
+        # Guards the numbers below; notified of each change to them.
         self._changed = threading.Condition()
         self._looks_wanted = 0
         self._looks_done = 0
@@ -73,11 +73,11 @@ class Codebase:
         self._closed = False
         self._due = 0.0
         self._thread: threading.Thread | None = None
-        # What was read from it made no sense: the next look begins it again.
+        # The index returned invalid data: the next look builds it again.
         self._damaged = False
 
     def start(self) -> None:
-        """Begin to index in the background; asking again changes nothing."""
+        """Start indexing in the background. Idempotent."""
         with self._changed:
             if self._thread is not None or self._closed or self.withheld:
                 return
@@ -87,14 +87,14 @@ class Codebase:
             self._thread.start()
 
     def refresh(self) -> None:
-        """Have the folder looked at again soon; `wait` waits for that. Returns at once."""
+        """Request another look at the folder; `wait` waits for it. Returns at once."""
         with self._changed:
             self._looks_wanted += 1
             self._changed.notify_all()
 
     @property
     def ready(self) -> bool:
-        """Whether the folder was looked at to the end once: what the index lacks now, `notes` says."""
+        """Whether the folder was indexed once; `notes` says what the index lacks."""
         return self._looks_done > 0
 
     def wait(self, timeout: float, should_stop: Callable[[], bool] = lambda: False) -> bool:
@@ -190,7 +190,7 @@ class Codebase:
             return nothing
 
     def _asked(self) -> None:
-        """Somebody wants to know: have the folder looked at again when that is due."""
+        """Request a look at the folder when one is due."""
         if self.ready and time.monotonic() > self._due and self._looks_wanted == self._looks_done:
             self.refresh()
 
@@ -198,7 +198,7 @@ class Codebase:
         return self._closed
 
     def _run(self) -> None:
-        """The thread: a look whenever one is wanted."""
+        """The thread: looks whenever one is requested."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._looks_wanted > self._looks_done)
@@ -223,7 +223,7 @@ class Codebase:
         self._access.forget()
 
     def _look(self) -> None:
-        """List the files, tell of them, then bring the index up to date."""
+        """List the files, publish them, then bring the index up to date."""
         listing = walk(self.root, self._stopping)
         if self._closed:
             return
@@ -247,7 +247,7 @@ class Codebase:
             self.changes += 1
 
     def _explained(self, error: Exception) -> str:
-        """Why the look came to nothing, and what to do."""
+        """Why the look failed, and what to do."""
         if isinstance(error, UserError):
             return str(error)
         if isinstance(error, sqlite3.Error):
@@ -264,7 +264,7 @@ class Codebase:
         self.progress = done, total
 
     def _publish(self, listing: FileListing) -> None:
-        """Tell of the files, without those that hold no text by their names or by what the index found in them."""
+        """Publish the files without binary ones, by their names or by what the index found in them."""
         nothing: frozenset[str] = frozenset()
         binary = self._answer(lambda source: binary_paths(source.connection), nothing)
         paths = tuple(

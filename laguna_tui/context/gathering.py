@@ -1,9 +1,7 @@
-"""What the mentions of one message bring along: exact lines, whole files while they fit, the rest shortened together.
+"""Attachments for the mentions of one message: exact lines, whole files while they fit, the rest shortened together.
 
-Made for one message and thrown away. Lines and definitions that were named take their room before files do. A folder is
-one thing: it is attached whole, or its files are shortened together, those first that fit the question best.
-
-Who gets how much of a room that is too small for all.
+Used for one message. Mentioned lines and definitions take their room before files do. A folder is a unit: attached
+whole, or with its files shortened together, those that fit the question best first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,7 +35,7 @@ Shorten = Callable[[tuple[SourceFile, ...], int], Gathered]
 
 @dataclass(slots=True)
 class _Files:
-    """A group that was read. size: tokens of all of it, None when it cannot be whole."""
+    """A group of files that were read. size: tokens of all of it, None when it does not fit whole."""
 
     group: Group
     sources: list[SourceFile]
@@ -46,7 +44,7 @@ class _Files:
 
 @dataclass(slots=True)
 class Gathering:
-    """One message's. shorten: what `how` does, or did before. present: digests of what the conversation holds."""
+    """The gathering of one message. shorten: cached `how.attachments`. present: digests in the conversation."""
 
     sources: SourceFiles
     codebase: Codebase

@@ -1,11 +1,10 @@
-"""From a mention to what it means in this folder. Never leaves the folder, never names a file without text.
+"""Resolution of mentions: the file, folder, lines or definition that a mention means. Never leaves the folder.
 
-The order is the rule: a path as it stands; a definition that is called exactly so; the end of a path (`@cart.py` for
-`shop/cart.py`). So a file always wins over a definition of the same name. Links inside the folder are followed to what
-they lead to. A path that leads out of the folder, into `.git`, to a pipe or to a binary file is a sentence, as is a
-name that could mean several things.
+The order is the rule: an existing path; a definition of exactly this name; the end of a path (`@cart.py` for
+`shop/cart.py`). So a file always wins over a definition of the same name. Links inside the folder are followed. A path
+that leads out of the folder, into `.git`, to a pipe or to a binary file gives a sentence, as does an ambiguous name.
 
-What a message's mentions ask for: exact lines, and groups of files. Resolves; counts nothing and cuts nothing.
+`mentioned_content` collects what a message's mentions ask for, as exact lines and groups of files. Counts no tokens.
 """
 
 from collections.abc import Callable, Sequence

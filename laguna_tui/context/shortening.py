@@ -1,6 +1,6 @@
-"""Files shortened for a question: cut up, scored if there is a scorer, and what matters kept within a budget.
+"""Shortening of files for a question: split, scored if there is a scorer, and selected within a budget.
 
-What was cut up and scored is remembered by its contents, so the same files with another budget cost next to nothing.
+Splits and scores are cached by content, so the same files with another budget cost next to nothing.
 """
 
 import threading

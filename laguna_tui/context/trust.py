@@ -1,4 +1,4 @@
-"""Which folders the user trusts, and with which words: whose AGENTS.md may speak to the model.
+"""Trusted folders, and the texts they were trusted with: whose AGENTS.md may instruct the model.
 
 Kept in one private file in the user's state folder, never in the folder that is asked about; a folder cannot trust
 itself. Trust is for a project: the repository that a folder lies in, else the folder itself. It covers everything below

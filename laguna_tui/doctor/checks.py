@@ -1,7 +1,7 @@
-"""All checks in the order of the report: system, cards, llama.cpp, disk, settings, tools, terminal, downloads.
+"""All checks in the order of the report: system, graphics cards, llama.cpp, disk, settings, tools, terminal, downloads.
 
-The terminal is judged by what it says of itself: one that is asked may never answer. Of a secret only whether it is
-set is reported, never what it is.
+The terminal is judged by its environment variables: a terminal that is queried may never answer. Of a secret only
+whether it is set is reported, never its value.
 """
 
 import re
@@ -22,130 +22,130 @@ from laguna_tui.doctor.llama_build import LlamaBuild, check_llama, probe_llama
 from laguna_tui.models.catalogue import check_catalogue
 
 
-def examine(machine: Host) -> list[Finding]:
-    """Gather the facts once, then judge them."""
-    around, cards, library = detect_environment(machine), detect_graphics(machine), probe_llama(machine)
+def examine(host: Host) -> list[Finding]:
+    """Gather the facts once, then run every check on them."""
+    environment, graphics, build = detect_environment(host), detect_graphics(host), probe_llama(host)
     return [
-        *check_machine(machine, library, around),
-        *check_graphics(cards, around),
-        *check_llama(library, cards, machine.python),
-        *check_storage(machine),
-        *check_settings(machine),
-        *check_tools(machine),
-        *check_terminal(machine, around),
-        *check_hub(machine),
+        *check_machine(host, build, environment),
+        *check_graphics(graphics, environment),
+        *check_llama(build, graphics, host.python),
+        *check_storage(host),
+        *check_settings(host),
+        *check_tools(host),
+        *check_terminal(host, environment),
+        *check_hub(host),
     ]
 
 
 LAGUNA_MEMORY = 23 * GIB
-"""Laguna XS at four bits: 19 GiB of weights, its context, and what the rest of the machine needs."""
+"""Laguna XS at four bits: 19 GiB of weights, its context, and the memory of other programs."""
 
 
-def check_machine(machine: Host, loaded: LlamaBuild, around: Environment) -> Iterator[Finding]:
-    """One finding each."""
-    yield _system(machine, around)
-    yield _processor(machine, loaded)
-    yield _memory(machine)
+def check_machine(host: Host, build: LlamaBuild, environment: Environment) -> Iterator[Finding]:
+    """System, processor and memory, one finding each."""
+    yield _system(host, environment)
+    yield _processor(host, build)
+    yield _memory(host)
 
 
-def _system(machine: Host, around: Environment) -> Finding:
-    inside = [words for words in around.words() if words in ("WSL", "a container")]
-    found = f"{machine.system} on {machine.processor}{', inside ' if inside else ''}{' in '.join(inside)}"
-    if machine.system not in ("Linux", "Darwin"):
+def _system(host: Host, environment: Environment) -> Finding:
+    inside = [words for words in environment.words() if words in ("WSL", "a container")]
+    found = f"{host.system} on {host.processor}{', inside ' if inside else ''}{' in '.join(inside)}"
+    if host.system not in ("Linux", "Darwin"):
         return warn("system", found, "laguna-tui is tested on Linux and macOS; on Windows use WSL")
     return ok("system", found)
 
 
-def _processor(machine: Host, loaded: LlamaBuild) -> Finding:
-    info = machine.read("/proc/cpuinfo") or ""
+def _processor(host: Host, build: LlamaBuild) -> Finding:
+    info = host.read("/proc/cpuinfo") or ""
     name = re.search(r"^model name\s*:\s*(.+)$", info, re.MULTILINE)
-    found = f"{name.group(1).strip() if name else machine.processor}, {machine.cores} cores"
-    if machine.processor.lower() not in ("x86_64", "amd64") or not info:
+    found = f"{name.group(1).strip() if name else host.processor}, {host.cores} cores"
+    if host.processor.lower() not in ("x86_64", "amd64") or not info:
         return ok("processor", found)
     flags = re.search(r"^flags\s*:(.*)$", info, re.MULTILINE)
     if "avx2" not in (flags.group(1).split() if flags else []):
         todo = "build llama.cpp for it: CMAKE_ARGS='-DGGML_NATIVE=ON' (laguna-tui setup gpu --source shows the command)"
         return warn("processor", f"{found}, without AVX2: prebuilt CPU and Vulkan wheels do not run on it", todo)
-    if loaded.features and not loaded.has("AVX2"):
-        # CUDA and ROCm wheels are built so, to run everywhere. Only what stays on the processor is slower.
+    if build.features and not build.has("AVX2"):
+        # CUDA and ROCm wheels are built without it, to run everywhere. Only layers on the processor are slower.
         return ok("processor", f"{found}, AVX2, which this llama.cpp was built without: what runs on it is slower")
     return ok("processor", f"{found}, AVX2")
 
 
-def _memory(machine: Host) -> Finding:
-    found = memory(machine.memory, 0)
-    if machine.memory < LAGUNA_MEMORY:
+def _memory(host: Host) -> Finding:
+    found = memory(host.memory, 0)
+    if host.memory < LAGUNA_MEMORY:
         return ok("memory", f"{found}: without a graphics card that holds it, Laguna XS is too large for this machine")
     return ok("memory", found)
 
 
 LAGUNA_BYTES = 22 * GIB
-"""Laguna XS at four bits and its drafter, with a little left over."""
+"""Laguna XS at four bits and its drafter, with some margin."""
 LEAST_BYTES = 1 * GIB
-"""Below this even sessions and the screen's history may fail to be written."""
+"""Below this, sessions and the prompt's history may fail to be written."""
 
 
-def check_storage(machine: Host) -> Iterator[Finding]:
+def check_storage(host: Host) -> Iterator[Finding]:
     """The disk of the models, then each folder."""
-    yield _disk(machine, store_folder())
-    yield _folder(machine, "models folder", store_folder(), "no model can be downloaded")
-    yield _folder(machine, "state folder", state_dir(), "nothing is remembered between sessions")
-    yield _folder(machine, "cache folder", platformdirs.user_cache_path(APP), "some things take longer than they need")
-    yield _hub_cache(machine)
+    yield _disk(host, store_folder())
+    yield _folder(host, "models folder", store_folder(), "no model can be downloaded")
+    yield _folder(host, "state folder", state_dir(), "nothing is saved between sessions")
+    yield _folder(host, "cache folder", platformdirs.user_cache_path(APP), "some operations are slower")
+    yield _hub_cache(host)
 
 
-def hub_cache(machine: Host) -> Path:
-    """Where huggingface_hub keeps what other programs downloaded."""
-    environment = machine.environment
-    home = environment.get("HF_HOME") or Path(environment.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
-    return Path(environment.get("HF_HUB_CACHE") or Path(home, "hub")).expanduser()
+def hub_cache(host: Host) -> Path:
+    """Return huggingface_hub's cache folder, where other programs' downloads are."""
+    variables = host.environment
+    home = variables.get("HF_HOME") or Path(variables.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(variables.get("HF_HUB_CACHE") or Path(home, "hub")).expanduser()
 
 
-def _disk(machine: Host, folder: Path) -> Finding:
-    room = machine.room(folder)
-    if room is None:
-        return fail("disk", f"the disk of {folder} does not answer", "see whether it is mounted, and reachable")
-    found = f"{memory(room.free)} free for models in {folder}"
-    if room.free < LEAST_BYTES:
-        return fail("disk", found, "make room: below 1 GiB not even sessions can be kept safely")
-    if room.free < LAGUNA_BYTES:
+def _disk(host: Host, folder: Path) -> Finding:
+    access = host.folder_access(folder)
+    if access is None:
+        return fail("disk", f"the disk of {folder} does not answer", "check that it is mounted and reachable")
+    found = f"{memory(access.free)} free for models in {folder}"
+    if access.free < LEAST_BYTES:
+        return fail("disk", found, "make room: with less than 1 GiB even sessions cannot be saved safely")
+    if access.free < LAGUNA_BYTES:
         todo = "make room, or keep models on another disk: LAGUNA_TUI_MODELS=/path/to/folder"
         return warn("disk", f"{found}: not enough for Laguna XS (22 GiB)", todo)
     return ok("disk", found)
 
 
-def _folder(machine: Host, check: str, folder: Path, loss: str) -> Finding:
-    room = machine.room(folder)
-    if room is None:
-        return fail(check, f"{folder} does not answer: {loss}", "see whether its disk is mounted, and reachable")
-    if room.writable:
-        return ok(check, f"{folder}" if room.exists else f"{folder}, not there yet")
-    return fail(check, f"{room.folder} cannot be written: {loss}", f"make it yours: chown or chmod u+rwx {room.folder}")
+def _folder(host: Host, check: str, folder: Path, loss: str) -> Finding:
+    access = host.folder_access(folder)
+    if access is None:
+        return fail(check, f"{folder} does not answer: {loss}", "check that its disk is mounted and reachable")
+    if access.writable:
+        return ok(check, f"{folder}" if access.exists else f"{folder}, not there yet")
+    return fail(check, f"{access.folder} is not writable: {loss}", f"fix it: chown or chmod u+rwx {access.folder}")
 
 
-def _hub_cache(machine: Host) -> Finding:
-    folder = hub_cache(machine)
-    room = machine.room(folder)
-    if room is None or not room.exists:
-        return skip("hub cache", f"{folder} is not there; nothing was downloaded by other programs")
-    return ok("hub cache", f"{folder}, looked into before anything is downloaded")
+def _hub_cache(host: Host) -> Finding:
+    folder = hub_cache(host)
+    access = host.folder_access(folder)
+    if access is None or not access.exists:
+        return skip("hub cache", f"{folder} does not exist; no other program has downloaded models")
+    return ok("hub cache", f"{folder}, searched before anything is downloaded")
 
 
 _REPLACED = "\ufffd"
-"""What a byte that is not UTF-8 is read as."""
+"""Replacement character for bytes that are not UTF-8."""
 
 
-def check_settings(machine: Host) -> Iterator[Finding]:
-    """One finding a file."""
-    yield _file(machine, "settings", config_path(), parse_settings)
-    yield _file(machine, "own models", user_catalogue(), check_catalogue)
+def check_settings(host: Host) -> Iterator[Finding]:
+    """One finding per file."""
+    yield _file(host, "settings", config_path(), parse_settings)
+    yield _file(host, "own models", user_catalogue(), check_catalogue)
 
 
-def _file(machine: Host, check: str, path: Path, parse: Callable[[str, Path], object]) -> Finding:
-    room = machine.room(path)
-    if room is not None and not room.exists:
-        return ok(check, f"none; {path} is where they would be")
-    text = machine.read(str(path))
+def _file(host: Host, check: str, path: Path, parse: Callable[[str, Path], object]) -> Finding:
+    access = host.folder_access(path)
+    if access is not None and not access.exists:
+        return ok(check, f"none; the file would be {path}")
+    text = host.read(str(path))
     if text is None:
         return fail(check, f"{path} cannot be read", "correct its permissions: chmod u+r")
     if _REPLACED in text:
@@ -153,42 +153,42 @@ def _file(machine: Host, check: str, path: Path, parse: Callable[[str, Path], ob
     try:
         parse(text, path)
     except UserError as error:
-        # Each error names the file and says what is allowed.
+        # Each error names the file and the valid values.
         return fail(check, "; ".join(str(error).splitlines()), f"correct {path}, or move it away")
     return ok(check, str(path))
 
 
 _TRIAL = ("bwrap", "--ro-bind", "/", "/", "--unshare-all", "--", "true")
 _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
-_UNNEEDED = "nothing needs it yet: the tools of this version run no programs"
+_UNNEEDED = "not needed yet: the tools of this version run no programs"
 
 
-def check_tools(machine: Host) -> Iterator[Finding]:
-    """One finding each."""
-    yield _git(machine)
-    yield _sandbox(machine)
+def check_tools(host: Host) -> Iterator[Finding]:
+    """git and the sandbox, one finding each."""
+    yield _git(host)
+    yield _sandbox(host)
 
 
-def _git(machine: Host) -> Finding:
-    version = machine.run(("git", "--version"))
+def _git(host: Host) -> Finding:
+    version = host.run(("git", "--version"))
     if version.good:
         return ok("git", version.text.strip().removeprefix("git version "))
-    return warn("git", "not there; what a repository ignores is found out from .gitignore files alone", "install git")
+    return warn("git", "not found; ignored files are determined from .gitignore files alone", "install git")
 
 
-def _sandbox(machine: Host) -> Finding:
-    if machine.system == "Darwin":
-        there = machine.program("sandbox-exec") is not None
+def _sandbox(host: Host) -> Finding:
+    if host.system == "Darwin":
+        there = host.program("sandbox-exec") is not None
         return ok("sandbox", "sandbox-exec") if there else skip("sandbox", f"no sandbox-exec; {_UNNEEDED}")
-    if machine.program("bwrap") is None:
+    if host.program("bwrap") is None:
         return skip("sandbox", f"bubblewrap is not installed; {_UNNEEDED}", "to have it: install bubblewrap")
-    if machine.run(_TRIAL).good:
+    if host.run(_TRIAL).good:
         return ok("sandbox", "bubblewrap works")
-    if (machine.read(_APPARMOR) or "").strip() == "1":
+    if (host.read(_APPARMOR) or "").strip() == "1":
         todo = "give bwrap an AppArmor profile with `userns,` (Ubuntu 24.04 and newer need one)"
-        return skip("sandbox", f"bubblewrap is there, but AppArmor stops it; {_UNNEEDED}", todo)
-    todo = "allow unprivileged user namespaces, or go without"
-    return skip("sandbox", f"bubblewrap is there, but cannot make namespaces here; {_UNNEEDED}", todo)
+        return skip("sandbox", f"bubblewrap is installed, but blocked by AppArmor; {_UNNEEDED}", todo)
+    todo = "to have it: allow unprivileged user namespaces"
+    return skip("sandbox", f"bubblewrap is installed, but cannot make namespaces here; {_UNNEEDED}", todo)
 
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24
@@ -197,69 +197,69 @@ _ASK = 'use single questions: laguna-tui ask "QUESTION"'
 _TMUX = "in ~/.tmux.conf: set -g default-terminal tmux-256color; set -as terminal-features ',*:RGB'"
 
 
-def check_terminal(machine: Host, around: Environment) -> Iterator[Finding]:
-    """Whether the TUI can be drawn, its colours, its letters, and what lies in between."""
-    kind = machine.environment.get("TERM", "")
+def check_terminal(host: Host, environment: Environment) -> Iterator[Finding]:
+    """Whether the TUI can be drawn, its colours and encoding, and what lies between it and the terminal."""
+    kind = host.environment.get("TERM", "")
     if kind in ("", "dumb"):
-        said = "TERM=dumb" if kind else "TERM is not set"
-        yield warn("terminal", f"{said}: the TUI cannot be drawn here", f"start a real terminal, or {_ASK}")
-    elif not machine.terminal.interactive:
-        yield skip("terminal", "this output goes to a file or a pipe, so its size is not known")
+        found = "TERM=dumb" if kind else "TERM is not set"
+        yield warn("terminal", f"{found}: the TUI cannot be drawn here", f"start a real terminal, or {_ASK}")
+    elif not host.terminal.interactive:
+        yield skip("terminal", "the output is a file or a pipe, so its size is unknown")
     else:
-        yield _size(machine, kind)
-    yield _colours(machine, kind, around)
-    yield _letters(machine)
-    if around.ssh or around.multiplexer:
-        yield _between(around)
+        yield _size(host, kind)
+    yield _colours(host, kind, environment)
+    yield _letters(host)
+    if environment.ssh or environment.multiplexer:
+        yield _between(environment)
 
 
-def _size(machine: Host, kind: str) -> Finding:
-    columns, rows = machine.terminal.columns, machine.terminal.rows
+def _size(host: Host, kind: str) -> Finding:
+    columns, rows = host.terminal.columns, host.terminal.rows
     found = f"{kind}, {columns} x {rows}"
     if columns < LEAST_COLUMNS or rows < LEAST_ROWS:
         return warn("terminal", found, f"make it larger: {LEAST_COLUMNS} x {LEAST_ROWS} shows everything")
     return ok("terminal", found)
 
 
-def _colours(machine: Host, kind: str, around: Environment) -> Finding:
-    environment = machine.environment
-    if environment.get("NO_COLOR"):
+def _colours(host: Host, kind: str, environment: Environment) -> Finding:
+    variables = host.environment
+    if variables.get("NO_COLOR"):
         return ok("colours", "off, because NO_COLOR is set", "to have them: unset NO_COLOR")
     if kind in ("", "dumb"):
         return skip("colours", "none")
-    if environment.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+    if variables.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
         return ok("colours", "all of them")
-    todo = _TMUX if around.multiplexer == "tmux" else "if your terminal has more: export COLORTERM=truecolor"
+    todo = _TMUX if environment.multiplexer == "tmux" else "if your terminal has more: export COLORTERM=truecolor"
     if "256color" in kind:
         return ok("colours", "256", todo)
     return warn("colours", f"few, going by TERM={kind}", todo)
 
 
-def _letters(machine: Host) -> Finding:
-    encoding = machine.terminal.encoding
+def _letters(host: Host) -> Finding:
+    encoding = host.terminal.encoding
     if encoding.lower().replace("-", "") == "utf8":
         return ok("letters", "UTF-8")
-    return warn("letters", f"{encoding}: lines and signs come out wrong", "set a UTF-8 locale: export LANG=C.UTF-8")
+    return warn("letters", f"{encoding}: lines and symbols are garbled", "set a UTF-8 locale: export LANG=C.UTF-8")
 
 
-def _between(around: Environment) -> Finding:
-    names = [*(["SSH"] if around.ssh else []), *([around.multiplexer] if around.multiplexer else [])]
+def _between(environment: Environment) -> Finding:
+    names = [*(["SSH"] if environment.ssh else []), *([environment.multiplexer] if environment.multiplexer else [])]
     words = " and ".join(names)
-    todo = "for copying through tmux: set -g set-clipboard on" if around.multiplexer == "tmux" else ""
-    return ok("session", f"inside {words}; what you copy reaches your clipboard only if the terminal lets it", todo)
+    todo = "for copying through tmux: set -g set-clipboard on" if environment.multiplexer == "tmux" else ""
+    return ok("session", f"inside {words}; copied text reaches your clipboard only if the terminal allows it", todo)
 
 
 _TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 
 
-def check_hub(machine: Host) -> Iterator[Finding]:
+def check_hub(host: Host) -> Iterator[Finding]:
     """The token, then everything that changes where downloads come from."""
-    environment = machine.environment
-    held = next((name for name in _TOKENS if environment.get(name)), None)
-    yield ok("hub token", f"{held} is set" if held else "HF_TOKEN is not set; public models need none")
-    # Addresses may hold a name and a password, so only the variables' names are told.
-    changed = [name for name in ("HF_ENDPOINT", *_PROXIES) if environment.get(name)]
-    offline = offline_variable(environment)
-    said = [*([f"offline, because {offline} is set"] if offline else []), *(f"{name} is set" for name in changed)]
-    yield ok("network", "; ".join(said) or "nothing set; no connection was tried", "")
+    variables = host.environment
+    token = next((name for name in _TOKENS if variables.get(name)), None)
+    yield ok("hub token", f"{token} is set" if token else "HF_TOKEN is not set; public models need none")
+    # Addresses may contain a name and a password, so only the variables' names are reported.
+    changed = [name for name in ("HF_ENDPOINT", *_PROXIES) if variables.get(name)]
+    offline = offline_variable(variables)
+    facts = [*([f"offline, because {offline} is set"] if offline else []), *(f"{name} is set" for name in changed)]
+    yield ok("network", "; ".join(facts) or "nothing set; no connection was tried", "")

@@ -1,4 +1,4 @@
-"""What the doctor says: one finding a line, as a page for people or as JSON for programs."""
+"""Findings of the doctor, as a page for people or as JSON for programs."""
 
 import json
 import textwrap
@@ -11,7 +11,14 @@ from laguna_tui.base.text import sanitize_line
 
 
 class FindingStatus(StrEnum):
-    """OK: as it should be. WARN: works, but worse than it could. FAIL: something does not work. SKIP: not looked at."""
+    """Status of a finding.
+
+    Attributes:
+        OK: As it should be.
+        WARN: Works, but worse than it could.
+        FAIL: Does not work.
+        SKIP: Not checked.
+    """
 
     OK = "ok"
     WARN = "warn"
@@ -21,7 +28,14 @@ class FindingStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one check: what was found, and what to do about it (empty when there is nothing to do)."""
+    """The result of one check.
+
+    Attributes:
+        check: Name of the check.
+        status: Its outcome.
+        found: The facts, as a sentence.
+        todo: How to fix or improve it; empty when there is nothing to do.
+    """
 
     check: str
     status: FindingStatus
@@ -30,17 +44,17 @@ class Finding:
 
 
 def ok(check: str, found: str, todo: str = "") -> Finding:
-    """All is well."""
+    """A check that passed."""
     return Finding(check, FindingStatus.OK, found, todo)
 
 
 def warn(check: str, found: str, todo: str) -> Finding:
-    """It works, but not as it could."""
+    """Something works, but not as well as it could."""
     return Finding(check, FindingStatus.WARN, found, todo)
 
 
 def fail(check: str, found: str, todo: str) -> Finding:
-    """It does not work."""
+    """Something does not work."""
     return Finding(check, FindingStatus.FAIL, found, todo)
 
 
@@ -50,22 +64,22 @@ def skip(check: str, found: str, todo: str = "") -> Finding:
 
 
 FORMAT = 1
-"""Of the JSON: raised when a reader of the one before would misread it."""
+"""Version of the JSON: increased when a reader of the old one would misread it."""
 
 _COLOURS = {FindingStatus.OK: "32", FindingStatus.WARN: "33", FindingStatus.FAIL: "31", FindingStatus.SKIP: "2"}
 _NARROW = 40
-"""Columns below which wrapping would only make it worse."""
+"""Columns below which the text is not wrapped any narrower."""
 
 
 def page(findings: Sequence[Finding], columns: int, *, colours: bool) -> str:
-    """A line for each finding, what to do below it, and what it comes to."""
+    """Return a line per finding, its remedy below it, and a summary, wrapped to `columns` cells."""
     width = max(len(finding.check) for finding in findings)
     lines = [line for finding in findings for line in _lines(finding, width, columns, colours=colours)]
     return "\n".join([*lines, "", summary(findings)]) + "\n"
 
 
 def as_json(findings: Sequence[Finding]) -> str:
-    """One object; `summary` counts the findings of each status."""
+    """Return one JSON object; `summary` counts the findings of each status."""
     counts = {status.value: sum(finding.status is status for finding in findings) for status in FindingStatus}
     whole = {
         "format": FORMAT,
@@ -77,12 +91,12 @@ def as_json(findings: Sequence[Finding]) -> str:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """What it comes to, in a sentence."""
+    """Return the counts as a sentence."""
     failed = sum(finding.status is FindingStatus.FAIL for finding in findings)
     warned = sum(finding.status is FindingStatus.WARN for finding in findings)
     if failed:
         return f"{_counted(failed, 'thing does', 'things do')} not work" + (
-            f", {_counted(warned, 'works', 'work')} worse than could be." if warned else "."
+            f", {_counted(warned, 'works', 'work')} worse than it could." if warned else "."
         )
     if warned:
         return f"Everything works; {_counted(warned, 'thing', 'things')} could be better."
@@ -99,7 +113,7 @@ def _lines(finding: Finding, width: int, columns: int, *, colours: bool) -> list
         mark = f"\x1b[{_COLOURS[finding.status]}m{mark}\x1b[0m"
     indent = " " * (len("warn  ") + width + 2)
     room = max(columns, len(indent) + _NARROW) - len(indent)
-    # Paths and commands are to be copied: a line is broken at blanks only.
+    # Paths and commands must stay copyable: lines are broken at blanks only.
     wrapper = textwrap.TextWrapper(room, break_on_hyphens=False, break_long_words=False)
     first, *rest = wrapper.wrap(sanitize_line(finding.found)) or [""]
     wrapper.subsequent_indent = "   "

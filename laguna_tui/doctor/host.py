@@ -1,6 +1,6 @@
-"""The machine as the doctor's probes see it: programs that answer, files, environment, folders, terminal.
+"""The machine as the doctor's probes see it: programs, files, environment variables, folders, terminal.
 
-Every question a probe may ask goes through `Host`, so that a test can be any machine there is.
+Probes access the system only through `Host`, so that tests can simulate any machine.
 """
 
 import contextlib
@@ -23,18 +23,25 @@ from laguna_engine.native.child import LIMIT_S, MISSING, Output, find_program, r
 _T = TypeVar("_T")
 
 _FOLDER_LIMIT_S = 3.0
-"""A local disk answers in microseconds."""
+"""Seconds; a local disk answers in microseconds."""
 
 _LARGEST = 1 << 18
 """Characters read of a file in /proc or /sys."""
 
 _SYSTEM_FOLDERS = ("/usr/sbin", "/sbin", "/usr/lib/wsl/lib", "/opt/rocm/bin")
-"""Where programs lie that are not on everybody's PATH: ldconfig, nvidia-smi under WSL, ROCm's."""
+"""Folders of programs that may not be on PATH: ldconfig, nvidia-smi under WSL, ROCm's."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderAccess:
-    """A folder, or the nearest one above it that is there: bytes free, and whether it can be written."""
+    """Access to a folder.
+
+    Attributes:
+        folder: The folder, or its nearest existing parent.
+        exists: Whether it is the folder itself.
+        writable: Whether files can be created in it.
+        free: Free bytes on its disk.
+    """
 
     folder: str
     exists: bool
@@ -44,7 +51,14 @@ class FolderAccess:
 
 @dataclass(frozen=True, slots=True)
 class TerminalFacts:
-    """Where the answers go: whether it is a terminal at all, its size in cells, the encoding of text sent to it."""
+    """The terminal that stdout is connected to.
+
+    Attributes:
+        interactive: Whether stdout is a terminal.
+        columns: Width in cells.
+        rows: Height in cells.
+        encoding: Of text sent to it.
+    """
 
     interactive: bool
     columns: int
@@ -53,7 +67,7 @@ class TerminalFacts:
 
 
 class Host:
-    """This machine."""
+    """Access to this machine."""
 
     def __init__(self) -> None:
         self.system = platform.system()
@@ -65,28 +79,28 @@ class Host:
 
     @property
     def terminal(self) -> TerminalFacts:
-        """The one this runs in."""
+        """The terminal of this process."""
         size = shutil.get_terminal_size()
         return TerminalFacts(sys.stdout.isatty(), size.columns, size.lines, sys.stdout.encoding or "ascii")
 
     @property
     def bindings(self) -> str | None:
-        """The folder of the installed llama_cpp package, without importing it."""
+        """Folder of the installed llama_cpp package, found without importing it."""
         found = importlib.util.find_spec("llama_cpp")
         return None if found is None or found.origin is None else str(Path(found.origin).parent)
 
     def program(self, name: str) -> str | None:
-        """Where a program is."""
+        """Return the path of a program, or None."""
         return find_program(name, *_SYSTEM_FOLDERS, path=self.environment.get("PATH", ""))
 
     def run(self, command: Sequence[str], limit_s: float = LIMIT_S) -> Output:
-        """What a program answers. Its first word is a name to be looked up, or an absolute path."""
+        """Run a program; the first word of `command` is a name to look up or an absolute path."""
         program = self.program(command[0])
         environment = {**self.environment, "LC_ALL": "C.UTF-8"}
         return MISSING if program is None else run((program, *command[1:]), limit_s, environment)
 
     def read(self, path: str) -> str | None:
-        """A small file's text, or None where there is none to read."""
+        """Return a small file's text, or None if it cannot be read."""
 
         def text() -> str:
             with Path(path).open(encoding="utf-8", errors="replace") as file:
@@ -95,12 +109,12 @@ class Host:
         return with_time_limit(_FOLDER_LIMIT_S, text)
 
     def find(self, pattern: str) -> list[str]:
-        """The paths that a shell pattern stands for, in order."""
-        # Path.glob wants a folder to begin from.
+        """Return the paths that match a shell pattern, sorted."""
+        # Path.glob needs a folder to start from.
         return with_time_limit(_FOLDER_LIMIT_S, lambda: sorted(glob.glob(pattern))) or []  # noqa: PTH207
 
-    def room(self, folder: Path) -> FolderAccess | None:
-        """What is known of a folder; None when it does not answer."""
+    def folder_access(self, folder: Path) -> FolderAccess | None:
+        """Return the access to a folder; None when it does not answer."""
 
         def look() -> FolderAccess:
             there = next(path for path in (folder, *folder.parents) if path.exists())
@@ -111,7 +125,7 @@ class Host:
 
 
 def with_time_limit(limit_s: float, ask: Callable[[], _T]) -> _T | None:
-    """What `ask` returns, or None when it takes too long (a network disk that is gone) or cannot say."""
+    """Return the result of `ask`, or None on an OSError or after `limit_s` (a network disk that is gone)."""
     answers: list[_T] = []
 
     def work() -> None:
@@ -129,7 +143,7 @@ _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Each is true where it holds; multiplexer is its name, or empty."""
+    """Where this process runs. multiplexer: its name, or empty."""
 
     wsl: bool = False
     container: bool = False
@@ -137,17 +151,17 @@ class Environment:
     multiplexer: str = ""
 
     def words(self) -> list[str]:
-        """For a line of a report."""
-        told = [(self.wsl, "WSL"), (self.container, "a container"), (self.ssh, "an SSH session")]
-        return [name for holds, name in told if holds] + ([self.multiplexer] if self.multiplexer else [])
+        """The detected ones, as names for a report."""
+        detected = [(self.wsl, "WSL"), (self.container, "a container"), (self.ssh, "an SSH session")]
+        return [name for holds, name in detected if holds] + ([self.multiplexer] if self.multiplexer else [])
 
 
-def detect_environment(machine: Host) -> Environment:
-    """Look at environment variables and the few files by which these give themselves away."""
-    environment = machine.environment
-    wsl = "microsoft" in (machine.read("/proc/sys/kernel/osrelease") or "").lower()
-    container = bool(environment.get("container")) or any(machine.find(file) for file in _CONTAINER_FILES)
-    ssh = bool(environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"))
+def detect_environment(host: Host) -> Environment:
+    """Detect it from environment variables and a few files that only exist there."""
+    variables = host.environment
+    wsl = "microsoft" in (host.read("/proc/sys/kernel/osrelease") or "").lower()
+    container = bool(variables.get("container")) or any(host.find(file) for file in _CONTAINER_FILES)
+    ssh = bool(variables.get("SSH_CONNECTION") or variables.get("SSH_TTY"))
     names = (("tmux", "TMUX"), ("screen", "STY"), ("zellij", "ZELLIJ"))
-    multiplexer = next((name for name, variable in names if environment.get(variable)), "")
+    multiplexer = next((name for name, variable in names if variables.get(variable)), "")
     return Environment(wsl, container, ssh, multiplexer)

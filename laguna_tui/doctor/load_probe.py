@@ -1,7 +1,7 @@
-"""Run as a program: loads the installed llama.cpp, and says in one line of JSON what it is made of, what it sees, and
-which of its kernels for this processor crash.
+"""Run as a program: loads the installed llama.cpp and prints its build, its devices and its crashing CPU kernels.
 
-In a process of its own, because a build for another processor dies of it, and one with a hung driver never ends.
+Prints one line of JSON. It is a process of its own because a build for another processor crashes it, and one with a
+hung driver never ends.
 """
 
 import json
@@ -9,19 +9,19 @@ import sys
 
 
 def main() -> int:
-    """Print {"error": …} or what `laguna_tui.doctor.llama_build.LlamaBuild` holds; returns the exit code."""
+    """Print {"error": …} or the fields of `laguna_tui.doctor.llama_build.LlamaBuild`; return the exit code."""
     from laguna_engine.errors import EngineError
 
     try:
-        told = llama_facts()
+        facts = llama_facts()
     except EngineError as error:
-        told = {"error": str(error)}
-    sys.stdout.write(json.dumps(told) + "\n")
+        facts = {"error": str(error)}
+    sys.stdout.write(json.dumps(facts) + "\n")
     return 0
 
 
 def llama_facts() -> dict[str, object]:
-    """What it is made of and what it sees, as JSON-able values. EngineError when it does not load."""
+    """Return build and devices as JSON-able values. Raises EngineError when llama.cpp does not load."""
     from laguna_engine.ggml import extra_buffers
     from laguna_engine.ggml.device import Device
     from laguna_engine.native.library import backend_names, system_info

@@ -1,4 +1,4 @@
-"""A turn as JSON: one object at its end, or one for every event."""
+"""A turn as JSON: one object at its end, or one per event."""
 
 import json
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from laguna_engine.events import Round, Source
 from laguna_tui.base.events import AgentEvent, DraftRound, EditProposed, TurnFinished
 from laguna_tui.headless.outcome import TurnOutcome, finish_detail
 
-# In the place of a `TurnEnd`, when the turn was ended by an error.
+# The value of `end` when an error ended the turn.
 _FAILED = "failed"
 
 
 def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None) -> dict[str, object]:
-    """The turn. model: its title. error: what ended the turn before its time, so that nothing is known of its end."""
+    """Return the turn as an object. model: its title. error: the exception that ended the turn, if any."""
     return {
         "model": model,
         "answer": "".join(outcome.text),
@@ -28,7 +28,7 @@ def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None
         "tools": outcome.tools,
         "edits": outcome.edits,
         "stats": {**outcome.rates(), "speculation": outcome.speculation()},
-        "rounds": [_short(spun) for spun in outcome.rounds],
+        "rounds": [_short(round_) for round_ in outcome.rounds],
     }
 
 
@@ -42,12 +42,12 @@ def _sentence(error: Exception) -> str:
 
 
 def json_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
-    """Shows no event: `turn_object` is written once the turn is over."""
+    """Return a writer that ignores events: `turn_object` is written once the turn is over."""
     return lambda event: None
 
 
 def stream_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
-    """Writes each event to `out` as a line."""
+    """Return a writer of one line to `out` per event."""
 
     def show(event: AgentEvent) -> None:
         write_line(out, {"type": _snake(type(event).__name__), **_fields(event)})
@@ -60,33 +60,33 @@ def _fields(event: AgentEvent) -> dict[str, object]:
         case TurnFinished(end):
             return {"end": end.value, "detail": finish_detail(event), "error": None}
         case EditProposed(proposal, asks):
-            told = {name: getattr(proposal, name) for name in ("path", "places", "diff", "warning")}
-            return {**told, "asks": asks}
-        case DraftRound(spun, stood, instead):
-            return {**_round(spun), "stood": stood, "rejected": spun.rejected, "instead": instead}
+            fields = {name: getattr(proposal, name) for name in ("path", "places", "diff", "warning")}
+            return {**fields, "asks": asks}
+        case DraftRound(round_, stood, instead):
+            return {**_round(round_), "stood": stood, "rejected": round_.rejected, "instead": instead}
         case _:
             return {key: _plain(getattr(event, key), value) for key, value in asdict(event).items()}
 
 
-def _round(spun: Round) -> dict[str, object]:
+def _round(round_: Round) -> dict[str, object]:
     """A round; times in milliseconds."""
-    times = {"draft": spun.draft_s, "verify": spun.verify_s, "sample": spun.sample_s, "total": spun.total_s}
+    times = {"draft": round_.draft_s, "verify": round_.verify_s, "sample": round_.sample_s, "total": round_.total_s}
     return {
-        "drafter": spun.drafter.value if spun.drafter else None,
-        "drafted": spun.drafted,
-        "accepted": spun.accepted,
+        "drafter": round_.drafter.value if round_.drafter else None,
+        "drafted": round_.drafted,
+        "accepted": round_.accepted,
         "ms": {name: round(seconds * 1000, 3) for name, seconds in times.items()},
-        "reason": spun.reason,
+        "reason": round_.reason,
     }
 
 
-def _short(spun: Round) -> list[object]:
+def _short(round_: Round) -> list[object]:
     """A round as a row: drafter, drafted, accepted, milliseconds."""
     return [
-        spun.drafter.value if spun.drafter else None,
-        spun.drafted,
-        spun.accepted,
-        round(spun.total_s * 1000, 3),
+        round_.drafter.value if round_.drafter else None,
+        round_.drafted,
+        round_.accepted,
+        round(round_.total_s * 1000, 3),
     ]
 
 
@@ -101,6 +101,6 @@ def _snake(name: str) -> str:
 
 def write_line(out: TextIO, value: dict[str, object]) -> None:
     """Write an object on a line of its own."""
-    # ASCII JSON escapes every control and bidi character, so that a terminal cannot be reached through it.
+    # ASCII JSON escapes every control and bidirectional character, so that none reaches a terminal.
     out.write(json.dumps(value) + "\n")
     out.flush()

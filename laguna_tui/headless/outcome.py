@@ -1,4 +1,4 @@
-"""What is known of a turn once it is over: its answer, tools, edits, rates and exit code."""
+"""The outcome of a turn: its answer, tools, edits, rates and exit code."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -20,7 +20,7 @@ from laguna_tui.base.events import (
     TurnFinished,
 )
 
-# What to do about it on the command line.
+# Remedies on the command line.
 _ADVICE = {
     TurnEnd.CONTEXT_FULL: "Ask about less, or with a larger --context.",
     TurnEnd.MESSAGE_TOO_LONG: "Ask with less of it, or with a larger --context.",
@@ -29,7 +29,7 @@ _ADVICE = {
 
 
 class ExitCode(IntEnum):
-    """What `laguna-tui` exits with; 128 + n after signal n."""
+    """Exit codes of `laguna-tui`; 128 + n after signal n."""
 
     ANSWERED = 0
     FAILED = 1
@@ -41,7 +41,24 @@ class ExitCode(IntEnum):
 
 @dataclass(slots=True)
 class TurnOutcome:
-    """What is known of one answered question when its turn is over."""
+    """The outcome of one turn, collected from its events.
+
+    Attributes:
+        text: Pieces of the answer.
+        attached: Titles of what was attached to the question.
+        notes: Sentences about attachments and drafters.
+        corrected: The corrected answer, if it was replaced.
+        tools: Each call with its result.
+        proposed: Proposed edits.
+        edits: Applied edits.
+        steps: Engine statistics of each step.
+        rounds: Draft rounds.
+        metrics: Statistics over the rounds.
+        end: How the turn ended.
+        detail: Why, and what to do about it.
+        context_used: Tokens.
+        context_size: Tokens.
+    """
 
     text: list[str] = field(default_factory=list)
     attached: list[str] = field(default_factory=list)
@@ -52,30 +69,30 @@ class TurnOutcome:
     edits: list[dict[str, object]] = field(default_factory=list)
     steps: list[Stats] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
-    tally: SpeculationMetrics = field(default_factory=SpeculationMetrics)
+    metrics: SpeculationMetrics = field(default_factory=SpeculationMetrics)
     end: TurnEnd = TurnEnd.EMPTY_ANSWER
     detail: str = ""
     context_used: int = 0
     context_size: int = 0
 
     def add(self, event: AgentEvent) -> None:
-        """Take one event into account."""
+        """Add one event."""
         match event:
             case Attached() | DrafterFailed():
                 self._add_notes(event)
             case TextDelta(text):
                 self.text.append(text)
-            case AnswerCorrected(said):
-                self.corrected = said
+            case AnswerCorrected(text):
+                self.corrected = text
             case ToolStarted(call_id, name, arguments):
                 self.tools.append({"id": call_id, "name": name, "arguments": arguments})
             case ToolFinished(call_id, _, output, ok, seconds):
                 self.tools[-1] |= {"output": output, "ok": ok, "seconds": round(seconds, 6)}
             case EditProposed() | EditDone():
                 self._add_edit(event)
-            case DraftRound(spun):
-                self.rounds.append(spun)
-                self.tally.add(spun)
+            case DraftRound(round_):
+                self.rounds.append(round_)
+                self.metrics.add(round_)
             case StepFinished(stats, used, size):
                 self.steps.append(stats)
                 self.context_used, self.context_size = used, size
@@ -99,15 +116,15 @@ class TurnOutcome:
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 only for an answer; an interrupted or unfinished turn says so."""
+        """0 only for an answer; an interrupted or unfinished turn has its own code."""
         if self.end is TurnEnd.ANSWERED:
             return ExitCode.ANSWERED
         return ExitCode.INTERRUPTED if self.end is TurnEnd.CANCELLED else ExitCode.UNFINISHED
 
     def rates(self) -> dict[str, object]:
-        """Token counts and measured rates over all steps of the turn (tokens per second, None if unmeasured)."""
+        """Return token counts and rates over all steps (tokens per second, None if not measured)."""
         new = sum(step.prompt_tokens - step.cached_tokens for step in self.steps)
-        later = sum(max(step.generated_tokens - 1, 0) for step in self.steps)
+        decoded = sum(max(step.generated_tokens - 1, 0) for step in self.steps)
         prefill_s = sum(step.prefill_s for step in self.steps)
         decode_s = sum(step.decode_s for step in self.steps)
         return {
@@ -115,29 +132,29 @@ class TurnOutcome:
             "cached_tokens": sum(step.cached_tokens for step in self.steps),
             "generated_tokens": sum(step.generated_tokens for step in self.steps),
             "prefill_tokens_per_second": round(new / prefill_s, 1) if new and prefill_s else None,
-            "decode_tokens_per_second": round(later / decode_s, 1) if later and decode_s else None,
+            "decode_tokens_per_second": round(decoded / decode_s, 1) if decoded and decode_s else None,
             "context_used": self.context_used,
             "context_size": self.context_size,
         }
 
     def speculation(self) -> dict[str, object] | None:
-        """What speculation brought over all steps of the turn; shares are of 1. None when nothing was told of it."""
-        told = self.tally.summary()
-        if not told.rounds:
+        """Return the statistics of speculation over all steps; shares are of 1. None without any rounds."""
+        summary = self.metrics.summary()
+        if not summary.rounds:
             return None
         return {
-            "rounds": told.rounds,
-            "tokens_per_round": _rounded(told.tokens_per_round),
-            "drafted": told.together.drafted,
-            "accepted": told.together.accepted,
-            "acceptance": _rounded(told.together.acceptance),
-            "acceptance_by_position": [round(share, 3) for share in told.together.by_position],
-            "shares": {source.value: round(share, 3) for source, share in told.shares.items()},
+            "rounds": summary.rounds,
+            "tokens_per_round": _rounded(summary.tokens_per_round),
+            "drafted": summary.together.drafted,
+            "accepted": summary.together.accepted,
+            "acceptance": _rounded(summary.together.acceptance),
+            "acceptance_by_position": [round(share, 3) for share in summary.together.by_position],
+            "shares": {source.value: round(share, 3) for source, share in summary.shares.items()},
         }
 
 
 def finish_detail(event: TurnFinished) -> str:
-    """Why a turn ended, and what to do about it on the command line; empty where there is nothing to say."""
+    """Return why a turn ended, and what to do about it on the command line; empty for an answer."""
     return " ".join(filter(None, (event.sentence, _ADVICE.get(event.end))))
 
 

@@ -1,7 +1,7 @@
 """`laguna-tui ask`: the agent's events as plain text or JSON.
 
-The answer goes to stdout, everything about it to stderr. Nothing here writes an escape sequence: all text passes
-the sanitizer, and colour is not used.
+The answer goes to stdout, everything else to stderr. No escape sequences are written: all text passes the sanitizer,
+and colours are not used.
 """
 
 import sys
@@ -16,7 +16,7 @@ from laguna_tui.headless.text_output import end_lines, finish_text, text_writer
 
 
 class Format(Enum):
-    """How an answer is written to stdout."""
+    """Format of stdout."""
 
     TEXT = "text"
     JSON = "json"
@@ -24,16 +24,17 @@ class Format(Enum):
 
 
 def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, opened: str = "") -> ExitCode:
-    """Write the events of one turn in the given format; returns the exit code.
+    """Write the events of one turn; returns the exit code.
 
-    What `events` raises comes out of here as it is. If it is an Exception, the object of `Format.JSON` or the last
-    line of `Format.STREAM_JSON` was written before: edits may have been made.
+    Exceptions of `events` are passed on. For an Exception the object of `Format.JSON`, or the last line of
+    `Format.STREAM_JSON`, is written first: edits may have been made.
 
     Args:
-        events: one turn of the agent.
-        form: how stdout is written.
-        model: the model's title, recorded in JSON.
-        stats: also print the measured rates to stderr (text format). opened: how the model is, for the same place.
+        events: One turn of the agent.
+        form: Format of stdout.
+        model: Title of the model, for the JSON.
+        stats: Also write the measured rates to stderr (text format).
+        opened: How the model is opened, written with them.
     """
     outcome = TurnOutcome()
     show = _WRITERS[form](sys.stdout, sys.stderr)
@@ -42,7 +43,7 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
             outcome.add(event)
             show(event)
     except BaseException as error:
-        # Nobody may read any more, which is what is raised already.
+        # The reader of stdout may be gone, which the exception already says.
         with suppress(OSError):
             if form is Format.TEXT:
                 end_lines(outcome)

@@ -1,4 +1,4 @@
-"""A proposed edit on a plain terminal: its diff on stderr, and the user's answer from stdin."""
+"""Approval of a proposed edit on a plain terminal: its diff on stderr, the user's answer from stdin."""
 
 import os
 import select
@@ -12,7 +12,7 @@ from laguna_tui.agent.permissions import Approver, Decision
 from laguna_tui.base.edit_proposal import EditProposal
 from laguna_tui.base.text import sanitize_line
 
-# How soon a Ctrl-C is noticed while nothing is typed.
+# How soon a Ctrl-C is noticed while waiting for input.
 _POLL_S = 0.1
 _READ_BYTES = 4096
 _QUESTION = "Make this edit? [y]es, [N]o, [a]lways in this session: "
@@ -25,14 +25,14 @@ _ANSWERS = {
 
 
 def terminal_approver() -> Approver | None:
-    """Who asks the user of this process; None when stdin or stderr is no terminal."""
+    """Return the approver of this process; None when stdin or stderr is not a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     return TerminalApprover(sys.stdin.fileno(), sys.stderr)
 
 
 def diff_lines(proposal: EditProposal) -> Iterator[str]:
-    """What an edit would change, a line at a time, with nothing left in them that a terminal would obey."""
+    """Yield an edit's diff as sanitised lines."""
     yield f"edit of {sanitize_line(proposal.path)} in {proposal.counted}:"
     yield from (f"  {sanitize_line(line)}" for line in proposal.diff)
     if proposal.warning:
@@ -40,17 +40,17 @@ def diff_lines(proposal: EditProposal) -> Iterator[str]:
 
 
 class TerminalApprover:
-    """Asks on a terminal, again until the answer is one. The end of the input is a no."""
+    """Asks on a terminal until the answer is valid. End of input means no."""
 
     def __init__(self, keys: int, log: TextIO) -> None:
-        """Take the descriptor that is typed into, and where the question is written."""
+        """keys: descriptor that is read. log: where the question is written."""
         self._keys = keys
         self._log = log
 
     def __call__(self, proposal: EditProposal, cancelled: Callable[[], bool]) -> Decision:
-        """What the user decides; NO once cancelled."""
+        """Return the user's decision; NO once cancelled."""
         self._log.write("\n" + "".join(f"{line}\n" for line in diff_lines(proposal)))
-        # What was typed before the question was there is no answer to it.
+        # Input typed before the question appeared does not answer it.
         with suppress(termios.error):
             termios.tcflush(self._keys, termios.TCIFLUSH)
         while True:
@@ -65,7 +65,7 @@ class TerminalApprover:
                 return decision
 
     def _line(self, cancelled: Callable[[], bool]) -> str | None:
-        """What was typed up to Enter; None when there is no more, or the turn is stopped."""
+        """The line typed up to Enter; None at the end of input, or when the turn is stopped."""
         while not cancelled():
             if select.select([self._keys], [], [], _POLL_S)[0]:
                 typed = os.read(self._keys, _READ_BYTES)

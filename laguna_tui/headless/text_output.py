@@ -1,4 +1,4 @@
-"""A turn as plain text: the answer on stdout, and beside it, on stderr, what the agent did."""
+"""A turn as plain text: the answer on stdout, the agent's actions on stderr."""
 
 import sys
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from laguna_tui.base.text import TextSanitizer, sanitize_line
 from laguna_tui.headless.outcome import TurnOutcome
 from laguna_tui.headless.terminal_approver import diff_lines
 
-# Of an argument of a tool, so much is written to stderr: an edit's texts are long, and shown as a diff.
+# Characters written to stderr of a tool's argument: an edit's texts are long, and shown as a diff.
 _VALUE_CHARS = 60
 
 
@@ -27,7 +27,7 @@ _WITHOUT = "If it happens again, use --speculation off."
 
 
 def finish_text(outcome: TurnOutcome, *, stats: bool, opened: str) -> None:
-    """Write what is known at the end. stats: also the measured rates, and how the model was `opened`."""
+    """Write the end of the turn. stats: also the measured rates, and how the model was `opened`."""
     end_lines(outcome)
     if outcome.corrected is not None:
         sys.stderr.write(f"· {AnswerCorrected(outcome.corrected).sentence}\n")
@@ -41,7 +41,7 @@ def finish_text(outcome: TurnOutcome, *, stats: bool, opened: str) -> None:
 
 
 def end_lines(outcome: TurnOutcome) -> None:
-    """What comes next on the terminal, a sentence or the shell's prompt, begins a line."""
+    """End the last line, so that what the terminal shows next, a sentence or the shell's prompt, begins a new one."""
     if outcome.tools and "output" not in outcome.tools[-1]:
         sys.stderr.write("\n")
     if outcome.text and not outcome.text[-1].endswith("\n"):
@@ -62,20 +62,20 @@ def _stats_line(rates: dict[str, object]) -> str:
 
 
 def _speculation_line(outcome: TurnOutcome) -> str:
-    told = outcome.tally.summary()
-    if not told.together.drafted:
-        why = f" ({sanitize_line(told.reason)})" if told.reason else ""
+    summary = outcome.metrics.summary()
+    if not summary.together.drafted:
+        why = f" ({sanitize_line(summary.reason)})" if summary.reason else ""
         return f"speculation: nothing was drafted{why}"
-    each = sorted(told.shares.items(), key=lambda pair: -pair[1])
+    shares = sorted(summary.shares.items(), key=lambda pair: -pair[1])
     return (
-        f"speculation {told.tokens_per_round:.2f} tokens a round in {told.rounds:,} rounds"
-        f" · {told.together.acceptance:.0%} of {told.together.drafted:,} drafted tokens stood"
-        f" · {', '.join(f'{source.label} {share:.0%}' for source, share in each)}"
+        f"speculation {summary.tokens_per_round:.2f} tokens a round in {summary.rounds:,} rounds"
+        f" · {summary.together.acceptance:.0%} of {summary.together.drafted:,} drafted tokens accepted"
+        f" · {', '.join(f'{source.label} {share:.0%}' for source, share in shares)}"
     )
 
 
 def text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
-    """Writes the answer to `out` as it comes, and what the agent does to `log`."""
+    """Return a writer of the answer to `out` as it comes, and of the agent's actions to `log`."""
     answer = TextSanitizer()
 
     def show(event: AgentEvent) -> None:
@@ -94,8 +94,8 @@ def text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
                 log.write("\n" + "".join(f"{line}\n" for line in diff_lines(proposal)))
             case ToolFinished(_, _, output, ok, seconds):
                 lines = output.count("\n") + 1
-                said = f"{lines} line{'s'[: lines > 1]}" if ok else f"failed, {sanitize_line(output)}"
-                log.write(f"  {said}, {seconds:.2f} s\n")
+                result = f"{lines} line{'s'[: lines > 1]}" if ok else f"failed, {sanitize_line(output)}"
+                log.write(f"  {result}, {seconds:.2f} s\n")
             case DrafterFailed():
                 log.write(f"· {sanitize_line(event.sentence)} {_WITHOUT}\n")
             case CallRejected(_, problem):

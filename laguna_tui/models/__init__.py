@@ -1,1 +1,1 @@
-"""The models the app knows: what they are called, how they like to be run, and getting and keeping their files."""
+"""The models the app knows: the catalogue, their download and conversion, and the store of their files."""

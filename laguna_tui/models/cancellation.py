@@ -1,4 +1,4 @@
-"""Stopping a download from outside: every wait in it goes through one `Cancellation`, which ends the wait at once."""
+"""Cancellation of a download: every wait in it goes through one `Cancellation`, which ends the wait at once."""
 
 import threading
 from collections.abc import Callable
@@ -9,44 +9,44 @@ from laguna_tui.models.download_errors import Cancelled, Paused
 
 _T = TypeVar("_T")
 _POLL_S = 0.1
-"""How long a stop may go unnoticed while something else is waited for; a tenth of what is promised."""
+"""How long a request may go unnoticed while something else is awaited; a tenth of the promised second."""
 
 
 class Cancellation:
-    """Paused or cancelled from any thread; noticed by the one that downloads."""
+    """A request to pause or cancel. Set from any thread, checked by the downloading one."""
 
     def __init__(self) -> None:
-        self._pulled = threading.Event()
-        self._why: type[Paused] | type[Cancelled] = Paused
+        self._requested = threading.Event()
+        self._reason: type[Paused] | type[Cancelled] = Paused
 
     def pause(self) -> None:
-        """Stop; what has arrived is kept."""
-        self._pulled.set()
+        """Request a stop that keeps the bytes received so far."""
+        self._requested.set()
 
     def cancel(self) -> None:
-        """Stop; what has arrived may go."""
-        self._why = Cancelled
-        self._pulled.set()
+        """Request a stop after which the bytes received so far may be removed."""
+        self._reason = Cancelled
+        self._requested.set()
 
-    def release(self) -> None:
-        """Forget that it was pulled."""
-        self._why = Paused
-        self._pulled.clear()
+    def reset(self) -> None:
+        """Clear the request."""
+        self._reason = Paused
+        self._requested.clear()
 
     def check(self) -> None:
-        """Paused or Cancelled, if that is what somebody asked for."""
-        if self._pulled.is_set():
-            raise self._why
+        """Raise Paused or Cancelled if a stop was requested."""
+        if self._requested.is_set():
+            raise self._reason
 
     def sleep(self, seconds: float) -> None:
-        """Wait so long; Paused or Cancelled as soon as somebody asks for it."""
-        self._pulled.wait(seconds)
+        """Sleep for `seconds`; raise Paused or Cancelled as soon as a stop is requested."""
+        self._requested.wait(seconds)
         self.check()
 
     def call(self, function: Callable[[], _T]) -> _T:
-        """The result of a call that may hang for long (a name server, a silent proxy).
+        """Return the result of a call that may block for long (a name server, a silent proxy).
 
-        It runs on a thread of its own, and is left alone there when this is stopped: nothing can end it from outside.
+        It runs on a thread of its own, which is abandoned on a stop: a blocked call cannot be interrupted from outside.
         """
         box: Queue[tuple[_T | None, BaseException | None]] = Queue()
 

@@ -1,7 +1,7 @@
-"""`models.toml` as values: which models the app knows and how each one likes to be run.
+"""The catalogue, `models.toml`, as values: the models the app knows and their default settings.
 
-Deals in names, paths and settings; never opens a model file (the engine's pre-check does that). The user's own
-`models.toml`, in the config folder, adds entries and changes keys of those that ship.
+Handles names, paths and settings only; model files are never opened here (the engine's pre-check does that). The user's
+`models.toml`, in the config folder, adds entries and overrides keys of the shipped ones.
 """
 
 import tomllib
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 
 SAMPLING_KEYS = tuple(SAMPLING)
-# What a GGUF that no entry matches is run like, at a context that any machine can hold.
+# The settings of a GGUF that no entry matches, with a context that fits any machine.
 FALLBACK = "xs-2.1"
 FALLBACK_CONTEXT = 8192
 _CORRECT = "correct the file or move it away"
-# A hundred times what ships.
+# A hundred times the size of the shipped file.
 _LIMIT_BYTES = 1 << 20
 
 
 def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[str, ModelEntry]:
-    """Every entry of `models.toml` by name, with the user's own over them.
+    """Return every entry of `models.toml` by name, with the user's file merged over the shipped one.
 
     Args:
-        path: another file instead of the one that ships; then the user's own is left out, unless it is given.
-        own: the user's own file (default: the one in the config folder); it need not be there.
+        path: Catalogue to read in place of the shipped one; the user's file is then ignored unless `own` is given.
+        own: The user's file (default: the one in the config folder). It may be missing.
 
     Raises:
-        UserError: a file cannot be read or entries are wrong; one line per mistake, with the entry and the key.
+        UserError: A file cannot be read, or entries are invalid; one line per mistake, with the entry and the key.
     """
     shipped = path or data_root() / "models.toml"
     own = own or (user_catalogue() if path is None else None)
@@ -46,12 +46,12 @@ def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[st
 
 
 def check_catalogue(text: str, own: Path) -> None:
-    """See whether `text` could be the user's own file, `own`; UserError as for `load_catalogue`."""
+    """Check `text` as the user's file at path `own`. Raises UserError as `load_catalogue` does."""
     _with(_parsed(text, own, _CORRECT), data_root() / "models.toml", own)
 
 
 def _with(changes: Mapping[str, Any], shipped: Path, own: Path | None) -> dict[str, ModelEntry]:
-    """The entries of the file that ships with the user's `changes`, which stand in `own`, over them."""
+    """The shipped entries with the user's `changes`, read from `own`, merged over them."""
     tables = _read(shipped, "reinstall laguna-tui")
     merged = {**tables, **{name: _merged(tables.get(name, {}), change) for name, change in changes.items()}}
     found, wrong = {}, []
@@ -69,13 +69,15 @@ def _with(changes: Mapping[str, Any], shipped: Path, own: Path | None) -> dict[s
 
 
 def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | None" = None) -> ModelEntry:
-    """The entry for a name in the catalogue or for a path to a GGUF file, with the files that are on this machine.
+    """Return the entry for a catalogue name or for the path of a GGUF file, with its files on this machine.
 
     Args:
-        store: where downloaded models are; None for the user's own.
+        wanted: Catalogue name or path.
+        catalogue: All entries by name.
+        store: Store of downloaded models; None for the user's.
 
     Raises:
-        UserError: neither a known name nor a file, or a known model that must be downloaded first.
+        UserError: Neither a known name nor a file, or a known model that is not downloaded.
     """
     entry = catalogue.get(wanted)
     if entry is None:
@@ -88,7 +90,7 @@ def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | No
 
 
 def match_entry(file_name: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry | None:
-    """The entry whose `match` says that a file of this name belongs to it, the longest match first."""
+    """Return the entry with the longest `match` contained in this file name, or None."""
     lowered = file_name.lower()
     found = [(len(part), entry) for entry in catalogue.values() for part in entry.match if part in lowered]
     return max(found, key=lambda pair: pair[0])[1] if found else None
@@ -134,7 +136,7 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
 
 
 def _read(path: Path, remedy: str, missing: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The file's tables; `missing` when there is no file, if that may be."""
+    """The file's tables; `missing`, if given, when the file does not exist."""
     try:
         text = read_small_file(path, _LIMIT_BYTES).decode()
     except (OSError, ValueError) as error:
@@ -157,7 +159,7 @@ def _parsed(text: str, path: Path, remedy: str) -> dict[str, Any]:
 
 
 def _merged(table: Any, change: Any) -> Any:
-    """An entry with the user's keys over it. The hash of a file is not inherited by another one."""
+    """An entry with the user's keys over it. Keys that identify a file are dropped when it is replaced."""
     if not isinstance(table, dict) or not isinstance(change, dict):
         return change
     lost: set[str] = set()
@@ -168,13 +170,13 @@ def _merged(table: Any, change: Any) -> Any:
 
 
 def _rooted(table: Mapping[str, Any], change: Mapping[str, Any], shipped: Path, own: Path) -> dict[str, Any]:
-    """The table with its paths on this machine made absolute: each is relative to the file that says it."""
+    """The table with its local paths made absolute, each relative to the catalogue file that contains it."""
     local = [key for key in ("file", "drafter") if key in table and not (key == "file" and "repository" in table)]
     return {**table, **{key: (own if key in change else shipped) / table[key] for key in local}}
 
 
 def _strangers(found: Mapping[str, ModelEntry], raw: Mapping[str, object], source: Path) -> list[str]:
-    """Mistakes between entries: a companion of something that is no target."""
+    """Errors between entries: a companion of an entry that is not a target."""
     others = {name for name, entry in found.items() if entry.kind is not ModelKind.TARGET}
     return [
         f"{source}: [models.{entry.name}] belongs to {name!r}, which is no target of the catalogue"
@@ -185,7 +187,7 @@ def _strangers(found: Mapping[str, ModelEntry], raw: Mapping[str, object], sourc
 
 
 def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
-    """The entry of a table without mistakes, whose paths on this machine are absolute."""
+    """The entry of a valid table whose local paths are absolute."""
     drafter = table.get("drafter")
     return ModelEntry(
         name=name,

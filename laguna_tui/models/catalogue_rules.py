@@ -1,6 +1,6 @@
-"""What an entry of `models.toml` may say, and a sentence for everything it says wrongly.
+"""The keys of an entry in `models.toml`, their valid values, and the check of an entry.
 
-Deals in plain TOML values and never fails: `problems` yields sentences, one per mistake, each naming its key.
+Works on plain TOML values and never raises: `problems` yields one sentence per mistake, each naming its key.
 """
 
 import re
@@ -15,8 +15,8 @@ from laguna_tui.models.entry import ModelKind, ToolSet
 
 TEMPLATES = ("XS_2", "XS_2_1", "S_2_1")
 
-# What says where a file is, which version of it, and what its bytes are: whoever changes one of these means another
-# file, so that nothing behind it in this order is inherited.
+# Keys that identify a file: its location, its version, its content. A user who overrides one of them means another
+# file, so no key that follows it in this order is inherited.
 IDENTITY = (("repository", "file", "files", "convert"), ("revision",), ("sha256", "size"))
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -24,20 +24,26 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REVISION = re.compile(r"[\w][\w./-]*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _CONTEXT_MOST = 1 << 24
-"""Tokens; sixteen times what any model here was trained for."""
+"""Tokens; sixteen times the longest training context of any model here."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """A key's kind, what its value must be in words, and the check of that."""
+    """Rule for one key.
+
+    Attributes:
+        kind: Python type of the TOML value.
+        expected: Valid values, in words.
+        is_valid: Check of a value of that type.
+    """
 
     kind: type
-    says: str = ""
-    holds: Callable[[Any], bool] = lambda value: True
+    expected: str = ""
+    is_valid: Callable[[Any], bool] = lambda value: True
 
 
 def safe_path(name: str) -> bool:
-    """Whether a path from the catalogue or the hub stays inside the folder it is put in."""
+    """Whether a path from the catalogue or the hub stays inside its download folder."""
     parts = PurePosixPath(name).parts
     return bool(parts) and not name.startswith("/") and ".." not in parts and name.isprintable() and "\\" not in name
 
@@ -79,12 +85,12 @@ RULES: Mapping[str, KeyRule] = {
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 """Keys of `sampling`: they are settings too, which say their ranges."""
 
-_ALWAYS = ("title", "summary")
-_OF_A_TARGET = ("template", "thinking", "context", "sampling", "match")
+_REQUIRED_KEYS = ("title", "summary")
+_TARGET_KEYS = ("template", "thinking", "context", "sampling", "match")
 
 
 def problems(name: str, table: object) -> Iterator[str]:
-    """Everything that is wrong with an entry, as sentences; nothing when it is right."""
+    """Yield every mistake in an entry as a sentence."""
     if _NAME.fullmatch(name) is None:
         yield f"its name {name!r} must be of lower-case letters, digits, '.', '_' and '-'"
     if not isinstance(table, Mapping):
@@ -92,23 +98,25 @@ def problems(name: str, table: object) -> Iterator[str]:
         return
     wrong = set()
     for key, value in table.items():
-        for problem in _of_key(key, value):
+        for problem in _check_key(key, value):
             wrong.add(key)
             yield problem
-    sound = {key: value for key, value in table.items() if key not in wrong}
+    valid = {key: value for key, value in table.items() if key not in wrong}
     yield from _missing(table)
-    yield from _together(sound)
+    yield from _contradictions(valid)
 
 
-def _of_key(key: str, value: object) -> Iterator[str]:
+def _check_key(key: str, value: object) -> Iterator[str]:
     rule = RULES.get(key)
     if rule is None:
         yield f"has an unknown key {key}; known are {', '.join(RULES)}"
     elif not isinstance(value, rule.kind) or (isinstance(value, bool) and rule.kind is not bool):
         yield _needs(key, rule, value)
-    elif not rule.holds(value):
+    elif not rule.is_valid(value):
         yield (
-            f"{key} = {value!r}: it must be {rule.says}" if key != "template" else f"template = {value!r}; {rule.says}"
+            f"{key} = {value!r}: it must be {rule.expected}"
+            if key != "template"
+            else f"template = {value!r}; {rule.expected}"
         )
     elif key == "sampling" and isinstance(value, dict):
         yield from _sampling(value)
@@ -120,7 +128,7 @@ def _needs(key: str, rule: KeyRule, value: object) -> str:
 
 def _missing(table: Mapping[str, object]) -> Iterator[str]:
     kind = table.get("kind", ModelKind.TARGET)
-    wanted = (*_ALWAYS, *_OF_A_TARGET) if kind == ModelKind.TARGET else _ALWAYS
+    wanted = (*_REQUIRED_KEYS, *_TARGET_KEYS) if kind == ModelKind.TARGET else _REQUIRED_KEYS
     yield from (_needs(key, RULES[key], None) for key in wanted if key not in table)
 
 
@@ -134,8 +142,8 @@ def _sampling(table: Mapping[str, object]) -> Iterator[str]:
             yield f"sampling: {key} = {value!r}: it must be {known[key].allowed}"
 
 
-def _together(table: Mapping[str, Any]) -> Iterator[str]:
-    """What contradicts something else, among keys that are right by themselves."""
+def _contradictions(table: Mapping[str, Any]) -> Iterator[str]:
+    """Contradictions between keys that are valid by themselves."""
     remote, kind = "repository" in table, table.get("kind", ModelKind.TARGET)
     if "file" in table and "files" in table:
         yield "has both file and files; say one of them"

@@ -1,13 +1,11 @@
-"""A drafter published as safetensors becomes our GGUF: the same weights under llama.cpp's names, without torch.
+"""Conversion of a drafter published as safetensors to GGUF: the same weights under llama.cpp's names, without torch.
 
-Weights go through memory a piece at a time, whatever the folder's size. The result is checked by the engine's own
-reader, for the right target if one is given, before a weight is copied, and appears under its name only when it is
-whole. Nothing is resumed: a conversion takes seconds, so one that was cut short is made again from the start. The same
-folder gives the same bytes every time.
+Weights are copied in chunks, so memory use does not depend on the folder's size. Before any weight is copied the new
+header is checked by the engine's reader, and against the target if one is given. The file gets its name only when it is
+complete. Nothing is resumed: a conversion takes seconds, so an interrupted one starts over. The same folder gives the
+same bytes every time.
 
-The end of a drafter's download: its files, wherever each of them lies, become one GGUF.
-
-Has the shape that `laguna_tui.models.download_conversion.Converter` asks for.
+`convert_files` is the last step of a drafter's download, a `laguna_tui.models.download_conversion.Converter`.
 """
 
 import tempfile
@@ -31,49 +29,58 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
 from laguna_tui.models import convert_config, convert_safetensors
 from laguna_tui.models.convert_config import CONFIG, DrafterConfig
-from laguna_tui.models.convert_layout import FORMATS, TABLE, OutputTensor, items
+from laguna_tui.models.convert_layout import FORMATS, TABLE, OutputTensor, output_tensors
 from laguna_tui.models.convert_metadata import Provenance, description, identity
 from laguna_tui.models.convert_safetensors import SourceTensor
 from laguna_tui.models.records import SHA256, fingerprint_of
 
 KINDS = ("bf16", *QUANTIZED)
-"""What the matrices become; with bf16, those in half precision stay as they are."""
+"""Formats for the matrices; with bf16, matrices in half precision are kept as they are."""
 
 ConversionProgress = Callable[[str, int, int], None]
-"""Told what is done, "verify" or "convert", and how many bytes of how many."""
+"""Called with the phase ("verify" or "convert"), bytes done and bytes in total."""
 
 _STORED = {known.name: known for known in TENSOR_FORMATS.values()}
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A checked folder, and what becomes of it. formats: one an item. table: d2t as written, empty without one."""
+    """A checked folder and the plan for its conversion.
+
+    Attributes:
+        folder: Folder of the published drafter.
+        kind: Requested format of the matrices, one of `KINDS`.
+        config: Hyperparameters from its config.json.
+        items: Tensors to write, in order.
+        formats: Format of each item.
+        table: d2t as it is written; empty without a reduced vocabulary.
+    """
 
     folder: Path
     kind: str
-    design: DrafterConfig
+    config: DrafterConfig
     items: tuple[OutputTensor, ...]
     formats: tuple[str, ...]
     table: bytes
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """The files it is made from."""
+        """The source files."""
         return (self.folder / CONFIG, *sorted({part.path for item in self.items for part in item.parts}))
 
     @property
     def data_bytes(self) -> int:
-        """Bytes of all new tensors, each padded."""
+        """Size of all new tensors in bytes, each padded."""
         return sum(padded(size) for size in self._sizes())
 
     @property
-    def unfit(self) -> tuple[str, ...]:
-        """Matrices whose rows are no whole blocks of the kind asked for."""
+    def unaligned(self) -> tuple[str, ...]:
+        """Matrices with rows that are not a multiple of the requested format's block; they are not quantized."""
         block = _STORED[self.kind].block
         return tuple(item.name for item in self.items if item.is_matrix and item.shape[0] % block)
 
     def entries(self) -> Iterator[tuple[OutputTensor, str, int]]:
-        """Each item with its new format and size."""
+        """Each item with its new format and its size in bytes."""
         return zip(self.items, self.formats, self._sizes(), strict=True)
 
     def _sizes(self) -> list[int]:
@@ -82,12 +89,12 @@ class Conversion:
 
 
 def plan(folder: Path, kind: str = "bf16") -> Conversion:
-    """Read the folder's config and headers; ModelFileError if it is not a whole drafter that can be converted."""
-    design = convert_config.read(folder)
-    found = tuple(items(folder, design, convert_safetensors.read_folder(folder)))
+    """Read the folder's config and headers. Raises ModelFileError if it is not a convertible drafter."""
+    config = convert_config.read(folder)
+    found = tuple(output_tensors(folder, config, convert_safetensors.read_folder(folder)))
     tables = [item for item in found if item.name == TABLE]
-    table = _targets(folder, tables[0].parts[0], design.n_vocab) if tables else b""
-    return Conversion(folder, kind, design, found, tuple(_format(item, kind) for item in found), table)
+    table = _target_ids(folder, tables[0].parts[0], config.n_vocab) if tables else b""
+    return Conversion(folder, kind, config, found, tuple(_format(item, kind) for item in found), table)
 
 
 def convert(
@@ -97,16 +104,24 @@ def convert(
     progress: ConversionProgress,
     model: Path | None = None,
 ) -> None:
-    """Write `conversion` to `target`, replacing what is there.
+    """Write `conversion` to `target`, replacing an existing file. On an error, or Ctrl-C, no new file is left.
 
-    model: a target's GGUF; ModelFileError if the drafter was not made for it. ModelFileError, too, if there is no room,
-    if a weight is not a number, or if reading or writing fails. Then, and after Ctrl-C, there is no new file.
+    Args:
+        conversion: From `plan`.
+        target: Path of the new GGUF.
+        provenance: Origin, stored in the new file.
+        progress: Called while hashing and copying.
+        model: GGUF of a target that the drafter must match.
+
+    Raises:
+        ModelFileError: The drafter was made for another target, the disk has no room, a weight is not a number, or
+            reading or writing failed.
     """
     with gguf_writer.whole_file(target, conversion.data_bytes) as file:
-        _start(file, conversion, provenance)
-        _check(Path(file.name), conversion.folder, model)
-        _start(file, conversion, replace(provenance, sha256=_digests(conversion, provenance, progress)))
-        _copy(file, conversion, progress)
+        _write_header(file, conversion, provenance)
+        _check_header(Path(file.name), conversion.folder, model)
+        _write_header(file, conversion, replace(provenance, sha256=_digests(conversion, provenance, progress)))
+        _copy_tensors(file, conversion, progress)
 
 
 def _format(item: OutputTensor, kind: str) -> str:
@@ -119,22 +134,22 @@ def _format(item: OutputTensor, kind: str) -> str:
     return format_for(TensorInfo(item.name, item.shape, item.format, 0, 0), kind)
 
 
-def _targets(folder: Path, tensor: SourceTensor, n_vocab: int) -> bytes:
-    """The table of the reduced vocabulary as the target's tokens: published are their distances from the drafter's."""
+def _target_ids(folder: Path, tensor: SourceTensor, n_vocab: int) -> bytes:
+    """The reduced vocabulary as target token ids: the published table holds offsets from the draft token ids."""
     with tensor.path.open("rb") as file:
         data = gguf_writer.read_exactly(file, tensor.path, tensor.offset, tensor.size)
     offsets = np.frombuffer(data, {"I64": np.int64, "I32": np.int32}[tensor.dtype]).astype(np.int64)
     targets = offsets + np.arange(len(offsets))
     if targets.min() < 0 or targets.max() >= n_vocab or len(np.unique(targets)) != len(targets):
         raise ModelFileError(
-            f"{folder}: its table {TABLE} names tokens twice or outside the {n_vocab} there are; download it again"
+            f"{folder}: its table {TABLE} has duplicate tokens or tokens outside 0..{n_vocab - 1}; download it again"
         )
     return targets.tobytes()
 
 
-def _start(file: BinaryIO, conversion: Conversion, provenance: Provenance) -> None:
-    """The whole header, and room for the data."""
-    metadata = {**identity(conversion.kind, provenance), **description(conversion.design)}
+def _write_header(file: BinaryIO, conversion: Conversion, provenance: Provenance) -> None:
+    """Write the whole header and reserve the space of the data."""
+    metadata = {**identity(conversion.kind, provenance), **description(conversion.config)}
     tensors = [(item.name, kind, item.shape) for item, kind, _ in conversion.entries()]
     file.seek(0)
     file.write(gguf_writer.head(metadata, tensors))
@@ -142,8 +157,8 @@ def _start(file: BinaryIO, conversion: Conversion, provenance: Provenance) -> No
     file.flush()
 
 
-def _check(part: Path, folder: Path, model: Path | None) -> None:
-    """Read the new header as the engine will, and compare it with the target's; complaints name the folder."""
+def _check_header(part: Path, folder: Path, model: Path | None) -> None:
+    """Read the new header as the engine will, and match it with the target's; errors name the folder."""
     try:
         found = drafter_header.read(part)
     except ModelFileError as error:
@@ -153,7 +168,7 @@ def _check(part: Path, folder: Path, model: Path | None) -> None:
 
 
 def _digests(conversion: Conversion, provenance: Provenance, progress: ConversionProgress) -> dict[str, str]:
-    """The SHA-256 of every source file."""
+    """The SHA-256 of every source file, by name."""
     total = sum(path.stat().st_size for path in conversion.sources)
     done = 0
 
@@ -166,7 +181,7 @@ def _digests(conversion: Conversion, provenance: Provenance, progress: Conversio
     return {path.name: known.get(path.name) or fingerprint_of(path, SHA256, step).value for path in conversion.sources}
 
 
-def _copy(file: BinaryIO, conversion: Conversion, progress: ConversionProgress) -> None:
+def _copy_tensors(file: BinaryIO, conversion: Conversion, progress: ConversionProgress) -> None:
     done = 0
     with ExitStack() as stack:
         opened = {path: stack.enter_context(path.open("rb")) for path in conversion.sources[1:]}
@@ -189,20 +204,27 @@ def _pieces(conversion: Conversion, item: OutputTensor, kind: str, opened: Mappi
         yield from gguf_writer.pieces(opened[part.path], part.path, info, kind)
 
 
-_NOTHING_KNOWN = Provenance()
+_NO_PROVENANCE = Provenance()
 
 
 def convert_files(
     paths: Sequence[Path],
     target: Path,
     step: Callable[[int, int], None],
-    provenance: Provenance = _NOTHING_KNOWN,
+    provenance: Provenance = _NO_PROVENANCE,
     kind: str = "bf16",
 ) -> None:
-    """Make `target` of a published drafter's files, and of nothing else that lies beside them.
+    """Convert a published drafter's files, ignoring others beside them.
 
-    paths: config.json, the safetensors and, for several, their index, under their own names. step: told bytes done and
-    in all; it may raise to stop, and then there is no target. UserError if the files are not a drafter as published.
+    Args:
+        paths: config.json, the safetensors files and, for several, their index, under their published names.
+        target: Path of the new GGUF.
+        step: Called with bytes done and bytes in total; may raise to stop, and then no target is left.
+        provenance: Origin, stored in the new file.
+        kind: Format of the matrices, one of `KINDS`.
+
+    Raises:
+        UserError: The files are not a drafter as published.
     """
     from laguna_engine.errors import EngineError
 

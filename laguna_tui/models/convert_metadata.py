@@ -1,4 +1,4 @@
-"""A converted drafter's metadata: what it is, how it is computed, where it comes from."""
+"""A converted drafter's GGUF metadata: identity, provenance and hyperparameters."""
 
 import re
 from collections.abc import Mapping
@@ -13,17 +13,20 @@ from laguna_tui.models.convert_config import DrafterConfig
 _CARD = "README.md"
 _MAX_CARD = 1 << 16
 _LICENCE = re.compile(r"^(license|license_name): *[\"']?([\w.-]{1,60})", re.MULTILINE | re.ASCII)
-"""`license_name` is there where `license` is only "other"."""
+"""`license_name` is set where `license` is only "other"."""
 
 _CACHED = "models--"
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a drafter comes from, as far as that is known; it becomes part of the new file.
+    """Origin of a drafter, as far as it is known; stored in the new file.
 
-    repository: "owner/name" on the hub. revision: a commit. licence: its name. sha256: of files, by name, where they
-    are known already; the others are computed.
+    Attributes:
+        repository: "owner/name" on the hub.
+        revision: A commit.
+        licence: Its name.
+        sha256: Known hashes of source files by name; the others are computed.
     """
 
     repository: str = ""
@@ -32,8 +35,8 @@ class Provenance:
     sha256: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, folder: Path) -> "Provenance":
-        """What a folder tells by itself: its place in the hub's cache, and the licence on its card."""
+    def from_folder(cls, folder: Path) -> "Provenance":
+        """Derive it from a folder: its path in the hub's cache, and the licence on its model card."""
         place = folder.resolve()
         name = place.parent.parent.name
         licence = _licence(folder / _CARD)
@@ -43,7 +46,7 @@ class Provenance:
 
 
 def _licence(card: Path) -> str:
-    """What the first lines of a card say, between its two rows of dashes; empty if they say nothing."""
+    """The licence in a card's front matter; empty without one."""
     try:
         with card.open(encoding="utf-8", errors="replace") as file:
             block = file.read(_MAX_CARD).removeprefix("---\n").partition("\n---")[0]
@@ -54,7 +57,7 @@ def _licence(card: Path) -> str:
 
 
 def identity(kind: str, provenance: Provenance) -> dict[str, Written]:
-    """What the file is and where it comes from, without a date: the same drafter gives the same bytes."""
+    """Identity and provenance, without a date: the same drafter gives the same bytes."""
     found: dict[str, Written] = {
         "general.architecture": "dflash",
         "general.type": "model",
@@ -70,30 +73,30 @@ def identity(kind: str, provenance: Provenance) -> dict[str, Written]:
     return {key: value for key, value in found.items() if value != ""}
 
 
-def description(design: DrafterConfig) -> dict[str, Written]:
-    """The hyperparameters, under the names that llama.cpp and `laguna_engine.gguf.drafter_header` read."""
+def description(config: DrafterConfig) -> dict[str, Written]:
+    """The hyperparameters, under the keys that llama.cpp and `laguna_engine.gguf.drafter_header` read."""
     found: dict[str, Written] = {
-        "context_length": design.n_ctx,
-        "embedding_length": design.n_embd,
-        "block_count": design.n_layer,
-        "feed_forward_length": design.n_ff,
-        "attention.head_count": design.heads,
-        "attention.head_count_kv": design.kv_heads,
-        "attention.key_length": design.head_size,
-        "attention.value_length": design.head_size,
-        "attention.layer_norm_rms_epsilon": design.epsilon,
-        "attention.causal": design.causal if len(set(design.causal)) > 1 else design.causal[0],
-        "rope.freq_base": design.rope_base,
-        "rope.dimension_count": design.rope_dims,
-        "vocab_size": design.n_vocab,
-        "block_size": design.block,
-        # Named by the layer that would read it next.
-        "target_layers": tuple(tap + 1 for tap in design.taps),
-        "context_kv_layer_norm": design.laguna,
+        "context_length": config.n_ctx,
+        "embedding_length": config.n_embd,
+        "block_count": config.n_layer,
+        "feed_forward_length": config.n_ff,
+        "attention.head_count": config.heads,
+        "attention.head_count_kv": config.kv_heads,
+        "attention.key_length": config.head_size,
+        "attention.value_length": config.head_size,
+        "attention.layer_norm_rms_epsilon": config.epsilon,
+        "attention.causal": config.causal if len(set(config.causal)) > 1 else config.causal[0],
+        "rope.freq_base": config.rope_base,
+        "rope.dimension_count": config.rope_dims,
+        "vocab_size": config.n_vocab,
+        "block_size": config.block,
+        # Each tap is numbered by the layer that reads it next.
+        "target_layers": tuple(tap + 1 for tap in config.taps),
+        "context_kv_layer_norm": config.laguna,
     }
-    if design.window:
-        found |= {"attention.sliding_window": design.window, "attention.sliding_window_pattern": design.sliding}
+    if config.window:
+        found |= {"attention.sliding_window": config.window, "attention.sliding_window_pattern": config.sliding}
     return {
         **{f"dflash.{key}": value for key, value in found.items()},
-        "tokenizer.ggml.mask_token_id": design.mask_id,
+        "tokenizer.ggml.mask_token_id": config.mask_id,
     }

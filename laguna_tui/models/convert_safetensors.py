@@ -1,8 +1,8 @@
-"""What a folder of safetensors files holds: names, formats, shapes and where each tensor's bytes lie.
+"""Headers of safetensors files: names, formats, shapes and the location of each tensor's bytes.
 
-Reads headers only, and trusts nothing in them: they are small, say each thing once, and their tensors fill the file
-exactly, one after the other. The `safetensors` package is not used: without torch it cannot give out bfloat16, not
-even its place in the file (0.8.0: "data type 'bfloat16' not understood"). Every error is a ModelFileError.
+Reads headers only, and trusts nothing in them: they must be small, without duplicate keys, and their tensors must fill
+the file exactly, one after the other. The `safetensors` package is not used: without torch it cannot return bfloat16,
+nor its position in the file (0.8.0: "data type 'bfloat16' not understood"). Every error is a ModelFileError.
 
 Format: https://huggingface.co/docs/safetensors, "Format".
 """
@@ -32,14 +32,23 @@ _MAX_JSON = 1 << 24
 _BITS = {"BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F8_E5M2FNUZ": 8, "F8_E4M3FNUZ": 8}
 _BITS |= {"U16": 16, "I16": 16, "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32}
 _BITS |= {"U64": 64, "I64": 64, "F64": 64, "C64": 64, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
-"""Every number format that the package knows."""
+"""Bits of every number format that the package knows."""
 
 _DAMAGED = "the file is damaged: download it again"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTensor:
-    """One tensor. shape: outermost first, as in the file. offset: from the start of `path`, in bytes; size: too."""
+    """One tensor.
+
+    Attributes:
+        name: Published name.
+        dtype: Number format, a key of `_BITS`.
+        shape: Outermost dimension first, as in the file.
+        path: File that contains it.
+        offset: Bytes from the start of the file.
+        size: Bytes.
+    """
 
     name: str
     dtype: str
@@ -50,7 +59,7 @@ class SourceTensor:
 
 
 def read_folder(folder: Path) -> dict[str, SourceTensor]:
-    """Every tensor of the model in `folder`: of one file, or of the shards that its index names."""
+    """Return every tensor of the model in `folder`: of a single file, or of the shards in its index."""
     if not (folder / INDEX).is_file():
         return read_file(_only_file(folder))
     places = _index(folder / INDEX)
@@ -75,7 +84,7 @@ def _only_file(folder: Path) -> Path:
 
 
 def _index(path: Path) -> dict[str, str]:
-    """Which file each tensor is in."""
+    """File of each tensor, by the tensor's name."""
     places = read_json(path).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
         raise ModelFileError(f"{path}: it does not say which tensor is in which file; {_DAMAGED}")
@@ -98,10 +107,10 @@ def _from_shard(path: Path, expected: set[str]) -> dict[str, SourceTensor]:
 
 
 def read_file(path: Path) -> dict[str, SourceTensor]:
-    """Every tensor of one file, in the order of their bytes."""
+    """Return every tensor of one file, by name, in the order of their bytes."""
     try:
         if not path.is_file():
-            raise ModelFileError(f"{path}: there is no such file; download the whole folder again")
+            raise ModelFileError(f"{path}: no such file; download the whole folder again")
         size = path.stat().st_size
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -114,10 +123,10 @@ def read_file(path: Path) -> dict[str, SourceTensor]:
 
 
 def read_json(path: Path) -> dict[str, object]:
-    """The object in a JSON file; ModelFileError if there is none."""
+    """Return the object in a JSON file. Raises ModelFileError if there is none."""
     try:
         if path.stat().st_size > _MAX_JSON:
-            raise _damaged(path, "it is far too large for what it is")
+            raise _damaged(path, f"it is larger than {_MAX_JSON >> 20} MiB")
         return _parsed(path, path.read_bytes())
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror}); download the whole folder again") from error
@@ -127,7 +136,7 @@ def _parsed(path: Path, data: bytes) -> dict[str, object]:
     try:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"it is not the JSON it should be ({error})") from error
+        raise _damaged(path, f"it is not valid JSON ({error})") from error
     if not isinstance(found, dict):
         raise _damaged(path, "it is not a JSON object")
     return found
@@ -136,7 +145,7 @@ def _parsed(path: Path, data: bytes) -> dict[str, object]:
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("duplicate key")
     return found
 
 
@@ -169,17 +178,17 @@ def _tensor(path: Path, name: str, entry: object, start: int) -> SourceTensor:
         raise ModelFileError(
             f"{path}: {name} has the unknown number format {reprlib.repr(dtype)}; use a drafter in bf16"
         )
-    if not _counts(shape) or len(shape) > _MAX_DIMS or 0 in shape:
+    if not _are_counts(shape) or len(shape) > _MAX_DIMS or 0 in shape:
         raise _damaged(path, f"{name} has the impossible shape {reprlib.repr(shape)}")
-    if not _counts(offsets) or len(offsets) != 2:
-        raise _damaged(path, f"{name} lies at {reprlib.repr(offsets)}")
+    if not _are_counts(offsets) or len(offsets) != 2:
+        raise _damaged(path, f"{name} has the impossible offsets {reprlib.repr(offsets)}")
     bits = prod(shape) * _BITS[dtype]
     if bits % 8 or offsets[1] - offsets[0] != bits // 8:
         raise _damaged(path, f"{name} has {offsets[1] - offsets[0]} bytes for {bits / 8:g}")
     return SourceTensor(name, dtype, tuple(shape), path, start + offsets[0], bits // 8)
 
 
-def _counts(values: object) -> bool:
+def _are_counts(values: object) -> bool:
     return isinstance(values, list) and all(type(value) is int and 0 <= value < 1 << 48 for value in values)
 
 

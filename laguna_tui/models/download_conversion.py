@@ -1,4 +1,4 @@
-"""The last step of downloading a drafter published as safetensors: its GGUF, made once and recorded like a download."""
+"""Conversion of a downloaded drafter to GGUF, recorded like a download."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 Converter = Callable[[Sequence[Path], Path, Callable[[int, int], None], "Provenance"], None]
-"""Makes a GGUF: of which files, where, whom to tell bytes done and in all (may raise to stop), whence the files are."""
+"""Converts to GGUF. Args: source files, target, a callback with bytes done and in total (may raise), provenance."""
 
 
 def convert_downloaded(
@@ -26,25 +26,34 @@ def convert_downloaded(
     step: Callable[[int, int], None],
     converter: Converter | None,
 ) -> None:
-    """Make the GGUF of an entry whose files are all here. One process at a time, by `DownloadLock`.
+    """Convert an entry with all source files in the store. One process at a time, by `DownloadLock`.
 
-    converter: None for the app's own. DownloadError: the files are not what can be converted.
+    Args:
+        store: Store of the source files and of the result.
+        entry: The drafter.
+        source: Its source on the hub.
+        listing: Its files.
+        step: Called with bytes done and bytes in total; may raise to stop.
+        converter: None for the app's.
+
+    Raises:
+        DownloadError: The files cannot be converted.
     """
     from laguna_tui.models.convert import convert_files
     from laguna_tui.models.convert_metadata import Provenance
 
     name = converted_name(entry)
-    target, final = store.base(source, name), store.final(source, name)
-    found = [store.file_path(source, file.name, file.etag) for file in listing.files]
+    target, final = store.partial_base(source, name), store.final_path(source, name)
+    files = [store.file_path(source, file.name, file.etag) for file in listing.files]
     known = {file.name: file.etag.value for file in listing.files if file.etag and file.etag.kind == SHA256}
-    origin = Provenance(source.repository, listing.commit, entry.license, known)
+    provenance = Provenance(source.repository, listing.commit, entry.license, known)
     work: Converter = converter or convert_files
     try:
-        work([path for path in found if path is not None], target, step, origin)
+        work([path for path in files if path is not None], target, step, provenance)
     except UserError as error:
-        raise DownloadError(f"{entry.title} arrived, but is not what can be converted: {error}") from error
+        raise DownloadError(f"{entry.title} was downloaded, but cannot be converted: {error}") from error
     etag, size = fingerprint_of(target, SHA256, lambda count: None), target.stat().st_size
     final.unlink(missing_ok=True)
-    origins = tuple(known.values())
-    store.remember(source, FileRecord(source.repository, listing.commit, name, size, etag, made_from=origins))
+    source_hashes = tuple(known.values())
+    store.save_record(source, FileRecord(source.repository, listing.commit, name, size, etag, made_from=source_hashes))
     target.replace(final)

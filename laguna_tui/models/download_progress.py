@@ -1,6 +1,6 @@
-"""How far a download is: its progress as values, one rate and one time for all its files together, and its words.
+"""Progress of a download: its values, the rate and ETA over all files together, and its text.
 
-Front ends get a report about ten times a second, and whenever something new happens.
+Front ends get a report about ten times a second, and at every change of phase.
 """
 
 import time
@@ -14,7 +14,7 @@ from laguna_tui.models.cancellation import Cancellation
 
 
 class DownloadPhase(StrEnum):
-    """What is being done now."""
+    """The current step."""
 
     METADATA = "metadata"
     WAITING = "waiting"
@@ -26,13 +26,16 @@ class DownloadPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DownloadProgress:
-    """How far it is.
+    """Progress of a download.
 
-    bytes_done, bytes_total: of all files together; in the phases `verify` and `convert`, of the file being checked or
-        made. 0 while nothing is known.
-    rate: bytes per second over the last seconds; 0.0 while nothing moves.
-    eta_s: seconds until all files are there at this rate; None when nobody can say.
-    file: its name on the hub. note: a sentence about what is out of the ordinary, or "".
+    Attributes:
+        phase: The current step.
+        bytes_done: Of all files together; in the phases `verify` and `convert`, of the current file.
+        bytes_total: Likewise. 0 while unknown.
+        rate: Bytes per second over the last seconds; 0.0 while nothing moves.
+        eta_s: Seconds until all files are complete at this rate; None if unknown.
+        file: Name of the current file on the hub.
+        note: A sentence about anything unusual, or "".
     """
 
     phase: DownloadPhase
@@ -45,84 +48,84 @@ class DownloadProgress:
 
 
 class RateMeter:
-    """Counts bytes as they arrive. Bytes that were there before count as done, not as speed."""
+    """Rate of received bytes. Bytes present at the start count as done but not in the rate."""
 
     WINDOW_S = 8.0
-    """How far back the rate looks: long enough not to flicker, short enough to notice a change."""
+    """Length of the rate's window: long enough not to flicker, short enough to follow a change."""
     _STEP_S = 0.1
-    SURE_S = 1.0
-    """Below this much measuring a rate is a guess, and an ETA a wild one."""
+    MIN_ELAPSED_S = 1.0
+    """No ETA before this much was measured: the rate is still a guess."""
 
     def __init__(self, total: int, done: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.total = total
         self.done = done
         self._clock = clock
-        self._moved: deque[tuple[float, int]] = deque()
-        self._since = clock()
+        self._samples: deque[tuple[float, int]] = deque()
+        self._started = clock()
 
     def add(self, count: int) -> None:
-        """So many more bytes have arrived; below 0, so many are lost, which is no speed."""
+        """Add received bytes; a negative count is lost bytes, which do not affect the rate."""
         self.done += count
         if count > 0:
-            self._moved_now(count)
+            self._add_sample(count)
 
-    def _moved_now(self, count: int) -> None:
-        """Collected in short steps: a fast line brings thousands of pieces a second."""
+    def _add_sample(self, count: int) -> None:
+        """Add a sample, merged within `_STEP_S`: a fast line delivers thousands of chunks a second."""
         now = self._clock()
-        if self._moved and now - self._moved[-1][0] < self._STEP_S:
-            then, before = self._moved.pop()
-            self._moved.append((then, before + count))
+        if self._samples and now - self._samples[-1][0] < self._STEP_S:
+            then, before = self._samples.pop()
+            self._samples.append((then, before + count))
         else:
-            self._moved.append((now, count))
+            self._samples.append((now, count))
 
     def set_done(self, done: int) -> None:
-        """So many are here after all: some were lost, or came from elsewhere."""
+        """Correct the bytes done: some were lost, or came from elsewhere."""
         self.done = done
 
-    def begin(self) -> None:
-        """Measure from now on; what was before says nothing about what comes."""
-        self._moved.clear()
-        self._since = self._clock()
+    def start(self) -> None:
+        """Restart the measurement; earlier samples say nothing about what follows."""
+        self._samples.clear()
+        self._started = self._clock()
 
     @property
     def rate(self) -> float:
         """Bytes per second."""
         now = self._clock()
-        while self._moved and self._moved[0][0] < now - self.WINDOW_S:
-            self._moved.popleft()
-        elapsed = min(now - self._since, self.WINDOW_S)
-        return sum(count for _, count in self._moved) / elapsed if elapsed > 0 else 0.0
+        while self._samples and self._samples[0][0] < now - self.WINDOW_S:
+            self._samples.popleft()
+        elapsed = min(now - self._started, self.WINDOW_S)
+        return sum(count for _, count in self._samples) / elapsed if elapsed > 0 else 0.0
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds until everything is here, or None."""
+        """Seconds until everything is received, or None if unknown."""
         rate = self.rate
-        measured = self._clock() - self._since
-        return (self.total - self.done) / rate if rate > 0 and measured >= self.SURE_S else None
+        measured = self._clock() - self._started
+        return (self.total - self.done) / rate if rate > 0 and measured >= self.MIN_ELAPSED_S else None
 
 
 _EVERY_S = 0.1
 
 
 class ProgressReporter:
-    """Passes progress on. `meter` counts the bytes of all files together."""
+    """Rate-limits progress reports. `meter` counts the bytes of all files together."""
 
     def __init__(self, progress: Callable[[DownloadProgress], None], cancellation: Cancellation) -> None:
         self._progress, self._cancellation = progress, cancellation
-        self._said: DownloadPhase | None = None
+        self._last_phase: DownloadPhase | None = None
         self._next = 0.0
         self.meter = RateMeter(0, 0)
 
-    def say(self, phase: DownloadPhase, *, file: str = "", note: str = "", always: bool = False) -> None:
-        """How far all files are. always: something new happened, so it must not be lost."""
+    def report(self, phase: DownloadPhase, *, file: str = "", note: str = "", always: bool = False) -> None:
+        """Report the progress of all files. always: the report must not be dropped by the rate limit."""
         if not always and not self._due(phase):
             return
         meter = self.meter
         rate, eta = (meter.rate, meter.eta_s) if phase is DownloadPhase.TRANSFER else (0.0, None)
-        self._pass_on(DownloadProgress(phase, meter.done, meter.total, rate, eta, file, note))
+        self._send(DownloadProgress(phase, meter.done, meter.total, rate, eta, file, note))
 
-    def of_one(self, phase: DownloadPhase, file: str, total: int) -> Callable[[int], None]:
-        """To be called with bytes done while one file is checked; raises Paused or Cancelled to stop that."""
+    def file_step(self, phase: DownloadPhase, file: str, total: int) -> Callable[[int], None]:
+        """A callback for bytes processed while one file is checked; raises Paused or Cancelled to stop."""
         done = 0
 
         def step(count: int) -> None:
@@ -130,41 +133,41 @@ class ProgressReporter:
             done += count
             self._cancellation.check()
             if self._due(phase):
-                self._pass_on(DownloadProgress(phase, done, total, file=file))
+                self._send(DownloadProgress(phase, done, total, file=file))
 
         return step
 
-    def converting(self, file: str) -> Callable[[int, int], None]:
-        """To be called with bytes done and in all while a file is made; raises Paused or Cancelled to stop that."""
+    def conversion_step(self, file: str) -> Callable[[int, int], None]:
+        """A callback for bytes done and in total while a file is converted; raises Paused or Cancelled to stop."""
 
         def step(done: int, total: int) -> None:
             self._cancellation.check()
             if self._due(DownloadPhase.CONVERT):
-                self._pass_on(DownloadProgress(DownloadPhase.CONVERT, done, total, file=file))
+                self._send(DownloadProgress(DownloadPhase.CONVERT, done, total, file=file))
 
         return step
 
     def _due(self, phase: DownloadPhase) -> bool:
-        return phase is not self._said or time.monotonic() >= self._next
+        return phase is not self._last_phase or time.monotonic() >= self._next
 
-    def _pass_on(self, progress: DownloadProgress) -> None:
-        self._next, self._said = time.monotonic() + _EVERY_S, progress.phase
+    def _send(self, progress: DownloadProgress) -> None:
+        self._next, self._last_phase = time.monotonic() + _EVERY_S, progress.phase
         self._progress(progress)
 
 
-_DOING = {
+_PHASE_TEXT = {
     DownloadPhase.METADATA: "asking the hub about",
     DownloadPhase.WAITING: "waiting for",
     DownloadPhase.TRANSFER: "downloading",
     DownloadPhase.VERIFY: "checking",
     DownloadPhase.CONVERT: "converting",
-    DownloadPhase.DONE: "everything is here",
+    DownloadPhase.DONE: "everything is downloaded",
 }
 
 
 def progress_text(progress: DownloadProgress) -> str:
-    """One line: what is done, how far it is, how fast, how long still, and what is out of the ordinary."""
-    parts = [f"{_DOING[progress.phase]} {progress.file}".strip()]
+    """One line: the step, bytes done, rate, time left, and the note."""
+    parts = [f"{_PHASE_TEXT[progress.phase]} {progress.file}".strip()]
     if progress.bytes_total and progress.phase is not DownloadPhase.DONE:
         done, total = progress.bytes_done, progress.bytes_total
         parts.append(f"{size(done)} of {size(total)} ({done / total:.0%})")

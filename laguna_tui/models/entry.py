@@ -1,4 +1,4 @@
-"""One model of the catalogue, as values: what it is called, where its files come from, how it likes to be run."""
+"""An entry of the catalogue as values: its name, the source of its files and its default settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,18 +7,18 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 MAIN = "main"
-"""The revision that is meant when none is pinned; what it was at the download is recorded beside the file."""
+"""Revision used when none is pinned; the commit it meant at the download is recorded beside the file."""
 
 _WILD = "*?["
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """As in a shell: `*` stays inside one folder."""
+    """As in a shell: `*` does not match a slash."""
     return name.count("/") == pattern.count("/") and fnmatchcase(name, pattern)
 
 
 class ModelKind(StrEnum):
-    """What a model does: it answers, it drafts for one that does, or it scores what a long prompt may leave out."""
+    """Role of a model: it answers, drafts for a target, or scores which parts of a long prompt may be left out."""
 
     TARGET = "target"
     DRAFTER = "drafter"
@@ -26,7 +26,7 @@ class ModelKind(StrEnum):
 
 
 class ToolSet(StrEnum):
-    """Which profile a model has (`agent/profile.py`): `basic` is that of the small model that ships with the app."""
+    """Profile of a model (`agent/profile.py`): `basic` is that of the bundled small model."""
 
     BASIC = "basic"
     FULL = "full"
@@ -34,11 +34,15 @@ class ToolSet(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """Where a model's files lie on the hub.
+    """Location of a model's files on the hub.
 
-    files: paths inside the repository, the one to open first; `*` stands for what differs and must match something.
-    sha256, size (bytes): of the first file, where they were known when the catalogue was written.
-    convert: the files are a drafter as safetensors; what is opened is the GGUF made of them here.
+    Attributes:
+        repository: "owner/name".
+        files: Paths inside the repository, the one to open first; each pattern with `*` must match a file.
+        revision: Commit, tag or branch.
+        sha256: Of the first file, if known when the catalogue was written.
+        size: Of the first file in bytes, likewise.
+        convert: The files are a drafter as safetensors; the GGUF converted from them is opened.
     """
 
     repository: str
@@ -48,11 +52,10 @@ class HubSource:
     size: int | None = None
     convert: bool = False
 
-    def chosen(self, names: Mapping[str, object] | list[str]) -> tuple[str, ...] | None:
-        """Those of `names` that are wanted, in the catalogue's order; None if one pattern matches nothing.
+    def select(self, names: Mapping[str, object] | list[str]) -> tuple[str, ...] | None:
+        """Return those of `names` that match, in the catalogue's order; None if a pattern matches nothing.
 
-        A single pattern names a single file: when it matches several, nobody can say which to open, so that is None
-        as well.
+        A single pattern stands for a single file: None, too, when it matches several, as it is ambiguous which to open.
         """
         found: list[str] = []
         for pattern in self.files:
@@ -63,8 +66,8 @@ class HubSource:
         return tuple(found)
 
     @property
-    def names_are_known(self) -> bool:
-        """Whether the catalogue itself says every file's full name."""
+    def has_exact_names(self) -> bool:
+        """Whether every file is given by its full name, without a pattern."""
         return not any(letter in pattern for pattern in self.files for letter in _WILD)
 
 
@@ -72,14 +75,26 @@ class HubSource:
 class ModelEntry:
     """One model.
 
-    path: its file, if it ships with the app, was downloaded or is the user's own; None when it still must come.
-    template: None when only the file can tell which chat format it was trained on.
-    context: tokens to run it with unless the user says otherwise; context_max: what it was trained for, 0 if not said.
-    drafter: the file that drafts for it, None without one that is there.
-    source: where it can be downloaded. facts: what its header must say, by GGUF key without the architecture's name.
-    defects: known faults of the published file, as sentences. belongs: names of the targets it drafts or scores for.
-    tools: what a target is told that it may call. turns: how many of a chat's newest turns a target reads, the one that
-    is asked included; None for all.
+    Attributes:
+        name: Name in the catalogue.
+        title: Name to show.
+        summary: One line about it.
+        template: Chat template; None when it is read from the file.
+        thinking: Whether it can think before it answers.
+        context: Tokens of context unless the user chooses otherwise.
+        sampling: Default sampling parameters.
+        match: Lower-case parts of file names that belong to it.
+        path: Its file if it is bundled, downloaded or the user's own; None before its download.
+        drafter: File of its drafter; None if none is on this machine.
+        kind: Its role.
+        source: Where it can be downloaded.
+        license: Its licence.
+        context_max: Tokens of context it was trained for; 0 if unknown.
+        facts: Values its header must have, by GGUF key without the architecture's name.
+        defects: Known defects of the published file, as sentences.
+        belongs: Names of the targets it drafts or scores for.
+        tools: Tools offered to a target.
+        turns: How many of a chat's newest turns a target reads, the current one included; None for all.
     """
 
     name: str
@@ -104,5 +119,5 @@ class ModelEntry:
 
 
 def companions(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], kind: ModelKind) -> tuple[ModelEntry, ...]:
-    """The drafters, or scorers, that go with a target, the recommended one first."""
+    """Return the drafters, or scorers, for a target, the recommended one first."""
     return tuple(other for other in catalogue.values() if other.kind is kind and entry.name in other.belongs)

@@ -1,8 +1,8 @@
-"""What huggingface_hub has already downloaded for somebody else, looked at and never touched.
+"""The cache of huggingface_hub, read and never changed.
 
-A file found there is used where it lies, after its bytes were checked. Not linked and not copied: a hard link needs the
-same file system and makes `hf cache` report room that it would not free; a copy costs twenty gigabytes. If the user
-empties that cache, the model is gone from here as well, and says so.
+A file found there is used in place, after its hash was checked. Not linked and not copied: a hard link needs the same
+file system and makes `hf cache` report space that deleting would not free; a copy costs twenty gigabytes. When the user
+empties that cache, the model is missing here as well, and is reported as such.
 """
 
 from collections.abc import Iterator
@@ -12,19 +12,19 @@ from laguna_engine.files import read_small_file
 from laguna_tui.models.entry import HubSource
 from laguna_tui.models.records import Fingerprint, RemoteFile, RepositoryListing
 
-# A commit's hash and a line break, generously.
+# A commit's hash and a line break, with a wide margin.
 _COMMIT_BYTES = 1024
 
 
 def default_cache() -> Path:
-    """Where huggingface_hub keeps its files; the environment may have moved it."""
+    """Return huggingface_hub's cache folder, which the environment may have moved."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE)
 
 
 def find(cache: Path, source: HubSource, remote: RemoteFile) -> Path | None:
-    """A file of this name, size and hash, as its name says; its bytes are still to be checked."""
+    """Return a file with this path, size and hash, judged by its name; its bytes must still be checked."""
     for snapshot in _snapshots(cache, source):
         path = snapshot / remote.name
         if path.is_file() and path.stat().st_size == remote.size and _etag(path) in (None, remote.etag):
@@ -33,11 +33,11 @@ def find(cache: Path, source: HubSource, remote: RemoteFile) -> Path | None:
 
 
 def listing(cache: Path, source: HubSource) -> RepositoryListing | None:
-    """What the source consists of by the cache alone; None unless every file is there under its hash."""
+    """Return the source's files from the cache alone; None unless every file is there under its hash."""
     commit = _commit(cache, source)
     snapshot = _folder(cache, source) / "snapshots" / commit
     names = [path.relative_to(snapshot).as_posix() for path in snapshot.rglob("*") if path.is_file()]
-    chosen = source.chosen(names)
+    chosen = source.select(names)
     if chosen is None:
         return None
     files = tuple(RemoteFile(name, (snapshot / name).stat().st_size, _etag(snapshot / name)) for name in chosen)
@@ -54,7 +54,7 @@ def _snapshots(cache: Path, source: HubSource) -> Iterator[Path]:
 
 
 def _commit(cache: Path, source: HubSource) -> str:
-    """The commit that the revision was, when it was last looked up for the cache."""
+    """The commit of the revision at its last lookup for the cache."""
     try:
         path = _folder(cache, source) / "refs" / source.revision
         found = read_small_file(path, _COMMIT_BYTES).decode("ascii").strip()
@@ -64,5 +64,5 @@ def _commit(cache: Path, source: HubSource) -> str:
 
 
 def _etag(path: Path) -> Fingerprint | None:
-    """The hash in the name of what a snapshot's link leads to. Caches without links do not say it."""
-    return Fingerprint.of(path.resolve().name)
+    """The hash in the name of the blob that a snapshot links to; None in caches without links."""
+    return Fingerprint.from_etag(path.resolve().name)

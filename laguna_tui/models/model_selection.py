@@ -1,4 +1,4 @@
-"""Which files the settings name: the model, its drafter, the drafter's adapter and the scorer."""
+"""Selection of files by the settings: the model, its drafter, the drafter's adapter and the scorer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelSelection:
-    """Which model, and everything that goes with it. context: tokens that the catalogue insists on, None without."""
+    """The selected model and its files.
+
+    Attributes:
+        settings: The settings it was selected by.
+        entry: The model.
+        drafter: File of its drafter, if any.
+        context: Tokens of context that the catalogue fixes; None when the machine decides.
+    """
 
     settings: Settings
     entry: ModelEntry
@@ -25,10 +32,10 @@ class ModelSelection:
 
 
 def select_model(settings: Settings) -> ModelSelection:
-    """What the settings name.
+    """Return the selection of the settings.
 
     Raises:
-        UserError: they name no model, or no drafter, that is there.
+        UserError: The model or the drafter is not on this machine.
     """
     catalogue = load_catalogue()
     entry = resolve(settings.model, catalogue)
@@ -38,10 +45,10 @@ def select_model(settings: Settings) -> ModelSelection:
 
 
 def select_other(settings: Settings, wanted: str) -> ModelSelection:
-    """What another name or file stands for. A drafter and an adapter that the user named were for the model before.
+    """Return the selection of another name or file. A drafter and an adapter set for the model before are dropped.
 
     Raises:
-        UserError: it names no model that is there.
+        UserError: The model is not on this machine.
     """
     drafter = NO_DRAFTER if settings.drafter == NO_DRAFTER else None
     origin = {key: file for key, file in settings.origin.items() if key not in ("model", "drafter", "adapter")}
@@ -49,13 +56,15 @@ def select_other(settings: Settings, wanted: str) -> ModelSelection:
 
 
 def drafter_of(settings: Settings, entry: ModelEntry, store: "Store | None" = None) -> Path | None:
-    """The file that drafts: the user's own, else the catalogue's where it is there, else none.
+    """Return the drafter's file: the user's, else the catalogue's if it is on this machine, else None.
 
     Args:
-        store: where downloaded drafters are; None for the user's own.
+        settings: Its `drafter` is a path, a catalogue name, "none" or None.
+        entry: The target.
+        store: Store of downloaded drafters; None for the user's.
 
     Raises:
-        UserError: the user named a file, or a drafter of the catalogue, that is not there.
+        UserError: The user's file, or drafter of the catalogue, is not on this machine.
     """
     if settings.drafter is None:
         return entry.drafter
@@ -82,10 +91,10 @@ def _stored_drafter(drafter: ModelEntry, store: "Store | None", given: str) -> P
 
 
 def adapter_of(settings: Settings) -> tuple[str, Path] | None:
-    """Name and file of the drafter's adapter, if there is to be one.
+    """Return name and file of the drafter's adapter, or None without one.
 
     Raises:
-        UserError: the user named a file that is not there.
+        UserError: The user's file does not exist.
     """
     if settings.adapter is None:
         return None
@@ -96,23 +105,23 @@ def adapter_of(settings: Settings) -> tuple[str, Path] | None:
 
 
 def catalogue_context(wanted: str, entry: ModelEntry, catalogue: Mapping[str, ModelEntry]) -> int | None:
-    """The context that an entry insists on; None where the machine may decide.
+    """Return the context in tokens that an entry fixes; None when the machine decides.
 
-    An entry with a file of its own was written for this machine, or for a model that knows no other context; what is
-    said about a model to download is for machines of every kind.
+    An entry with a local file was written for this machine, or for a model with no other context; the context of a
+    downloadable entry is meant for machines of every kind.
     """
     return entry.context if wanted in catalogue and entry.source is None else None
 
 
 NO_SCORER = "none"
-"""What the setting `scorer` says to rank by words alone."""
+"""Value of the setting `scorer` that ranks by words alone."""
 
 
 def scorer_path(settings: Settings, store: "Store | None" = None) -> Path | None:
-    """The file of the scorer to use: downloaded ones come before the one that ships with the app.
+    """Return the scorer's file: a downloaded one before the bundled one; None without one.
 
     Raises:
-        UserError: the settings name a scorer that is not on this machine.
+        UserError: The scorer in the settings is not on this machine.
     """
     from laguna_tui.models.store import Store
 

@@ -1,4 +1,4 @@
-"""Setting up a model: what suits this machine, and its download. Only a download that runs opens a socket."""
+"""Model setup: which model suits this machine, and its download. Sockets are opened only by a running download."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -23,11 +23,17 @@ _WHOLE = (ModelState.COMPLETE, ModelState.BUNDLED)
 
 @dataclass(frozen=True, slots=True)
 class SetupOffer:
-    """A model that could be got. All texts are raw.
+    """A model offered for download. All texts are unsanitised.
 
-    machine: what was found, in a line. name, title: of the model; name is "" when none is recommended. why: sentences.
-    size, have: bytes of everything that belongs to it, and those that are here; size is None if nobody knows.
-    ready: it can be opened now. offline: nothing may be fetched.
+    Attributes:
+        machine: The detected machine, in a line.
+        name: Of the model; "" when none is recommended.
+        title: Name to show.
+        why: Sentences.
+        size: Bytes of the model and its drafter; None if unknown.
+        have: Bytes of them on this machine.
+        ready: Whether it can be opened now.
+        offline: Whether the network must not be used.
     """
 
     machine: str
@@ -41,15 +47,15 @@ class SetupOffer:
 
 
 class ModelSetup:
-    """The catalogue, the store and the hub, for the setup screen. Any thread may call it."""
+    """Model setup on the catalogue, the store and the hub. Callable from any thread."""
 
     def __init__(self, settings: Settings, store: Store | None = None, endpoint: str | None = None) -> None:
-        """endpoint: of another hub than the one that HF_ENDPOINT names."""
+        """endpoint: URL of a hub in place of HF_ENDPOINT's."""
         self._settings, self._store = settings, store or Store()
         self._hub = Hub(endpoint, network=Network(offline=settings.offline))
 
-    def look(self, name: str = "") -> SetupOffer:
-        """What there is to say about a model; without a name, about the one to recommend. Opens no socket."""
+    def describe(self, name: str = "") -> SetupOffer:
+        """Describe a model, the recommended one without a name. Opens no socket."""
         from laguna_engine.errors import EngineError
         from laguna_engine.fit.devices import read_machine
         from laguna_engine.fit.plan import choose_plan
@@ -75,37 +81,38 @@ class ModelSetup:
         except (EngineError, UserError) as error:
             return _unsuited(offer, str(error), asked=bool(name))
         if plan.paged:
-            return _unsuited(offer, f"{entry.title} would only run from disk here, a word a minute", asked=bool(name))
+            return _unsuited(offer, f"{entry.title} would run from disk here, at a word a minute", asked=bool(name))
         return replace(offer, why=_reasons(plan))
 
     def fits(self, name: str, width: int) -> list[str]:
-        """Whether a model fits here, with every context and cache, as lines of at most `width` cells.
+        """Return the fit of a model on this machine, for every context and KV cache, in lines of at most `width` cells.
 
         Args:
-            name: of the model; empty for the recommended one.
+            name: Of the model; empty for the recommended one.
+            width: Cells per line.
 
         Raises:
-            EngineError, UserError: why that cannot be told.
+            EngineError, UserError: It cannot be computed.
         """
         from laguna_tui.models.fit_report import fit_lines
 
         return fit_lines(name or RECOMMENDED, self._settings, width)
 
     def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> "Download":
-        """A download of a model and its drafter, as one; `progress` is called on the thread that runs it."""
+        """Prepare a download of a model and its drafter; `progress` is called on the thread of its `run`."""
         from laguna_tui.models.download import Download
 
         entries = self._entries(name, load_catalogue())
         return Download(entries, progress, store=self._store, hub=self._hub)
 
     def discard(self, name: str) -> None:
-        """Let go what has arrived of a model that is not whole."""
+        """Remove the received bytes of an incomplete model."""
         for entry in self._entries(name, load_catalogue()):
             if self._store.status(entry).state is ModelState.PARTIAL:
                 self._store.remove(entry)
 
     def _entries(self, name: str, catalogue: Mapping[str, ModelEntry]) -> list[ModelEntry]:
-        """The model and the drafter that is recommended for it."""
+        """The model and its recommended drafter."""
         from laguna_tui.models.download import with_drafters
 
         if name not in catalogue:
@@ -114,7 +121,7 @@ class ModelSetup:
 
 
 def _reasons(plan: "Plan") -> tuple[str, ...]:
-    """What decides about speed and use, a sentence each."""
+    """The reasons that decide speed and usability, a sentence each."""
     from laguna_tui.models.fit import plan_in_words
 
     weighty = [reason for reason in plan.reasons if reason.subject in ("layers", "KV cache", "drafter")]
@@ -122,6 +129,6 @@ def _reasons(plan: "Plan") -> tuple[str, ...]:
 
 
 def _unsuited(offer: SetupOffer, why: str, *, asked: bool) -> SetupOffer:
-    """The honest sentence. A model that was asked for by name can be had all the same."""
-    small = "This machine runs only small models, such as the one that is here."
+    """The offer with the reason against it. A model asked for by name can be downloaded all the same."""
+    small = "This machine runs only small models, such as the bundled one."
     return replace(offer, name=offer.name if asked else "", why=(f"{why}.", *(() if asked else (small,))))

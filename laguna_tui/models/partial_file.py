@@ -1,12 +1,12 @@
-"""A file on its way: `NAME.part`, and `NAME.journal` beside it, which says how much of it can be trusted.
+"""A file being downloaded: `NAME.part`, and beside it `NAME.journal`, which says how many of its bytes can be trusted.
 
-The journal has a line that says which file this is, then one for every checkpoint: so many bytes were written, and
-they come to this hash. After a crash, a power cut or a full disk the bytes are hashed again and everything behind the
-last checkpoint that agrees is cut off. So a resumed file is as good as one that came at once, and damage on the disk
-costs what lies behind it, not the whole file. It also means that nothing waits for the disk on the way: a checkpoint
-whose bytes a power cut took does not agree, and the one before it counts. Only a whole file is synced, once.
+The journal's first line identifies the file; each further line is a checkpoint: the bytes written so far and their
+hash. After a crash, a power cut or a full disk the bytes are hashed again and the file is truncated to the last
+checkpoint that matches. So a resumed file is as good as one downloaded in one go, and damage on the disk costs only the
+bytes after it. It also means that no checkpoint waits for the disk: one whose bytes were lost in a power cut does not
+match, and the one before it counts. Only the complete file is synced, once.
 
-One process at a time may write it, the one that holds its `DownloadLock`.
+Written by one process at a time, the holder of its `DownloadLock`.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from laguna_tui.models.records import CHUNK, SHA256, Digest, Fingerprint, Remote
 
 
 class DownloadLock:
-    """The right to write what is at `base`. It ends with the process that has it, however that ends.
+    """Exclusive right to write the file at `base`. Released when its process ends, however it ends.
 
-    The lock's file is never removed: another process may hold on to it and would then lock what nobody else sees.
+    The lock file is never removed: another process may hold the deleted file and lock something nobody else sees.
     """
 
     def __init__(self, base: Path) -> None:
@@ -34,8 +34,8 @@ class DownloadLock:
         self._holder_path = base.with_name(base.name + ".holder")
         self._lock = FileLock(str(self._lock_path), thread_local=False)
 
-    def take(self) -> bool:
-        """Try to get it, without waiting; says whether it worked."""
+    def acquire(self) -> bool:
+        """Try to acquire it without waiting; returns whether it succeeded."""
         self._lock_path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._lock.acquire(timeout=0)
@@ -45,13 +45,13 @@ class DownloadLock:
         return True
 
     def release(self) -> None:
-        """Let the next one have it. Idempotent."""
+        """Release it. Idempotent."""
         if self._lock.is_locked:
             self._holder_path.unlink(missing_ok=True)
             self._lock.release()
 
     def holder(self) -> str:
-        """Who has it, for a sentence."""
+        """The process that holds it, for a sentence."""
         pid = (read_json(self._holder_path) or {}).get("pid")
         return f"another laguna-tui (process {pid})" if isinstance(pid, int) else "another laguna-tui"
 
@@ -64,25 +64,28 @@ class DownloadLock:
 
 CHECKPOINT_BYTES = 32 << 20
 CHECKPOINT_S = 5.0
-# A day of checkpoints has a hundredth.
+"""At most this many bytes, or `CHECKPOINT_S` seconds of them, are lost when the process is killed."""
+# A day of checkpoints takes a hundredth of it.
 _JOURNAL_LIMIT_BYTES = 64 << 20
-"""What a kill may cost at most: so many bytes, or so many seconds of them, whichever is less."""
 
 
 class PartialFile:
-    """One file being written. One process at a time, by `DownloadLock`; one thread.
+    """One file being written, by one process (see `DownloadLock`) and one thread.
 
-    have: bytes that were written. `recover` first; then `write`; `finish` gives the file its name.
+    Call `recover` first, then `write`; `finish` gives the file its name.
+
+    Attributes:
+        have: Bytes written.
     """
 
     def __init__(
         self, base: Path, repository: str, remote: RemoteFile, kind: str | None = None, every: int = CHECKPOINT_BYTES
     ) -> None:
-        """Nothing is touched yet. kind: of the hash to compute; None for the one that the hub published."""
+        """Prepare; nothing is touched yet. kind: hash to compute; None for the one that the hub published."""
         self._path, self._journal = partial_path(base), journal_path(base)
         self._remote = remote
         self._kind = kind or (remote.etag.kind if remote.etag else SHA256)
-        self._head = {
+        self._header = {
             "repository": repository,
             "file": remote.name,
             "size": remote.size,
@@ -91,8 +94,8 @@ class PartialFile:
         }
         self._every = every
         self._file: Any = None
-        self.have, self._kept, self._kept_at = 0, 0, time.monotonic()
-        self._digest = self._fresh()
+        self.have, self._checkpointed, self._checkpointed_at = 0, 0, time.monotonic()
+        self._digest = self._new_digest()
 
     def __enter__(self) -> "PartialFile":
         return self
@@ -101,50 +104,53 @@ class PartialFile:
         self.close()
 
     def recover(self, step: Callable[[int], None]) -> None:
-        """Find out what is there and can be trusted; what cannot is cut off.
+        """Truncate the file to its last matching checkpoint, and continue from there.
 
-        Bytes of another version of the file go. `step` is told of every few MiB hashed, and may raise to stop.
+        Bytes of another version of the file are removed.
+
+        Args:
+            step: Called with the bytes hashed, every few MiB; may raise to stop.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._open()
         good = self._digest.copy()
         for size, value in self._checkpoints():
-            if not self._agrees(size, value, step):
+            if not self._matches(size, value, step):
                 break
-            self.have, self._kept, good = size, size, self._digest.copy()
+            self.have, self._checkpointed, good = size, size, self._digest.copy()
         self._digest = good
         self._file.truncate(self.have)
         self._file.seek(self.have)
-        self._write_head()
+        self._write_header()
 
     def write(self, data: bytes) -> None:
-        """Append bytes; OSError when the disk is full, and then what was checked before is still good."""
+        """Append bytes. Raises OSError when the disk is full; the bytes up to the last checkpoint stay good."""
         view = memoryview(data)
         while view:
             view = view[self._file.write(view) :]
         self._digest.update(data)
         self.have += len(data)
-        if self.have - self._kept >= self._every or time.monotonic() - self._kept_at >= CHECKPOINT_S:
+        if self.have - self._checkpointed >= self._every or time.monotonic() - self._checkpointed_at >= CHECKPOINT_S:
             self.checkpoint()
 
     def checkpoint(self) -> None:
-        """What was written until now can be found again whatever happens next."""
-        if self.have == self._kept:
+        """Record the bytes written so far, so that they survive whatever happens next."""
+        if self.have == self._checkpointed:
             return
         line = json.dumps({"bytes": self.have, "hash": self._digest.value})
         with self._journal.open("a", encoding="ascii") as journal:
             journal.write(line + "\n")
-        self._kept, self._kept_at = self.have, time.monotonic()
+        self._checkpointed, self._checkpointed_at = self.have, time.monotonic()
 
     def restart(self) -> None:
-        """Throw away what is there: it cannot be continued."""
+        """Discard all bytes: they cannot be continued."""
         self._file.truncate(0)
         self._file.seek(0)
-        self._forget()
-        self._write_head()
+        self._reset()
+        self._write_header()
 
     def finish(self, target: Path) -> None:
-        """Give the whole, checked file its name. Its record must be there before."""
+        """Give the complete, checked file its name. Its record must have been saved before."""
         os.fsync(self._file.fileno())
         self.close()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -153,16 +159,16 @@ class PartialFile:
         self._journal.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Remove what is there."""
+        """Remove the file and its journal."""
         self.close()
         self._path.unlink(missing_ok=True)
         self._journal.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Keep what is there for the next time. Idempotent."""
+        """Close the file, keeping its bytes for the next run. Idempotent."""
         if self._file is None:
             return
-        # A disk that is full or gone keeps its last checkpoint; that is all there is to say about it here.
+        # On a full or missing disk the last checkpoint stays; there is nothing else to do about it here.
         with contextlib.suppress(OSError):
             self.checkpoint()
         self._file.close()
@@ -170,24 +176,24 @@ class PartialFile:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """What the bytes so far come to."""
+        """Hash of the bytes so far."""
         return self._digest.fingerprint
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
         self._file = os.fdopen(os.open(self._path, flags, 0o644), "r+b", buffering=0)
 
-    def _forget(self) -> None:
-        self.have, self._kept, self._kept_at = 0, 0, time.monotonic()
-        self._digest = self._fresh()
+    def _reset(self) -> None:
+        self.have, self._checkpointed, self._checkpointed_at = 0, 0, time.monotonic()
+        self._digest = self._new_digest()
 
-    def _fresh(self) -> Digest:
+    def _new_digest(self) -> Digest:
         return Digest(self._kind, self._remote.size)
 
     def _checkpoints(self) -> Iterator[tuple[int, str]]:
-        """Sizes and hashes from the journal, in order; nothing when it is of another file."""
+        """Sizes and hashes from the journal, in order; nothing when it describes another file."""
         lines = read_journal(self._journal)
-        if next(lines, None) != self._head:
+        if next(lines, None) != self._header:
             return
         last = 0
         for line in lines:
@@ -197,7 +203,7 @@ class PartialFile:
             last = size
             yield size, value
 
-    def _agrees(self, size: int, value: str, step: Callable[[int], None]) -> bool:
+    def _matches(self, size: int, value: str, step: Callable[[int], None]) -> bool:
         position = self._file.tell()
         while position < size:
             data = self._file.read(min(CHUNK, size - position))
@@ -208,25 +214,25 @@ class PartialFile:
             step(len(data))
         return self._digest.value == value
 
-    def _write_head(self) -> None:
-        lines = [self._head]
+    def _write_header(self) -> None:
+        lines = [self._header]
         if self.have:
             lines.append({"bytes": self.have, "hash": self._digest.value})
         write_atomically(self._journal, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def partial_path(base: Path) -> Path:
-    """Where the bytes of a file on its way are."""
+    """Path of the received bytes."""
     return base.with_name(base.name + ".part")
 
 
 def journal_path(base: Path) -> Path:
-    """Where it is said how many of them can be trusted."""
+    """Path of the journal."""
     return base.with_name(base.name + ".journal")
 
 
 def partial_bytes(base: Path) -> int:
-    """How much of a file has arrived, by its journal; another process may be writing it."""
+    """Bytes received of a file, by its journal; another process may be writing it."""
     lines = [line.get("bytes") for line in read_journal(journal_path(base))]
     have = lines[-1] if len(lines) > 1 and isinstance(lines[-1], int) else 0
     try:
@@ -236,7 +242,7 @@ def partial_bytes(base: Path) -> int:
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """The journal's lines, up to the first that is no line of a journal: a crash may have torn the last one."""
+    """Lines of the journal, up to the first invalid one: a crash may have torn the last one."""
     try:
         text = read_small_file(path, _JOURNAL_LIMIT_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError):
@@ -252,7 +258,7 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in this folder survive a power cut, where the system can do that."""
+    """Make a rename in this folder survive a power cut, where the system supports that."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,10 +1,9 @@
-"""The models on this machine: which are whole, which are on their way, where their files are.
+"""The store of downloaded models: which are complete, which are partial, where their files are.
 
-Never opens a socket. In the store's folder there is a folder for each repository:
-
-    poolside--Laguna-XS-2.1-GGUF/Laguna-XS-2.1-Q4_K_M.gguf        only ever a whole, checked file
-    poolside--Laguna-XS-2.1-GGUF/.records/                        what each file is, and what a model consists of
-    poolside--Laguna-XS-2.1-GGUF/.partial/                        what is on its way
+Never opens a socket. The store's folder contains a folder per repository:
+    poolside--Laguna-XS-2.1-GGUF/Laguna-XS-2.1-Q4_K_M.gguf        complete, checked files only
+    poolside--Laguna-XS-2.1-GGUF/.records/                        the record of each file, and the listing of each model
+    poolside--Laguna-XS-2.1-GGUF/.partial/                        files being downloaded
 
 Of a model's content at most the header is read, by `header_mismatches`.
 """
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class ModelState(StrEnum):
-    """What is here of a model. `complete` and `bundled` can be opened."""
+    """State of a model on this machine. `complete` and `bundled` can be opened."""
 
     MISSING = "missing"
     PARTIAL = "partial"
@@ -47,7 +46,14 @@ class ModelState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """One file of a model. have, total: bytes; total is None when it was never asked for. path: None until whole."""
+    """One file of a model.
+
+    Attributes:
+        name: Path inside the repository.
+        have: Bytes on this machine.
+        total: Bytes of the whole file; None before the hub's first listing.
+        path: None until it is complete.
+    """
 
     name: str
     have: int
@@ -57,7 +63,15 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """A model as it is here. path: what to open, None until the model is whole. bytes_total: None if not known."""
+    """A model on this machine.
+
+    Attributes:
+        state: How much of it is there.
+        path: File to open; None until the model is complete.
+        files: Its files, as far as their names are known.
+        bytes_have: Bytes on this machine.
+        bytes_total: Bytes of the whole model; None if unknown.
+    """
 
     state: ModelState
     path: Path | None
@@ -68,7 +82,7 @@ class StoredModel:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedFile:
-    """What reading a file again came to. problem: a sentence, "" when its bytes are what they were."""
+    """Result of checking a file again. problem: a sentence, "" when its hash is unchanged."""
 
     path: Path
     problem: str
@@ -81,7 +95,7 @@ class Store:
         self.folder = folder or store_folder()
 
     def status(self, entry: ModelEntry) -> StoredModel:
-        """What is here of this model. Looks at names and sizes; `verify` reads the bytes."""
+        """Return the state of a model. Checks names and sizes; `verify` reads the bytes."""
         if entry.path is not None:
             return _bundled(entry.path)
         if entry.source is None:
@@ -89,18 +103,21 @@ class Store:
         files = tuple(self._files(entry, entry.source))
         listing = self.listing(entry)
         have, total = sum(file.have for file in files), listing.size if listing else entry.source.size
-        path = self._whole(entry, entry.source, files)
+        path = self._model_path(entry, entry.source, files)
         state = ModelState.COMPLETE if path else ModelState.PARTIAL if have else ModelState.MISSING
         return StoredModel(state, path, files, have, total)
 
     def path(self, entry: ModelEntry) -> Path | None:
-        """What to open, or None when the model is not whole."""
+        """Return the file to open, or None when the model is incomplete."""
         return self.status(entry).path
 
     def remove(self, entry: ModelEntry) -> int:
-        """Delete what is here of a model; returns the bytes that this freed.
+        """Delete a model's files; returns the bytes freed.
 
-        A file in the hub's own cache is only forgotten. UserError while somebody downloads it.
+        A file in the hub's cache stays; only its record is deleted.
+
+        Raises:
+            UserError: It was not downloaded, or another process is downloading it.
         """
         if entry.source is None:
             raise UserError(f"{entry.title} was not downloaded; there is nothing to remove")
@@ -113,9 +130,11 @@ class Store:
         return freed
 
     def verify(self, entry: ModelEntry, step: Callable[[int], None] = lambda count: None) -> Iterator[VerifiedFile]:
-        """Read every whole file of a model again. One that changed is not called a model any more.
+        """Hash every complete file of a model again. The record of a changed one is deleted.
 
-        step: is told of every few MiB; may raise to stop.
+        Args:
+            entry: The model.
+            step: Called with the bytes hashed, every few MiB; may raise to stop.
         """
         source = entry.source
         if source is None:
@@ -129,50 +148,50 @@ class Store:
                 yield VerifiedFile(path, "")
             else:
                 self._record_path(source, name).unlink(missing_ok=True)
-                yield VerifiedFile(path, f"its bytes have changed since it was checked; run: {download_command(entry)}")
+                yield VerifiedFile(path, f"its bytes have changed since the download; run: {download_command(entry)}")
 
     def record(self, source: HubSource, name: str) -> FileRecord | None:
-        """What is remembered of a file, if that file is still here in its size."""
+        """Return a file's record if the file still exists with its size."""
         record = load_record(self._record_path(source, name))
         if record is None or (record.repository, record.file) != (source.repository, name):
             return None
-        path = Path(record.path) if record.path else self.final(source, name)
+        path = Path(record.path) if record.path else self.final_path(source, name)
         try:
             return record if path.stat().st_size == record.size else None
         except OSError:
             return None
 
     def file_path(self, source: HubSource, name: str, etag: Fingerprint | None = None) -> Path | None:
-        """Where a whole file is; None when it is not here, or is another version than `etag` asks for."""
+        """Return the path of a complete file; None when it is missing or of another version than `etag`."""
         record = self.record(source, name)
         if record is None or (etag is not None and etag.kind == record.etag.kind and etag != record.etag):
             return None
-        return Path(record.path) if record.path else self.final(source, name)
+        return Path(record.path) if record.path else self.final_path(source, name)
 
-    def remember(self, source: HubSource, record: FileRecord) -> None:
-        """Call a file whole. Its bytes were checked, and are there or will be in a moment."""
+    def save_record(self, source: HubSource, record: FileRecord) -> None:
+        """Record a file as complete. Its bytes were checked; it may get its name a moment later."""
         save_record(self._record_path(source, record.file), record)
 
     def listing(self, entry: ModelEntry) -> RepositoryListing | None:
-        """What the model consists of, if the hub was ever asked."""
+        """Return the model's files, if the hub was ever asked for them."""
         source = entry.source
         listing = load_listing(self._listing_path(entry, source)) if source else None
-        # A catalogue that names other files now makes what was asked before worthless.
-        if not source or not listing or source.chosen([file.name for file in listing.files]) is None:
+        # A catalogue that now names other files makes the old listing worthless.
+        if not source or not listing or source.select([file.name for file in listing.files]) is None:
             return None
         return listing
 
-    def remember_listing(self, entry: ModelEntry, listing: RepositoryListing) -> None:
-        """Keep what the hub said."""
-        assert entry.source is not None, "only what has a source is listed"
+    def save_listing(self, entry: ModelEntry, listing: RepositoryListing) -> None:
+        """Save the hub's listing of a model."""
+        assert entry.source is not None, "only an entry with a source has a listing"
         save_listing(self._listing_path(entry, entry.source), listing)
 
-    def final(self, source: HubSource, name: str) -> Path:
-        """Where a whole file of this repository goes."""
+    def final_path(self, source: HubSource, name: str) -> Path:
+        """Return the path of a complete file of this repository."""
         return self._folder(source) / name
 
-    def base(self, source: HubSource, name: str) -> Path:
-        """What the files are named after that a file on its way consists of."""
+    def partial_base(self, source: HubSource, name: str) -> Path:
+        """Return the base path of a partial file, its journal and its lock."""
         return self._folder(source) / ".partial" / name.replace("/", "--")
 
     def _folder(self, source: HubSource) -> Path:
@@ -185,23 +204,23 @@ class Store:
         return self._folder(source) / ".records" / f"{entry.name}.listing.json"
 
     def _files(self, entry: ModelEntry, source: HubSource) -> Iterator[StoredFile]:
-        """Every file of the model that can be named: all of them once the hub was asked."""
+        """Every file of the model with a known name: all of them after the hub's first listing."""
         listing = self.listing(entry)
         known = {file.name: file for file in listing.files} if listing else {}
-        names = list(known) or (list(source.files) if source.names_are_known else [])
+        names = list(known) or (list(source.files) if source.has_exact_names else [])
         for name in names:
-            path = self.file_path(source, name, self._wanted(source, name, known))
+            path = self.file_path(source, name, self._expected(source, name, known))
             total = known[name].size if name in known else None
-            have = path.stat().st_size if path else partial_bytes(self.base(source, name))
+            have = path.stat().st_size if path else partial_bytes(self.partial_base(source, name))
             yield StoredFile(name, have, total, path)
 
-    def _wanted(self, source: HubSource, name: str, known: dict[str, RemoteFile]) -> Fingerprint | None:
+    def _expected(self, source: HubSource, name: str, known: dict[str, RemoteFile]) -> Fingerprint | None:
         if source.sha256 is not None and name == source.files[0]:
             return Fingerprint(SHA256, source.sha256)
         return known[name].etag if name in known else None
 
-    def _whole(self, entry: ModelEntry, source: HubSource, files: tuple[StoredFile, ...]) -> Path | None:
-        """What to open, when nothing is missing."""
+    def _model_path(self, entry: ModelEntry, source: HubSource, files: tuple[StoredFile, ...]) -> Path | None:
+        """The file to open when nothing is missing."""
         if source.convert:
             return self.file_path(source, converted_name(entry))
         if not files or any(file.path is None for file in files):
@@ -209,13 +228,13 @@ class Store:
         return files[0].path
 
     def _remove_file(self, source: HubSource, name: str) -> int:
-        base = self.base(source, name)
-        with DownloadLock(base) as claim:
-            if not claim.take():
-                raise UserError(f"{name} is being downloaded by {claim.holder()}; stop that first")
+        base = self.partial_base(source, name)
+        with DownloadLock(base) as lock:
+            if not lock.acquire():
+                raise UserError(f"{name} is being downloaded by {lock.holder()}; stop that first")
             freed = 0
-            # `base` itself is what a conversion that was killed left.
-            for path in (self.final(source, name), partial_path(base), journal_path(base), base):
+            # `base` itself is left by a conversion that was killed.
+            for path in (self.final_path(source, name), partial_path(base), journal_path(base), base):
                 freed += path.stat().st_size if path.is_file() else 0
                 path.unlink(missing_ok=True)
             self._record_path(source, name).unlink(missing_ok=True)
@@ -223,12 +242,12 @@ class Store:
 
 
 def converted_name(entry: ModelEntry) -> str:
-    """What the GGUF is called that is made of a drafter's safetensors."""
+    """Name of the GGUF converted from a drafter's safetensors."""
     return f"{entry.name}.gguf"
 
 
 def download_command(entry: ModelEntry) -> str:
-    """The command that gets a model, or goes on getting it."""
+    """The command that downloads a model, or resumes its download."""
     return f"laguna-tui models download {entry.name}"
 
 
@@ -240,9 +259,9 @@ def _bundled(path: Path) -> StoredModel:
 
 
 def header_mismatches(entry: ModelEntry, path: Path) -> tuple[str, ...]:
-    """What speaks against this file being this model, as sentences; nothing when all is well.
+    """Return the differences between a file's header and the model's facts, as sentences; empty when there are none.
 
-    Reads the header only; no weight is looked at.
+    Reads the header only; no weights are read.
     """
     from laguna_engine.errors import ModelFileError
     from laguna_engine.gguf import drafter_header, header
@@ -251,8 +270,8 @@ def header_mismatches(entry: ModelEntry, path: Path) -> tuple[str, ...]:
         if entry.kind is ModelKind.DRAFTER:
             found = drafter_header.read(path).file
         else:
-            judged = entry.kind is ModelKind.TARGET
-            found = header.check(path) if judged else header.read(path, lambda _: None)
+            is_target = entry.kind is ModelKind.TARGET
+            found = header.check(path) if is_target else header.read(path, lambda _: None)
     except ModelFileError as error:
         return (str(error),)
     return tuple(_differences(entry, found))
@@ -262,10 +281,10 @@ def _differences(entry: ModelEntry, found: "Header") -> list[str]:
     differences = []
     for key, expected in entry.facts.items():
         full = key if key.startswith("general.") else f"{found.architecture}.{key}"
-        said = found.metadata.get(full)
-        if said != expected:
+        actual = found.metadata.get(full)
+        if actual != expected:
             differences.append(
-                f"{found.path}: its header says {full} = {said!r}, and {entry.title} has {expected!r}; this is another "
-                "model, or a faulty conversion: get it from the repository that the catalogue names"
+                f"{found.path}: its header has {full} = {actual!r}, and {entry.title} has {expected!r}; this is "
+                "another model, or a faulty conversion: download it from the repository in the catalogue"
             )
     return differences

@@ -1,4 +1,4 @@
-"""One file from the hub to the disk: ask for the rest, check what answers, write, and try again when it breaks off."""
+"""Transfer of one file from the hub to the disk: request the missing bytes, check the response, write, retry."""
 
 import random
 import re
@@ -17,16 +17,19 @@ from laguna_tui.models.records import Fingerprint, RemoteFile
 _T = TypeVar("_T")
 _POLL_S = 0.1
 _RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
-"""Of 18 digits at most: no file is larger, and Python refuses to read numbers of thousands."""
+"""At most 18 digits: no file is larger, and Python refuses to parse integers of thousands of digits."""
 _OK, _PARTIAL, _NOT_SATISFIABLE = 200, 206, 416
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to wait for what.
+    """Timeouts and retries.
 
-    stall_s: without a single byte the connection is given up. first_s, longest_s: between two tries; it doubles.
-    tries: in a row without a new byte, before the user is told.
+    Attributes:
+        stall_s: Seconds without a byte after which the connection is given up.
+        first_s: Seconds before the first retry; doubled for each further one.
+        longest_s: Longest wait between two tries, in seconds.
+        tries: Failures in a row without a new byte before the download fails.
     """
 
     stall_s: float = 30.0
@@ -35,24 +38,29 @@ class RetryPolicy:
     tries: int = 8
 
     def wait_s(self, failures: int) -> float:
-        """How long to wait after so many failures in a row, with some luck in it: clients must not march in step."""
+        """Seconds to wait after `failures` failures in a row, with jitter so that clients do not retry in step."""
         longest = min(self.first_s * 2.0 ** (failures - 1), self.longest_s)
         return longest * random.uniform(0.5, 1.0)
 
 
 class UnsteadyAfterProgress(Unsteady):
-    """It broke off after new bytes had come."""
+    """The connection broke after new bytes had been received."""
 
 
 def retry(
-    work: Callable[[], _T], patience: RetryPolicy, cancellation: Cancellation, note: Callable[[str], None], who: str
+    work: Callable[[], _T], policy: RetryPolicy, cancellation: Cancellation, note: Callable[[str], None], subject: str
 ) -> _T:
-    """What `work` returns. Retry while it raises Unsteady.
+    """Return the result of `work`. Retry while it raises Unsteady.
 
-    note: is told what happened and when it is tried again. who: begins the sentence when it is not.
+    Args:
+        work: The call to retry.
+        policy: Waits and number of tries.
+        cancellation: Ends a wait at once.
+        note: Called with what happened and when the next try is.
+        subject: Start of the error sentence.
 
     Raises:
-        DownloadError: it failed `patience.tries` times in a row; `UnsteadyAfterProgress` starts the count again.
+        DownloadError: It failed `policy.tries` times in a row; `UnsteadyAfterProgress` restarts the count.
     """
     failures = 0
     while True:
@@ -60,18 +68,18 @@ def retry(
             return work()
         except Unsteady as fault:
             failures = 1 if isinstance(fault, UnsteadyAfterProgress) else failures + 1
-            if failures >= patience.tries:
+            if failures >= policy.tries:
                 raise DownloadError(
-                    f"{who}: {fault.reason}, {failures} times in a row; what has arrived is kept: check the network, "
-                    "then try again"
+                    f"{subject}: {fault.reason}, {failures} times in a row; what was downloaded is kept: check the "
+                    "network, then try again"
                 ) from fault
-            wait = fault.wait_s if fault.wait_s is not None else patience.wait_s(failures)
+            wait = fault.wait_s if fault.wait_s is not None else policy.wait_s(failures)
             note(f"{fault.reason}; trying again in {wait:.0f} s")
         cancellation.sleep(wait)
 
 
 class Transfer:
-    """Brings the rest of one file. `arrived` is told of every byte that was written, negative when bytes were lost."""
+    """Transfer of the missing bytes of one file. `arrived` is called with bytes written, negative for lost ones."""
 
     def __init__(
         self,
@@ -81,100 +89,104 @@ class Transfer:
         remote: RemoteFile,
         part: PartialFile,
         cancellation: Cancellation,
-        patience: RetryPolicy,
+        policy: RetryPolicy,
         arrived: Callable[[int], None],
         note: Callable[[str], None],
     ) -> None:
         self._hub, self._source, self._commit, self._remote = hub, source, commit, remote
-        self._part, self._cancellation, self._patience = part, cancellation, patience
+        self._part, self._cancellation, self._policy = part, cancellation, policy
         self._arrived, self._note = arrived, note
-        self._most = part.have
+        self._high_water = part.have
 
     def run(self) -> None:
-        """Bring all of it; Paused, Cancelled or DownloadError when that is not to be. OSError: from the disk."""
+        """Transfer all of it. Raises Paused, Cancelled, DownloadError, or OSError from the disk."""
         retry(
-            self._try, self._patience, self._cancellation, self._note, f"{self._source.repository}/{self._remote.name}"
+            self._attempt,
+            self._policy,
+            self._cancellation,
+            self._note,
+            f"{self._source.repository}/{self._remote.name}",
         )
 
-    def _try(self) -> None:
-        """One connection. Unsteady when it ended before the file did."""
+    def _attempt(self) -> None:
+        """Use one connection. Raises Unsteady when it ends before the file does."""
         if self._part.have >= self._remote.size:
             return
-        before = self._most
+        before = self._high_water
         stream = self._hub.stream(self._source, self._commit, self._remote.name, self._part.have)
         try:
-            self._begin(self._next(stream))
+            self._check_start(self._next(stream))
             self._note("")
             while self._part.have < self._remote.size:
-                self._take(self._next(stream))
+                self._write(self._next(stream))
         except Unsteady as fault:
             self._part.checkpoint()
-            if self._most > before:
+            if self._high_water > before:
                 raise UnsteadyAfterProgress(fault.reason, fault.wait_s) from fault
             raise
         finally:
-            stream.leave()
+            stream.close()
 
     def _next(self, stream: ResponseStream) -> ResponseStart | bytes | ResponseEnd:
-        """What comes next; Unsteady when nothing does, Paused or Cancelled within `_POLL_S`."""
-        deadline = time.monotonic() + self._patience.stall_s
+        """The next item. Raises Unsteady after a stall, Paused or Cancelled within `_POLL_S`."""
+        deadline = time.monotonic() + self._policy.stall_s
         while True:
             self._cancellation.check()
-            item = stream.take(min(_POLL_S, self._patience.stall_s))
+            item = stream.read(min(_POLL_S, self._policy.stall_s))
             if item is not None:
                 return item
             self._arrived(0)
             if time.monotonic() >= deadline:
-                raise Unsteady(f"nothing came for {self._patience.stall_s:.0f} s")
+                raise Unsteady(f"nothing received for {self._policy.stall_s:.0f} s")
 
-    def _begin(self, item: ResponseStart | bytes | ResponseEnd) -> None:
+    def _check_start(self, item: ResponseStart | bytes | ResponseEnd) -> None:
         if not isinstance(item, ResponseStart):
             raise connection_error(item)
         if item.status == _NOT_SATISFIABLE and self._part.have:
             self._restart()
-            raise Unsteady("the server would not go on where it stopped")
+            raise Unsteady("the server refused to resume the file")
         if item.status not in (_OK, _PARTIAL):
             raise refusal(item.status, item.headers, self._source.repository, by_hub=self._hub.is_at(item.url))
         if item.headers.get("content-encoding", "identity") != "identity":
-            raise Unsteady("the server packed the file in a way nobody asked for")
-        self._same(item)
+            raise Unsteady("the server compressed the file, although it was asked not to")
+        self._check_etag(item)
         if item.status == _OK:
-            self._whole(item.headers)
+            self._accept_whole(item.headers)
         else:
-            self._backoff(item.headers)
+            self._accept_range(item.headers)
 
-    def _same(self, item: ResponseStart) -> None:
-        """DownloadError when the hub itself says that this is another file. What its storage says is its own affair."""
-        said, known = Fingerprint.of(item.headers.get("etag", "").strip('"')), self._remote.etag
-        if said and known and self._hub.is_at(item.url) and said.kind == known.kind and said != known:
+    def _check_etag(self, item: ResponseStart) -> None:
+        """Raise DownloadError when the hub reports another hash. A storage server's ETag is not a hash of the file."""
+        etag, known = Fingerprint.from_etag(item.headers.get("etag", "").strip('"')), self._remote.etag
+        if etag and known and self._hub.is_at(item.url) and etag.kind == known.kind and etag != known:
             raise DownloadError(
-                f"{self._source.repository}/{self._remote.name}: changed on the hub while it was on its way; run the "
+                f"{self._source.repository}/{self._remote.name}: changed on the hub during the download; run the "
                 "same again to get the new one"
             )
 
-    def _whole(self, headers: Mapping[str, str]) -> None:
-        """An answer with the whole file, asked for or not: a server that ignores Range begins at the beginning."""
+    def _accept_whole(self, headers: Mapping[str, str]) -> None:
+        """Accept a response with the whole file, requested or not: a server that ignores Range starts at byte 0."""
         length = headers.get("content-length")
         if length is not None and length != str(self._remote.size):
-            raise Unsteady(f"what answered has {length} bytes, not {self._remote.size}")
+            raise Unsteady(f"the response has {length} bytes, not {self._remote.size}")
         if self._part.have:
             self._restart()
 
-    def _backoff(self, headers: Mapping[str, str]) -> None:
-        """An answer with a part of it: exactly the part that was asked for, of the same file."""
+    def _accept_range(self, headers: Mapping[str, str]) -> None:
+        """Accept a partial response: exactly the requested range of the same file."""
         found = _RANGE.fullmatch(headers.get("content-range", ""))
         if found is None or int(found[1]) != self._part.have or found[3] not in ("*", str(self._remote.size)):
-            raise Unsteady("the server sent another part of the file than was asked for")
+            raise Unsteady("the server sent another range of the file than requested")
 
-    def _take(self, item: ResponseStart | bytes | ResponseEnd) -> None:
+    def _write(self, item: ResponseStart | bytes | ResponseEnd) -> None:
         if not isinstance(item, bytes):
             raise connection_error(item)
         if self._part.have + len(item) > self._remote.size:
             self._restart()
-            raise Unsteady("the server sent more than the file has")
+            raise Unsteady("the server sent more bytes than the file has")
         self._part.write(item)
         self._arrived(len(item))
-        self._most = max(self._most, self._part.have)
+        self._high_water = max(self._high_water, self._part.have)
 
     def _restart(self) -> None:
         self._arrived(-self._part.have)

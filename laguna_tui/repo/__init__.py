@@ -1,1 +1,1 @@
-"""What is in the folder that is asked about: its files, their text and their definitions."""
+"""The project's folder: its files, their text, its definitions, search and edits."""

@@ -1,6 +1,6 @@
-"""From a file on the disk to what the index keeps of it. Runs in worker processes; deals in tuples that travel cheaply.
+"""Parsing of a file into what the index stores. Runs in worker processes, so its values are tuples that pickle cheaply.
 
-Reads regular files only, never through a link in any part of the path below the folder, and never more than the limit.
+Reads regular files only, never through a link in any part of the path below the folder, and at most the size limit.
 """
 
 import json
@@ -17,15 +17,15 @@ from laguna_tui.repo.symbols import Symbol, Syntax, Unit
 from laguna_tui.repo.syntax import analyse
 from laguna_tui.repo.text_files import decode, is_binary
 
-# What is longer is data: its name is kept, its text is not.
+# Longer files are data: their name is indexed, their text is not.
 READ_LIMIT_BYTES = 2 * 1024 * 1024
-# A file with more words than this is data too; the first ones are kept.
+# A file with more words than this is data too; the first ones are indexed.
 WORDS_PER_FILE = 100_000
 _DIGEST_BYTES = 16
 
 
 class ParseTask(NamedTuple):
-    """A file to look at, as it was listed, and the digest of what the index has of it."""
+    """A listed file to parse, and the digest of its indexed version."""
 
     path: str
     digest: bytes | None = None
@@ -34,15 +34,17 @@ class ParseTask(NamedTuple):
 
 
 class ParsedFile(NamedTuple):
-    """One file as it was read.
+    """One parsed file.
 
     Attributes:
-        mtime_ns: when it was changed, as the file system says.
-        digest: of its bytes; None when they were not read (too large, or no access).
-        syntax: None when the digest is the one that the task brought, or the file has no text.
-        indexed: for each unit its searched words by column: title, path, body.
-        packed: the same, compressed, as it must be given back to take the unit out of the search index again.
-        unchanged: whether the digest is the task's.
+        path: Relative to the folder.
+        size: Bytes.
+        mtime_ns: Time of its last change, by the file system.
+        digest: Of its bytes; None when they were not read (too large, or no access).
+        syntax: None when the digest equals the task's, or the file has no text.
+        indexed: For each unit its indexed words by column: title, path, body.
+        packed: The same, compressed; needed to remove the unit from the search index.
+        unchanged: Whether the digest equals the task's.
     """
 
     path: str
@@ -56,7 +58,7 @@ class ParsedFile(NamedTuple):
 
 
 def parse_file(root: Path, task: ParseTask) -> ParsedFile | None:
-    """One file, read and analysed; None when it is gone, behind a link or not a regular one."""
+    """Read and analyse a file; None when it is gone, behind a link or not a regular file."""
     with RootFolder(root) as tree:
         try:
             handle = tree.open(task.path)
@@ -82,13 +84,13 @@ def parse_file(root: Path, task: ParseTask) -> ParsedFile | None:
 
 
 def unpack(packed: bytes) -> list[list[str]]:
-    """The searched words of each unit, as they were indexed."""
+    """Return the indexed words of each unit."""
     unpacked: list[list[str]] = json.loads(zlib.decompress(packed)) if packed else []
     return unpacked
 
 
 def _unread(tree: RootFolder, path: str) -> ParsedFile | None:
-    """A file that may not be read: known by name, so that it is not tried again until it changes."""
+    """A file without read access: indexed by name, so that it is not tried again until it changes."""
     try:
         status = tree.lstat(path)
     except OSError:

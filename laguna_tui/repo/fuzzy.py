@@ -1,7 +1,7 @@
-"""How well a few typed letters fit a name, and the best of a hundred thousand names in milliseconds.
+"""Fuzzy matching of typed letters and names, fast enough for a hundred thousand names.
 
 One scale for files, folders and definitions. The names are prepared once; `FuzzyNames.best` then compares only those
-that have the letters at all. A word that was misspelt is another matter: `base.spelling`.
+that contain the letters at all. Misspelt words are matched by `base.spelling`.
 """
 
 import re
@@ -13,26 +13,30 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import accumulate, islice
 
-# Longer names are data; letters behind this are not compared.
+# Longer names are data; letters after this are not compared.
 NAME_CHARS = 256
-# Letters that take more than this many times their own room are met by chance in every long name.
+# Letters spread over more than this many times their own length occur by chance in every long name.
 SPREAD = 3
 MARK = "\x01"
-"""Stands before each word of a name in `marked`."""
+"""Precedes each word of a name in `marked`."""
 _BETWEEN = re.compile("[_ \n-]+")
 _WORD_START = re.compile(
-    "(?<![^\\W_])(?=[^\\W_])"  # after what is no letter
+    "(?<![^\\W_])(?=[^\\W_])"  # after a non-letter
     "|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"  # shoppingCart, HTTPServer
     "|(?<=[0-9])(?=[^\\W0-9_])|(?<=[^\\W0-9_])(?=[0-9])"  # utf8, 2to3
 )
 
 
 class FuzzyMatch(IntEnum):
-    """From the best to the worst.
+    """Kinds of a match, from the best to the worst.
 
-    SAME: all letters. BEGINS: the name begins with them. WORD: one of its words does. WORDS: they are the beginnings of
-    several of its words (`sc` in `ShoppingCart`). INSIDE: they stand in it. SCATTERED: they stand
-    in it in this order, close together.
+    Attributes:
+        SAME: All letters.
+        BEGINS: The name begins with them.
+        WORD: One of its words does.
+        WORDS: They are the beginnings of several of its words (`sc` in `ShoppingCart`).
+        INSIDE: The name contains them.
+        SCATTERED: The name contains them in this order, close together.
     """
 
     SAME = 0
@@ -44,22 +48,22 @@ class FuzzyMatch(IntEnum):
 
 
 def folded(text: str) -> str:
-    """What is compared of a name: its letters in lower case, without what stands between words."""
+    """Return the letters of a name in lower case, without separators between words."""
     return _BETWEEN.sub("", text[:NAME_CHARS].replace(MARK, "")).lower()
 
 
 def marked(name: str) -> str:
-    """The folded name with a `MARK` before each of its words."""
+    """Return the folded name with a `MARK` before each of its words."""
     return _BETWEEN.sub("", _WORD_START.sub(MARK, name[:NAME_CHARS].replace(MARK, ""))).lower()
 
 
 def fuzzy_match(name: str, letters: str) -> FuzzyMatch | None:
-    """How letters (`folded` ones) fit a name; None when they do not."""
-    return fit_marked(marked(name), letters)
+    """Return how `folded` letters match a name; None when they do not."""
+    return match_marked(marked(name), letters)
 
 
-def fit_marked(words: str, letters: str) -> FuzzyMatch | None:
-    """The same for a name that is `marked` already."""
+def match_marked(words: str, letters: str) -> FuzzyMatch | None:
+    """The same for a name that is already `marked`."""
     small = words.replace(MARK, "")
     if small.startswith(letters):
         return FuzzyMatch.SAME if len(small) == len(letters) else FuzzyMatch.BEGINS
@@ -76,7 +80,7 @@ def fit_marked(words: str, letters: str) -> FuzzyMatch | None:
 
 
 def _starts(words: str) -> list[int]:
-    """Where the words of a marked name begin in the folded one."""
+    """Offsets of the words of a marked name in the folded one."""
     starts = []
     at = 0
     for index, word in enumerate(words.split(MARK)):
@@ -87,7 +91,7 @@ def _starts(words: str) -> list[int]:
 
 
 def has_scattered(small: str, letters: str) -> bool:
-    """Whether the letters stand in a text in their order, however far apart."""
+    """Whether a text contains the letters in their order, however far apart."""
     at = 0
     for letter in letters:
         at = small.find(letter, at) + 1
@@ -97,7 +101,7 @@ def has_scattered(small: str, letters: str) -> bool:
 
 
 def has_near(small: str, letters: str) -> bool:
-    """The same with little between them: that is what somebody types on purpose."""
+    """The same with little between them, as people type on purpose."""
     start = small.find(letters[:1])
     while start >= 0:
         if has_scattered(small[start : start + SPREAD * len(letters)], letters):
@@ -107,7 +111,7 @@ def has_near(small: str, letters: str) -> bool:
 
 
 def _beginnings(small: str, starts: list[int], letters: str) -> bool:
-    """Whether the letters can be cut into beginnings of words, in their order; words may be passed over."""
+    """Whether the letters are beginnings of words, in their order; words may be skipped."""
     used = {0}
     for start, stop in zip(starts, [*starts[1:], len(small)], strict=True):
         for before in sorted(used, reverse=True):
@@ -120,20 +124,20 @@ def _beginnings(small: str, starts: list[int], letters: str) -> bool:
     return False
 
 
-# Of each fit no more names are looked at: they take a hundredth of a second, and nobody reads them. Whoever typed so
-# few letters that there are more goes on typing.
+# Names compared per kind of match: this many take a hundredth of a second, and nobody reads them all. With so few
+# letters that more match, the user goes on typing.
 COMPARED = 4_000
-# More letters than this are not typed but pasted.
+# Longer input was pasted rather than typed.
 LETTERS = 128
 
 
 class _NameLines:
-    """Texts without newlines, one a line, searched together."""
+    """Texts without newlines, one per line, searched together."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         held = list(texts)
         self._text = "\n" + "\n".join(held) + "\n" * bool(held)
-        # Where each line's newline before it stands.
+        # Offset of the newline before each line.
         self._starts = array("Q", accumulate((len(text) + 1 for text in held[:-1]), initial=0)) if held else array("Q")
 
     def __getitem__(self, line: int) -> str:
@@ -141,7 +145,7 @@ class _NameLines:
         return self._text[start : self._text.index("\n", start)]
 
     def containing(self, text: str) -> Iterator[int]:
-        """The lines that contain a text, each once; one that begins with a newline is looked for at their beginning."""
+        """Yield the lines that contain a text, each once; a leading newline anchors it to a line's beginning."""
         at = self._text.find(text)
         while at >= 0:
             line = self._line(at)
@@ -149,7 +153,7 @@ class _NameLines:
             at = self._text.find(text, self._text.index("\n", self._starts[line] + 1))
 
     def matching(self, pattern: re.Pattern[str]) -> Iterator[int]:
-        """The lines with a match, each once; the pattern must not match across lines."""
+        """Yield the lines with a match, each once; the pattern must not match across lines."""
         match = pattern.search(self._text)
         while match:
             line = self._line(match.start())
@@ -157,7 +161,7 @@ class _NameLines:
             match = pattern.search(self._text, self._text.index("\n", self._starts[line] + 1))
 
     def scattered(self, letters: str) -> Iterator[int]:
-        """The lines that have the letters in their order."""
+        """Yield the lines that contain the letters in their order."""
         pieces = [re.escape(letters[0]), *(f"[^{re.escape(letter)}\n]*{re.escape(letter)}" for letter in letters[1:])]
         return self.matching(re.compile("".join(pieces)))
 
@@ -166,16 +170,16 @@ class _NameLines:
 
 
 class FuzzyNames:
-    """Names, in their order."""
+    """A list of names, prepared for matching."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._marked = _NameLines(map(marked, names))
         self._folded = _NameLines(map(folded, names))
 
     def best(self, typed: str, enough: int) -> dict[int, FuzzyMatch]:
-        """How names fit, by their place: those that fit best, second best and so on, until there are enough.
+        """Return the matches by the names' index: the best kind, the next best and so on, until there are `enough`.
 
-        Of a fit that more than `COMPARED` names have, the first so many are given.
+        Of a kind that more than `COMPARED` names match, the first `COMPARED` are returned.
         """
         letters = folded(typed[:LETTERS])
         if not letters:
@@ -192,20 +196,22 @@ class FuzzyNames:
         return found if len(found) >= enough else found | self._compared(letters, found)
 
     def _compared(self, letters: str, found: dict[int, FuzzyMatch]) -> dict[int, FuzzyMatch]:
-        """Names that fit less well, by looking at each that has the letters in their order."""
+        """Worse matches, found by comparing each name that contains the letters in their order."""
         fits: dict[int, FuzzyMatch] = {}
         for line in islice(self._folded.scattered(letters), COMPARED):
-            if line not in found and (how := fit_marked(self._marked[line], letters)) is not None:
-                fits[line] = how
+            if line not in found and (kind := match_marked(self._marked[line], letters)) is not None:
+                fits[line] = kind
         return fits
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzyPaths:
-    """Files and folders.
+    """Files and folders, prepared for matching.
 
-    whole: paths, folders first and ending in "/". names: their last parts, in the same order. paths: all of each in
-    lower case, in the same order.
+    Attributes:
+        whole: Paths, folders first and ending in "/".
+        names: Their last parts, in the same order.
+        paths: The paths in lower case, in the same order.
     """
 
     whole: Sequence[str]
@@ -214,28 +220,28 @@ class FuzzyPaths:
     _files: Sequence[str]
 
     def has(self, path: str) -> bool:
-        """Whether there is a file of this path."""
+        """Whether a file of this path exists."""
         at = bisect_left(self._files, path)
         return at < len(self._files) and self._files[at] == path
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzySymbols:
-    """Names of definitions, each once."""
+    """Names of definitions, each once, prepared for matching."""
 
     names: Sequence[str]
     corpus: FuzzyNames
 
 
 def fuzzy_paths(paths: Sequence[str]) -> FuzzyPaths:
-    """What a sorted listing of files can be searched with."""
+    """Prepare a sorted listing of files for matching."""
     whole = [*folders_of(paths), *paths]
     names = FuzzyNames([path.removesuffix("/").rpartition("/")[2] for path in whole])
     return FuzzyPaths(whole, names, _NameLines(path.lower().replace("\n", " ") for path in whole), paths)
 
 
 def folders_of(paths: Sequence[str]) -> list[str]:
-    """Every folder that has a file somewhere below it, sorted, each ending in "/"."""
+    """Return every folder with a file somewhere below it, sorted, each ending in "/"."""
     found: set[str] = set()
     for path in paths:
         at = path.rfind("/")
@@ -246,7 +252,7 @@ def folders_of(paths: Sequence[str]) -> list[str]:
 
 
 def fuzzy_symbols(connection: sqlite3.Connection) -> FuzzySymbols:
-    """The names that the index has definitions of."""
+    """Prepare the names of the index's definitions for matching."""
     rows = connection.execute("select distinct names.name from symbols join names on names.id = symbols.name")
     names = sorted(name for (name,) in rows)
     return FuzzySymbols(names, FuzzyNames(names))

@@ -1,9 +1,9 @@
-"""Asking git about a folder whose configuration may be hostile: nothing that the repository names is ever run.
+"""Queries to git in a folder whose configuration may be hostile: no program named by the repository is ever run.
 
-A repository's own `.git/config` can name programs for git to start (fsmonitor, hooks, pager, filters, transports;
+A repository's `.git/config` can name programs that git starts (fsmonitor, hooks, pager, filters, transports;
 precedents: CVE-2025-59536, CVE-2026-21852). Each is switched off here, and no answer is better than a risky one:
-every function returns None when git is missing, slow or unwilling. A pipe or a device where git reads a file would be
-waited for, so git is not asked about such a repository, and given up where it waits without doing anything.
+every function returns None when git is missing, slow or failing. git would wait for a pipe or a device in place of a
+file it reads, so git is not started in such a repository, and is killed when it waits without doing anything.
 """
 
 import os
@@ -17,13 +17,13 @@ from pathlib import Path
 from laguna_engine.files import read_small_file
 from laguna_engine.native.child import find_program
 
-# A status that takes longer than this is not worth waiting for before the first answer.
+# A status that takes longer is not worth waiting for before the first answer.
 GIT_TIMEOUT_S = 5.0
-# Without git's list every folder is walked and every ignore file obeyed here, which takes longer still.
+# Without git's list every folder is walked and every ignore file applied here, which takes even longer.
 LIST_TIMEOUT_S = 60.0
 # How soon a stop by the user is noticed.
 _POLL_S = 0.05
-# A process that has neither computed nor come back from the disk for so long waits for a pipe that nobody writes to.
+# A process that has used no CPU and no disk for this long waits for a pipe that nobody writes to.
 _STALLED_S = 2.0
 
 _GUARDS = {
@@ -37,7 +37,7 @@ _GUARDS = {
     "diff.external": "",
     "submodule.recurse": "false",
 }
-# Only what git needs is passed on: GIT_DIR, GIT_CONFIG_* and the like from outside would change what is asked.
+# Only what git needs is passed on: GIT_DIR, GIT_CONFIG_* and the like from outside would change the answer.
 _PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
@@ -48,8 +48,7 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _DETACHED = "(detached)"
-# What git reads of a repository before it lists anything, in its folder and in that of the repository that a worktree
-# belongs to.
+# Files that git reads before it lists anything, in the repository's git folder and, for a worktree, in the main one's.
 _READ_BY_GIT = (
     "HEAD",
     "config",
@@ -65,32 +64,32 @@ _READ_BY_GIT = (
     "objects/info/alternates",
 )
 _READ_IN_THE_FOLDER = (".gitignore", ".gitattributes", ".gitmodules")
-# A `.git` file, HEAD and commondir are a path each.
+# A `.git` file, HEAD and commondir contain one path each.
 _POINTER_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """What HEAD is on, and how many paths differ from it (changed, added, deleted or not tracked)."""
+    """The branch (or commit), and the number of changed paths (changed, added, deleted or untracked)."""
 
     branch: str
     changed: int
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether the folder or one above it holds a `.git` (a folder, or a file in a worktree)."""
+    """Whether the folder or a parent contains `.git` (a folder, or a file in a worktree)."""
     return top_of(folder) is not None
 
 
 def top_of(folder: Path) -> Path | None:
-    """The nearest folder, from this one up, that holds a `.git`."""
+    """Return the nearest folder, from this one up, that contains `.git`."""
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
 
 
 def git_folders(top: Path) -> tuple[Path, ...]:
-    """Where git keeps what belongs to a folder that holds a `.git`: that folder, or what a `.git` file leads to.
+    """Return git's own folders for a folder that contains `.git`: that folder, or the target of a `.git` file.
 
-    For a worktree both its own and that of its repository. Links are resolved. Empty when `.git` is damaged.
+    For a worktree both its own and its repository's. Links are resolved. Empty when `.git` is damaged.
     """
     own = top / ".git"
     if not own.is_dir():
@@ -103,7 +102,7 @@ def git_folders(top: Path) -> tuple[Path, ...]:
 
 
 def _pointer(path: Path, before: str = "") -> str:
-    """The path that a file of git's consists of, behind some word; empty when there is none."""
+    """The path in one of git's pointer files, after the prefix `before`; empty when there is none."""
     try:
         text = os.fsdecode(read_small_file(path, _POINTER_BYTES)).strip()
     except (OSError, ValueError):
@@ -112,7 +111,7 @@ def _pointer(path: Path, before: str = "") -> str:
 
 
 def _would_wait(folder: Path) -> bool:
-    """Whether a pipe, a socket or a device lies where git reads a file."""
+    """Whether there is a pipe, socket or device in place of a file that git reads."""
     top = top_of(folder)
     if top is None:
         return False
@@ -124,7 +123,7 @@ def _would_wait(folder: Path) -> bool:
 
 
 def _is_odd(path: Path) -> bool:
-    """Whether something is there that is neither a file nor a folder."""
+    """Whether the path exists and is neither a file nor a folder."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -133,14 +132,14 @@ def _is_odd(path: Path) -> bool:
 
 
 def list_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
-    """Paths below the folder that are tracked, or new and not ignored; relative to it, in git's order."""
+    """Return the paths of tracked files and of new, not ignored ones, relative to the folder, in git's order."""
     command = ("ls-files", "-co", "--exclude-standard", "-z")
     listed = _git(folder, command, timeout_s=LIST_TIMEOUT_S, should_stop=should_stop)
     return None if listed is None else [os.fsdecode(path) for path in listed.split(b"\0") if path]
 
 
 def state(folder: Path) -> GitState | None:
-    """The branch and the number of changed paths."""
+    """Return the branch and the number of changed paths."""
     answer = _git(
         folder,
         ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=all"),
@@ -157,7 +156,7 @@ def state(folder: Path) -> GitState | None:
 
 
 def hooks_folders(top: Path) -> tuple[Path, ...] | None:
-    """Where git runs hooks from besides its own folder, links resolved; None when it does not say."""
+    """Return the folders git runs hooks from besides its own, links resolved; None when git does not answer."""
     if find_program("git") is None:
         return ()
     listed = _git(top, ("config", "--list", "-z"))
@@ -169,7 +168,7 @@ def hooks_folders(top: Path) -> tuple[Path, ...] | None:
 
 
 def _without_filters(folder: Path) -> dict[str, str]:
-    """Settings that empty every configured filter: a status would run them on files that look changed."""
+    """Settings that disable every configured filter: a status would run them on files that look changed."""
     names = _git(folder, ("config", "--list", "--name-only", "-z")) or b""
     filters = {key.rsplit(".", 1)[0] for key in os.fsdecode(names).split("\0") if key.lower().startswith("filter.")}
     return {
@@ -186,7 +185,7 @@ def _git(
     timeout_s: float = GIT_TIMEOUT_S,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> bytes | None:
-    """What git prints, or None when it is missing, fails, takes too long or was stopped."""
+    """The output of git; None when it is missing, fails, takes too long or was stopped."""
     program = find_program("git")
     if program is None or _would_wait(folder):
         return None
@@ -205,12 +204,12 @@ def _git(
         try:
             printed = _printed(process, time.monotonic() + timeout_s, should_stop)
         finally:
-            process.kill()  # does nothing to one that has ended
+            process.kill()  # does nothing when it has ended
         return printed if process.wait() == 0 else None
 
 
 def _printed(process: subprocess.Popen[bytes], deadline: float, should_stop: Callable[[], bool]) -> bytes | None:
-    """All that a process prints until it ends; None when there is no time for that, or it does nothing."""
+    """All output of a process until it ends; None after the deadline, on a stop, or when it does nothing."""
     worked, since = _work(process), time.monotonic()
     while time.monotonic() < deadline and not should_stop():
         try:
@@ -225,19 +224,19 @@ def _printed(process: subprocess.Popen[bytes], deadline: float, should_stop: Cal
 
 
 def _work(process: subprocess.Popen[bytes]) -> object:
-    """What grows while a process computes, or reads from a disk however slow: both make the system switch to it."""
-    import psutil  # takes longer to import than git takes for most folders
+    """A value that changes while a process computes or reads from a disk, however slow: both cause context switches."""
+    import psutil  # importing it takes longer than git takes for most folders
 
     try:
         seen = psutil.Process(process.pid)
         return seen.num_ctx_switches(), seen.cpu_times()[:2]
     except psutil.Error:
-        # It has ended, or does not let itself be looked at: only the deadline counts then.
+        # It has ended, or may not be inspected: only the deadline counts then.
         return time.monotonic()
 
 
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a git call. Settings travel as GIT_CONFIG_n, which takes names that `-c` would misread."""
+    """Environment of a git call. Settings are passed as GIT_CONFIG_n, which accepts names that `-c` would misparse."""
     passed_on = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
     config = {"GIT_CONFIG_COUNT": str(len(settings))}
     for index, (key, value) in enumerate(settings.items()):

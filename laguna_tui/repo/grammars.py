@@ -1,7 +1,7 @@
-"""tree-sitter's grammars and their queries, each loaded when its first file comes.
+"""tree-sitter grammars and their queries, each loaded for the first file of its language.
 
-A grammar that is missing or does not fit the installed tree-sitter is no error: line patterns serve its files
-(`outline`).
+A grammar that is missing or incompatible with the installed tree-sitter is no error: its files are parsed by line
+patterns (`outline`).
 """
 
 import importlib
@@ -16,14 +16,14 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor, QueryError, 
 
 from laguna_tui.repo.tag_queries import LANGUAGE_OF, TAGS
 
-# Read in pieces, so that a parse that takes too long can be told that the file ends here.
+# Source is passed in chunks, so that a parse that takes too long can be ended by an early end of file.
 _PIECE_BYTES = 16 * 1024
-# A pattern that is open in more places than this is one of a hostile file.
+# A pattern with more open matches than this belongs to a hostile file.
 _MATCH_LIMIT = 4096
 
 
 class Grammar(NamedTuple):
-    """A language and its queries. Any thread, several at once."""
+    """A language and its queries. Usable from several threads at once."""
 
     name: str
     language: Language
@@ -31,30 +31,30 @@ class Grammar(NamedTuple):
     references: Query
 
     def parse(self, source: bytes, limit_s: float) -> Tree:
-        """The tree of a source; of its beginning only when the rest would have taken longer than the limit."""
+        """Parse a source; only its beginning when the rest would exceed the time limit."""
         deadline = time.monotonic() + limit_s
 
         def piece(offset: int, _: object) -> bytes:
             return b"" if time.monotonic() > deadline else source[offset : offset + _PIECE_BYTES]
 
-        # A parser of its own: while it asks for a piece another thread may run, and one parser in two threads crashes.
+        # One parser per call: another thread may run in the callback, and a parser shared by two threads crashes.
         return Parser(self.language).parse(piece, encoding="utf8")
 
     def matches(self, query: Query, root: Node) -> list[dict[str, list[Node]]]:
-        """What each match of a query captured."""
+        """Return the captures of each match of a query."""
         cursor = QueryCursor(query)
         cursor.match_limit = _MATCH_LIMIT
         return [captured for _, captured in cursor.matches(root)]
 
     def captured(self, query: Query, root: Node) -> list[Node]:
-        """Every node that a query captured, under any name."""
+        """Return every node captured by a query, under any name."""
         cursor = QueryCursor(query)
         cursor.match_limit = _MATCH_LIMIT
         return [node for nodes in cursor.captures(root).values() for node in nodes]
 
 
 def language_name(path: str) -> str | None:
-    """The language that a path's suffix names, if there may be a grammar for it."""
+    """Return the language of a path's suffix, if there may be a grammar for it."""
     dot = path.rfind(".")
     if dot <= path.rfind("/"):
         return None
@@ -63,9 +63,9 @@ def language_name(path: str) -> str | None:
 
 @cache
 def fingerprints() -> Mapping[str, str]:
-    """What each language's files are parsed with, by the language's name: another value gives other results.
+    """Return a fingerprint of each language's grammar and queries: with another one, its files must be parsed again.
 
-    Reads the installed packages' versions; loads none of them.
+    Reads the versions of the installed packages without loading them.
     """
     core = _version("tree_sitter")
     return {
@@ -75,7 +75,7 @@ def fingerprints() -> Mapping[str, str]:
 
 
 def _version(module: str) -> str:
-    """The version of the package that a module comes from; packages are named like their modules."""
+    """Version of the package of a module; packages are named like their modules."""
     try:
         return version(module)
     except PackageNotFoundError:
@@ -84,7 +84,7 @@ def _version(module: str) -> str:
 
 @cache
 def grammar(name: str) -> Grammar | None:
-    """The grammar of a language in `TAGS`, or None where it cannot be had."""
+    """Return the grammar of a language in `TAGS`, or None if it cannot be loaded."""
     tags = TAGS[name][0]
     try:
         language = Language(getattr(importlib.import_module(tags.module), tags.function)())

@@ -1,7 +1,6 @@
-"""Text and identifiers as the words that are indexed and searched: `parseConfigFile` is also parse, config and file.
+"""Splitting text and identifiers into the words that are indexed: `parseConfigFile` gives parse, config and file too.
 
-And the names that the languages' own libraries define: a call of `join` says nothing about a file that defines one.
-
+Also the names in the languages' standard libraries: a call of `join` is no reference to a file that defines `join`.
 """
 
 import builtins
@@ -13,7 +12,7 @@ from functools import lru_cache
 
 # Longer runs are hashes, keys and encoded data: nobody searches for them, and each would be a word of its own.
 WORD_LIMIT_CHARS = 64
-# A name kept for the next file saves splitting it again; data files full of different names must not fill the memory.
+# Split names are cached across files; data files full of different names must not fill the memory.
 _REMEMBERED = 200_000
 _TOKEN = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -24,11 +23,11 @@ STOP_WORDS = frozenset(
     "a an and are as at be by can do does for from get has have how i if in into is it its of on or that the their"
     " them then there these this to was we were what when where which who why will with you".split()
 )
-"""Words of a question that say nothing about code."""
+"""Words of a question that are not about code."""
 
 
 class _Splitter(dict[str, tuple[str, ...]]):
-    """Each token's words, remembered."""
+    """Cache of each token's words."""
 
     def __missing__(self, token: str) -> tuple[str, ...]:
         if len(self) > _REMEMBERED:
@@ -38,7 +37,7 @@ class _Splitter(dict[str, tuple[str, ...]]):
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in their order, identifiers split; lower case."""
+    """Return the words of a text in order and in lower case, with identifiers split."""
     found: list[str] = []
     for token in _TOKEN.findall(text):
         found += _SPLIT[token]
@@ -46,20 +45,20 @@ def words(text: str) -> list[str]:
 
 
 def parts(name: str) -> list[str]:
-    """The words of one name, without the joined one: `HTTPServer` gives http and server."""
+    """Return the words of one name, without the joined one: `HTTPServer` gives http and server."""
     if name.isascii():
         return [part.lower() for part in _PART.findall(name)]
     return [part.lower() for part in _BETWEEN.split(name) if part]
 
 
 def looks_like_code(token: str) -> bool:
-    """Whether a word of a question is written as only identifiers are: with an underscore or a capital inside."""
+    """Whether a word of a question is written like an identifier: with an underscore or a capital inside."""
     return _MIXED.search(token) is not None
 
 
 @lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
-    """The word without the commonest English endings, to compare two words; not a word itself."""
+    """Return the word without the commonest English endings, for comparison; not a word itself."""
     for ending in ("ings", "ing", "ies", "ers", "ed", "es", "er", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -98,4 +97,4 @@ COMMON_NAMES = frozenset(
         *_ELSEWHERE,
     ]
 )
-"""Of Python by what this one has; of the others those that are met most."""
+"""Python's from the running version; of the other languages the most frequent ones."""

@@ -1,7 +1,7 @@
-"""The index of one folder: opened, brought up to date, asked. Several processes may use the same one.
+"""The index of one folder. Several processes may use the same one.
 
-One process writes at a time; the others answer from what was written last. Nothing here is worth keeping: a damaged
-index is begun again, and where none can be written it lives in memory.
+One process writes at a time; the others read the last committed state. Everything in it can be recomputed: a damaged
+index is built again, and one that cannot be written is kept in memory.
 """
 
 import sqlite3
@@ -22,15 +22,15 @@ from laguna_tui.repo.index_update import IndexUpdate, Progress, update_index
 from laguna_tui.repo.reference_graph import ReferenceGraph, StoredGraph, build_graph, store_graph
 from laguna_tui.repo.walk import FileListing
 
-# Sentences that the user sees.
+# Sentences for the user.
 IN_MEMORY = "the index is kept in memory only and made again each time, because {path} cannot be written: {reason}"
 BEGUN_AGAIN = "the index was begun again: {reason}"
 BUSY = "another laguna-tui is indexing this folder; the answer is from what it has until now"
-# Making the graph reads all references. So long nobody waits for; where it takes longer, the graph of a folder changes
-# little with a few of its files.
+# Building the graph reads all references. It is rebuilt after any change if that takes at most this long; where it
+# takes longer, a few changed files change the graph of a folder little.
 _GRAPH_AT_ONCE_S = 0.2
 _GRAPH_SHARE = 0.01
-# The user may press Ctrl-C meanwhile.
+# The user may press Ctrl-C while it waits.
 _LOCK_POLL_S = 0.1
 
 
@@ -38,8 +38,10 @@ class Index:
     """The index of one folder.
 
     Attributes:
-        notes: what the user should know about it, as sentences.
-        connection: for reading; whoever writes goes through `refresh`.
+        root: The folder.
+        path: The database; None for one in memory.
+        connection: For reading; `refresh` is the only writer.
+        notes: What the user should know about it, as sentences.
     """
 
     def __init__(self, root: Path, path: Path | None, connection: sqlite3.Connection, notes: list[str]) -> None:
@@ -51,21 +53,22 @@ class Index:
 
     @classmethod
     def open(cls, root: Path, folder: Path | None = None) -> Self:
-        """Open or begin the index of a folder; reads none of its files.
+        """Open or create the index of a folder; reads none of its files.
 
         Args:
-            folder: where indexes are kept; None means the cache folder.
+            root: The folder.
+            folder: Folder of the indexes; None for the cache folder.
         """
         path = index_database.index_path(root, folder)
         try:
             return cls(root, path, index_database.connect(path), [])
         except index_database.IndexFault as fault:
-            return cls._begun_again(root, path, str(fault))
+            return cls._recreated(root, path, str(fault))
         except (OSError, sqlite3.OperationalError) as error:
             return cls._in_memory(root, path, error)
 
     @classmethod
-    def _begun_again(cls, root: Path, path: Path, reason: str) -> Self:
+    def _recreated(cls, root: Path, path: Path, reason: str) -> Self:
         try:
             with _lock(path):
                 index_database.remove(path)
@@ -90,31 +93,31 @@ class Index:
         """Bring the index up to date with the folder.
 
         Args:
-            progress: called with files done and to do.
-            should_stop: asked often; what was read until then is kept.
-            wait: for another process that is doing the same; without, None is returned and a note is left.
-            workers: processes to parse in; None chooses, 0 is this one.
-            listing: the folder's files, where they are known; None walks it.
+            progress: Called with files done and in total.
+            should_stop: Called often; files read so far are kept.
+            wait: Wait for another process that is writing; otherwise None is returned and a note is added.
+            workers: Processes to parse in; None chooses, 0 is this one.
+            listing: The folder's files, if known; None walks it.
         """
         try:
             with _lock(self.path, should_stop, wait=wait):
                 self.notes = [note for note in self.notes if note != BUSY]
-                return self._mended(lambda: self._refreshed(progress, should_stop, workers, listing))
+                return self._with_recovery(lambda: self._refreshed(progress, should_stop, workers, listing))
         except Timeout:
             self.notes.append(BUSY)
             return None
 
     def rebuild(self, should_stop: Callable[[], bool] = lambda: False) -> None:
-        """Forget everything that is in the index.
+        """Delete everything in the index.
 
         Raises:
-            Timeout: another process writes it, and it is not to be waited for any longer.
+            Timeout: Another process is writing it, and the wait was stopped.
         """
         with _lock(self.path, should_stop):
-            self._begin_again()
+            self._recreate()
 
     def graph(self) -> ReferenceGraph:
-        """Who refers to whom, as of the last refresh that changed much."""
+        """Return the reference graph, as of the last refresh with many changes."""
         return self._stored.of(self.connection)
 
     def close(self) -> None:
@@ -145,10 +148,10 @@ class Index:
         return done
 
     def _count_changes(self, changes: int) -> None:
-        """Make the graph anew when that takes no time worth speaking of, or when enough has changed since it was made.
+        """Rebuild the graph when that takes little time, or when enough has changed since it was built.
 
-        The rule: with any change where making it took at most `_GRAPH_AT_ONCE_S` the last time; else when the changed
-        files are more than `_GRAPH_SHARE` of all.
+        The rule: after any change if the last build took at most `_GRAPH_AT_ONCE_S`; else when the changed files are
+        more than `_GRAPH_SHARE` of all.
         """
         made = self._get("graph_seconds")
         files = self.connection.execute("select count(*) from files").fetchone()[0]
@@ -168,19 +171,19 @@ class Index:
     def _set(self, key: str, value: object) -> None:
         self.connection.execute("insert or replace into meta (key, value) values (?, ?)", (key, value))
 
-    def _mended(self, action: Callable[[], IndexUpdate]) -> IndexUpdate:
-        """The action's result; with a new index when this one turns out to be damaged."""
+    def _with_recovery(self, action: Callable[[], IndexUpdate]) -> IndexUpdate:
+        """The action's result; with a new index when this one is damaged."""
         try:
             return action()
         except sqlite3.OperationalError as error:
             raise UserError(index_database.explained(error, self.path)) from error
         except (sqlite3.DatabaseError, ValueError, zlib.error) as error:
-            # The tables may be whole and what lies in them not: packed words, packed graphs.
+            # The tables may be intact and the values in them not: packed words, packed graphs.
             self.notes.append(BEGUN_AGAIN.format(reason=str(error)))
-            self._begin_again()
+            self._recreate()
             return action()
 
-    def _begin_again(self) -> None:
+    def _recreate(self) -> None:
         self.connection.close()
         if self.path is not None:
             index_database.remove(self.path)
@@ -189,10 +192,10 @@ class Index:
 
 @contextmanager
 def _lock(path: Path | None, should_stop: Callable[[], bool] = lambda: False, *, wait: bool = True) -> Iterator[None]:
-    """Alone among the processes that write this index.
+    """Exclude other processes from writing this index.
 
     Raises:
-        Timeout: another one is writing, and it is not to be waited for any longer.
+        Timeout: Another process is writing it, and the wait was stopped.
     """
     if path is None:
         yield

@@ -1,6 +1,6 @@
-"""The SQLite file of one folder's index: where it lies, its tables, and what happens when it cannot be used.
+"""The SQLite file of one folder's index: its path, its tables, and its errors.
 
-A file that is damaged, older or of another version is deleted and begun again: everything in it can be read from the
+A file that is damaged, older or of another version is deleted and built again: everything in it can be read from the
 folder once more. Where no file can be written, the index lives in memory and says so.
 """
 
@@ -14,19 +14,19 @@ import platformdirs
 
 _APP = "laguna-tui"
 FOLDER_VARIABLE = "LAGUNA_TUI_INDEX"
-"""An environment variable that moves the folder of the indexes."""
+"""Environment variable that moves the folder of the indexes."""
 VERSION = 3
-"""Of the tables and of what is put into them; another one is begun again. Grammars and their queries have versions of
-their own (`grammars.fingerprints`): where one changes, its files are parsed again."""
+"""Version of the tables and their content; an index of another one is built again. Grammars and their queries have
+versions of their own (`grammars.fingerprints`): when one changes, its files are parsed again."""
 _APPLICATION_ID = 0x4C61_6758
 # An index is about as large as the source it covers.
 MAX_BYTES = 2 * 1024**3
 _PAGE_BYTES = 8192
-# Another process may be writing one batch of files; it takes far less.
+# Another process may be writing one batch of files, which takes far less.
 _BUSY_S = 10.0
-# A reader waits only while the log of a process that was killed is put in order.
+# A reader waits only while the log of a killed process is recovered.
 _READ_S = 2.0
-# The other folders' indexes together; those that were not used for the longest time are deleted.
+# Total of all folders' indexes; the least recently used ones are deleted.
 KEPT_BYTES = 4 * 1024**3
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
@@ -58,9 +58,9 @@ create virtual table search using fts5(title, path, body, content='', tokenize='
 """
 
 
-# Where less is free, a disk that refuses to write is full, whatever it calls that (quotas, copy on write).
+# With less free space, a disk that refuses to write is full, whatever error it reports (quotas, copy on write).
 _NO_ROOM_BYTES = 1024 * 1024
-# Extended result codes keep the plain one in their lowest byte.
+# Extended result codes contain the plain one in their lowest byte.
 _PLAIN_CODE = 0xFF
 
 DISK_FULL = "the disk is full, so the index {path} cannot be written; free some disk space"
@@ -83,7 +83,7 @@ def is_full(error: sqlite3.Error, path: Path | None) -> bool:
 
 
 def explained(error: sqlite3.Error, path: Path | None) -> str:
-    """Why the index cannot be used now, and what to do, as a sentence."""
+    """Return why the index cannot be used now, and what to do, as a sentence."""
     code = getattr(error, "sqlite_errorcode", 0) & _PLAIN_CODE
     if is_full(error, path):
         sentence = DISK_FULL
@@ -95,34 +95,34 @@ def explained(error: sqlite3.Error, path: Path | None) -> str:
 
 
 def path_of(connection: sqlite3.Connection) -> Path | None:
-    """The file of an open index; None for one in memory."""
+    """Return the file of an open index; None for one in memory."""
     path = connection.execute("pragma database_list").fetchone()[2]
     return Path(path) if path else None
 
 
 def max_pages() -> int:
-    """How many pages an index may have."""
+    """Return the maximum number of pages of an index."""
     return MAX_BYTES // _PAGE_BYTES
 
 
 def index_folder() -> Path:
-    """The folder of the indexes: cache, because every one of them can be made again."""
+    """Return the folder of the indexes: in the cache, because every index can be built again."""
     chosen = os.environ.get(FOLDER_VARIABLE)
     return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path(_APP) / "index"
 
 
 def index_path(root: Path, folder: Path | None = None) -> Path:
-    """The index file of a folder, by the folder's real path."""
+    """Return the index file of a folder, by the folder's real path."""
     digest = blake2b(os.fsencode(root.resolve()), digest_size=12).hexdigest()
     return (folder or index_folder()) / f"{digest}.sqlite"
 
 
 def connect(path: Path | None) -> sqlite3.Connection:
-    """An open index with all its tables; None gives one in memory.
+    """Open an index with all its tables; None opens one in memory.
 
     Raises:
-        IndexFault: the file is damaged, or not of this version.
-        OSError, sqlite3.OperationalError: the file or its folder cannot be written.
+        IndexFault: The file is damaged, or of another version.
+        OSError, sqlite3.OperationalError: The file or its folder cannot be written.
     """
     if path is not None:
         _prepare(path)
@@ -144,11 +144,11 @@ def connect(path: Path | None) -> sqlite3.Connection:
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """An index that is there, for reading only; it may move from thread to thread.
+    """Open an existing index for reading only; the connection may move from thread to thread.
 
     Raises:
-        IndexFault: it is not of this version.
-        sqlite3.Error: there is none, or it is damaged.
+        IndexFault: It is of another version.
+        sqlite3.Error: There is none, or it is damaged.
     """
     address = f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(address, uri=True, timeout=_READ_S, isolation_level=None, check_same_thread=False)
@@ -164,13 +164,13 @@ def connect_reader(path: Path) -> sqlite3.Connection:
 
 
 def remove(path: Path) -> None:
-    """Delete an index; it is fine when there is none."""
+    """Delete an index if it exists."""
     for ending in _COMPANIONS:
         Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 def prune(kept: Path) -> None:
-    """Delete the indexes that were not used for the longest time, until the others fit into their share."""
+    """Delete the least recently used indexes until the others fit into `KEPT_BYTES`."""
     try:
         found = [(file.stat().st_mtime, file.stat().st_size, file) for file in kept.parent.glob("*.sqlite")]
         room = KEPT_BYTES
@@ -179,12 +179,12 @@ def prune(kept: Path) -> None:
             if room < 0 and file != kept:
                 remove(file)
     except OSError:
-        return  # another process tidies up too, or may not; there is nothing to do about it
+        return  # another process prunes too, or may not; there is nothing to do about it
 
 
 def _prepare(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
-    # Made here, so that nobody else can read it from its first byte on.
+    # Created here, so that nobody else can read it from its first byte on.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, _PRIVATE_FILE))
     os.utime(path)
 
@@ -197,7 +197,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
     _tune(connection)
     if _marks(connection) == (_APPLICATION_ID, VERSION):
         return
-    # Another process may be making the same tables right now: whoever comes second finds them.
+    # Another process may be creating the same tables right now: the second one finds them.
     connection.execute("begin immediate")
     try:
         _make_tables(connection)
@@ -223,5 +223,5 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Whose file it is, and of which version."""
+    """Application id and version of the file."""
     return tuple(connection.execute(f"pragma {name}").fetchone()[0] for name in ("application_id", "user_version"))

@@ -1,7 +1,7 @@
-"""Connections that only read an index, for any number of threads: each is used by one thread at a time.
+"""Read-only connections to an index for any number of threads, each connection used by one thread at a time.
 
-SQLite's write-ahead log lets them read while one process writes; they see what was committed last. An index that was
-deleted and begun again is noticed by its file's identity.
+SQLite's write-ahead log lets them read while one process writes; they see the last commit. An index that was deleted
+and built again is recognised by its file's identity.
 """
 
 import sqlite3
@@ -13,12 +13,12 @@ from threading import Lock
 from laguna_tui.repo import index_database
 from laguna_tui.repo.reference_graph import ReferenceGraph, StoredGraph
 
-# A conversation, a completion and an inspector at once; more connections are opened when needed, and closed after.
+# Enough for a conversation, a completion and an inspector at once; more are opened when needed, and closed after.
 _KEPT = 3
 
 
 class IndexReader:
-    """One connection; what `rank.Source` asks for."""
+    """One connection; a `ranking.Source`."""
 
     def __init__(self, connection: sqlite3.Connection, identity: tuple[int, int], stored: StoredGraph) -> None:
         self.connection = connection
@@ -26,7 +26,7 @@ class IndexReader:
         self._stored = stored
 
     def graph(self) -> ReferenceGraph:
-        """Who refers to whom, as it was stored last."""
+        """Return the reference graph that was stored last."""
         return self._stored.of(self.connection)
 
 
@@ -38,34 +38,34 @@ class IndexReaders:
         self._free: list[IndexReader] = []
         self._lock = Lock()
         self._closed = False
-        # All of them read the same graph; one copy of it is enough.
+        # All of them share one copy of the graph.
         self._stored = StoredGraph()
 
     @contextmanager
     def reader(self) -> Iterator[IndexReader]:
-        """A reader that nobody else uses meanwhile.
+        """A reader for exclusive use.
 
         Raises:
-            OSError, sqlite3.Error, store.IndexFault: there is no index yet, or it cannot be read. The connection that
-                met the error is not used again.
+            OSError, sqlite3.Error, index_database.IndexFault: There is no index yet, or it cannot be read. The
+                connection that raised is closed.
         """
-        reader = self._taken()
+        reader = self._acquire()
         try:
             yield reader
         except BaseException:
             reader.connection.close()
             raise
-        self._give_back(reader)
+        self._release(reader)
 
     def close(self) -> None:
-        """Close what is not in use now; what is, is closed when it comes back."""
+        """Close the free connections; the others are closed when they are returned."""
         with self._lock:
             self._closed = True
             free, self._free = self._free, []
         for reader in free:
             reader.connection.close()
 
-    def _taken(self) -> IndexReader:
+    def _acquire(self) -> IndexReader:
         status = self._path.stat()
         identity = status.st_dev, status.st_ino
         with self._lock:
@@ -78,7 +78,7 @@ class IndexReaders:
             reader.connection.close()
         return IndexReader(index_database.connect_reader(self._path), identity, self._stored)
 
-    def _give_back(self, reader: IndexReader) -> None:
+    def _release(self, reader: IndexReader) -> None:
         with self._lock:
             if not self._closed and len(self._free) < _KEPT:
                 self._free.append(reader)

@@ -1,7 +1,6 @@
-"""Bringing an index up to date with its folder: only what changed is read, in batches that can be stopped between.
+"""Updating an index: only changed files are read, in batches, between which it can be stopped.
 
-A file is read again when it is new, its size or time changed, or another grammar would read it differently.
-
+A file is parsed again when it is new, its size or time changed, or its grammar changed.
 """
 
 import json
@@ -23,23 +22,27 @@ from laguna_tui.repo.walk import FileListing, walk
 
 Progress = Callable[[int, int], None]
 """Called with files done and files to do."""
-# What is written at a stroke: others can read in between, and a stop loses no more than this.
+# Length of a batch: others can read between batches, and a stop loses no more than one.
 _COMMIT_S = 0.5
 _TICK_NS = 2_000_000_000
-# Deleting rows leaves room that new ones fill; only a file that is mostly room is worth writing anew.
+# Deleted rows leave free pages that new rows fill; only a file of mostly free pages is worth a vacuum.
 _VACUUM_SHARE = 0.5
 _VACUUM_PAGES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class IndexUpdate:
-    """What an update did.
+    """Result of an update.
 
     Attributes:
-        files: in the folder; read: parsed anew; dropped: gone from the folder; refused: that ended their parser.
-        complete: False when the user stopped it, or there were more files than are looked at.
-        left_out: files that are not in the index because it reached its size limit, or the disk is full.
-        disk_full: the folder on a disk that was full, empty if none was; with room there, the next update goes on.
+        files: In the folder.
+        read: Files parsed again.
+        dropped: Files gone from the folder.
+        refused: Files that crashed their parser.
+        seconds: Duration.
+        complete: False when the user stopped it, or the folder has too many files.
+        left_out: Files not in the index because it reached its size limit, or the disk is full.
+        disk_full: Folder on the disk that was full, empty otherwise; with free space, the next update continues.
     """
 
     files: int
@@ -86,18 +89,18 @@ def update_index(
     workers: int | None = None,
     listing: FileListing | None = None,
 ) -> IndexUpdate:
-    """Make the index say what the folder says. The caller holds the write lock."""
+    """Bring the index up to date with the folder. The caller holds the write lock."""
     began = time.monotonic()
     listing = listing or walk(root, should_stop)
     tasks, gone = find_changed_files(connection, listing)
-    tasks, left_out = that_fit(connection, tasks, gone)
+    tasks, left_out = drop_if_full(connection, tasks, gone)
     done = read = refused = 0
     disk_full = ""
     writer = IndexWriter(connection)
     try:
         if not should_stop():
             _drop(connection, writer, gone if listing.complete else [])
-        for done_now, outcomes in _gathered(parse_all(root, tasks, should_stop, workers)):
+        for done_now, outcomes in _batched(parse_all(root, tasks, should_stop, workers)):
             refused += sum(outcome.refused for outcome in outcomes)
             read += _store(connection, writer, outcomes)
             done = done_now
@@ -117,8 +120,8 @@ def update_index(
     return IndexUpdate(len(listing.entries), read, len(gone), refused, seconds, complete, left_out, disk_full)
 
 
-def _gathered(outcomes: Iterator[ParseOutcome]) -> Iterator[tuple[int, list[ParseOutcome]]]:
-    """Outcomes in groups to be written together, with how many came so far."""
+def _batched(outcomes: Iterator[ParseOutcome]) -> Iterator[tuple[int, list[ParseOutcome]]]:
+    """Group outcomes into batches, each with the number of outcomes so far."""
     held: list[ParseOutcome] = []
     done, due = 0, time.monotonic() + _COMMIT_S
     for outcome in outcomes:
@@ -139,7 +142,7 @@ def _drop(connection: sqlite3.Connection, writer: IndexWriter, gone: Sequence[st
 
 
 def _store(connection: sqlite3.Connection, writer: IndexWriter, outcomes: Sequence[ParseOutcome]) -> int:
-    """Write what was parsed; how many files were really new."""
+    """Write parsed files; returns how many were really new."""
     read = 0
     with _Transaction(connection):
         for task, parsed, refused in outcomes:
@@ -156,7 +159,7 @@ def _store(connection: sqlite3.Connection, writer: IndexWriter, outcomes: Sequen
 
 
 def _settled(mtime_ns: int) -> int:
-    """The time of change, or 0 when it is so recent that another change could look the same."""
+    """The time of change, or 0 when it is so recent that another change could have the same time."""
     return 0 if time.time_ns() - mtime_ns < _TICK_NS else mtime_ns
 
 
@@ -170,7 +173,7 @@ def _tidy(connection: sqlite3.Connection, changes: int) -> None:
 
 
 class _Transaction:
-    """All or nothing."""
+    """Commits on success, rolls back on an exception."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._sql = connection
@@ -179,32 +182,32 @@ class _Transaction:
         self._sql.execute("begin immediate")
 
     def __exit__(self, kind: object, error: object, _: object) -> None:
-        # When the file is full, SQLite has rolled back already.
+        # When the database is full, SQLite has already rolled back.
         if self._sql.in_transaction:
             self._sql.execute("commit" if error is None else "rollback")
 
 
-# What is written at a stroke does not fit any more when so much of the room is used.
+# At this share of its pages the index is treated as full: a batch no longer fits.
 _FULL_SHARE = 0.95
 
 
 def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> tuple[list[ParseTask], list[str]]:
-    """Files to read, the likeliest to be asked for first, and paths that are gone.
+    """Return the files to parse, the likeliest to be asked for first, and the paths that are gone.
 
-    Folder and index are gone through side by side: neither has to fit into memory twice.
+    Folder and index are merged in order, so that neither has to fit into memory twice.
     """
     rows = connection.execute("select path, size, mtime_ns, digest from files order by path")
-    anew = _languages_to_parse_anew(connection)
+    changed = _changed_languages(connection)
     tasks: list[ParseTask] = []
     gone: list[bytes] = []
     row = next(rows, None)
-    # The index compares bytes; names that are no UTF-8 stand elsewhere among characters.
+    # The index compares bytes; names that are not UTF-8 sort elsewhere among characters.
     for key, entry in sorted(((os.fsencode(entry.path), entry) for entry in listing.entries), key=lambda pair: pair[0]):
         while row is not None and row[0] < key:
             gone.append(row[0])
             row = next(rows, None)
         known, row = (row, next(rows, None)) if row is not None and row[0] == key else (None, row)
-        other = bool(anew) and language_name(entry.path) in anew
+        other = bool(changed) and language_name(entry.path) in changed
         if known is None or other or known[1:3] != (entry.size, entry.mtime_ns):
             digest = known[3] if known and not other else None
             tasks.append(ParseTask(entry.path, digest, entry.size, entry.mtime_ns))
@@ -214,14 +217,14 @@ def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> 
 
 
 def _unlikely(path: str) -> int:
-    """How unlikely it is that somebody asks for a file, from 0: code comes before tests, and those before data."""
+    """How unlikely a file is to be asked for, from 0: code comes before tests, and those before data."""
     return 2 * (language_of(path) is None) + (is_test(path) or is_secondary(path))
 
 
-def that_fit(
+def drop_if_full(
     connection: sqlite3.Connection, tasks: list[ParseTask], gone: Sequence[str]
 ) -> tuple[list[ParseTask], int]:
-    """The tasks without new files while the index is full and nothing leaves it, and how many those are."""
+    """Drop new files from the tasks while the index is full; returns the tasks and the number dropped."""
     if gone or not is_at_limit(connection):
         return tasks, 0
     kept = [task for task in tasks if _is_known(connection, task.path)]
@@ -229,7 +232,7 @@ def that_fit(
 
 
 def is_at_limit(connection: sqlite3.Connection) -> bool:
-    """Whether the index has as good as all the pages that it may have."""
+    """Whether the index uses nearly all the pages it may have."""
     used, free = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
     return bool(used - free >= max_pages() * _FULL_SHARE)
 
@@ -238,17 +241,17 @@ def _is_known(connection: sqlite3.Connection, path: str) -> bool:
     return connection.execute("select 1 from files where path = ?", (os.fsencode(path),)).fetchone() is not None
 
 
-def _languages_to_parse_anew(connection: sqlite3.Connection) -> frozenset[str]:
-    """Languages whose grammar or queries are others than those that the index was made with."""
+def _changed_languages(connection: sqlite3.Connection) -> frozenset[str]:
+    """Languages whose grammar or queries have changed since the index was built."""
     row = connection.execute("select value from meta where key = 'grammars'").fetchone()
     if row is None:
-        note_grammars(connection)  # a new index: nothing in it is older
+        note_grammars(connection)  # a new index contains nothing older
         return frozenset()
     before: dict[str, str] = json.loads(row[0])
     return frozenset(name for name, now in fingerprints().items() if before.get(name) != now)
 
 
 def note_grammars(connection: sqlite3.Connection) -> None:
-    """Say in the index that everything in it was parsed by the grammars that are installed now."""
+    """Record in the index that all its files were parsed by the installed grammars."""
     noted = json.dumps(dict(fingerprints()))
     connection.execute("insert or replace into meta (key, value) values ('grammars', ?)", (noted,))

@@ -1,4 +1,4 @@
-"""The one way into the index's tables: a file goes in whole or comes out whole. Knows SQL; reads no files.
+"""Writer of the index's tables: a file is added or removed as a whole. Knows SQL; reads no files.
 
 The caller holds the write lock and commits.
 """
@@ -9,31 +9,31 @@ import sqlite3
 from laguna_tui.repo.file_parsing import ParsedFile, unpack
 from laguna_tui.repo.symbols import Span, Syntax
 
-# Names kept at hand while many files are written; a folder has rarely more that occur twice.
+# Name ids cached while many files are written; a folder rarely has more names that occur twice.
 _NAMES_HELD = 500_000
 _NOTHING = Syntax("", False, (), (), {})
 
 
 def pack_spans(spans: tuple[Span, ...]) -> str:
-    """Spans as text: "3-7 12-40"."""
+    """Return spans as text: "3-7 12-40"."""
     return " ".join(f"{start}-{stop}" for start, stop in spans)
 
 
 def unpack_spans(text: str) -> tuple[Span, ...]:
-    """What `pack_spans` made of spans."""
+    """Return the spans of `pack_spans`."""
     pairs = (piece.split("-") for piece in text.split())
     return tuple((int(start), int(stop)) for start, stop in pairs)
 
 
 class IndexWriter:
-    """Puts parsed files into the tables and takes them out."""
+    """Adds parsed files to the tables and removes them."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._sql = connection
         self._names: dict[str, int] = {}
 
     def put(self, found: ParsedFile, mtime_ns: int) -> None:
-        """The file as it was parsed, instead of what there was of it; `mtime_ns` 0 means: look again next time."""
+        """Replace a file by its parsed version; with `mtime_ns` 0 it is checked again at the next update."""
         self.drop(found.path)
         syntax = found.syntax or _NOTHING
         row = (os.fsencode(found.path), found.size, mtime_ns, found.digest, syntax.language, syntax.exact, found.packed)
@@ -56,11 +56,11 @@ class IndexWriter:
         )
 
     def touch(self, path: str, size: int, mtime_ns: int) -> None:
-        """The file's contents are the same; only when it was changed is not."""
+        """Update size and time of a file with unchanged content."""
         self._sql.execute("update files set size = ?, mtime_ns = ? where path = ?", (size, mtime_ns, os.fsencode(path)))
 
     def drop(self, path: str) -> None:
-        """Take a file out; it is fine when it is not there."""
+        """Remove a file if it is there."""
         found = self._sql.execute("select id, packed from files where path = ?", (os.fsencode(path),)).fetchone()
         if found is None:
             return

@@ -1,10 +1,10 @@
-"""Parsing many files in worker processes; few files here, because starting a worker takes longer than parsing them.
+"""Parsing of many files in worker processes; of few files in this one, because starting a worker takes longer.
 
-Results come in any order. A file that ends its worker process (a fault in a grammar) costs only itself: it comes back
-as None in `Outcome.parsed`, and `refused` is set. When no worker can be started at all, no file is to blame.
+Results come in any order. A file that crashes its worker (a fault in a grammar) costs only itself: its outcome has
+`refused` set and no `parsed`. When no worker can be started at all, no file is to blame.
 
 A request is a pickled root and list of tasks, an answer the pickled list of results. Workers read hostile files, so
-of an answer only the classes that a result is made of are unpickled.
+only the classes that a result consists of are unpickled from an answer.
 """
 
 import faulthandler
@@ -23,18 +23,18 @@ from laguna_tui.repo.file_parsing import ParsedFile, ParseTask, parse_file
 from laguna_tui.repo.language_patterns import Kind
 from laguna_tui.repo.symbols import Symbol, Syntax, Unit
 
-# Below so many files, one process is faster than two that have to start first.
+# With fewer files, this process is faster than workers that have to start first.
 ALONE_FILES = 64
-# A longer file could be one that takes a grammar minutes; a worker can be ended, this process cannot.
+# A longer file could keep a grammar busy for minutes; a worker can be killed, this process cannot.
 HERE_BYTES = 64 * 1024
-# A file takes less than a second; whichever takes so long is given up, and its worker with it.
+# A file takes less than a second; one that takes this long is given up, together with its worker.
 _STUCK_S = 20.0
 _BATCH_FILES = 24
-# Given to a worker before it has answered: the next batch is there when one is done.
+# Batches queued per worker, so that the next one is there when one is done.
 _BATCHES_AHEAD = 2
-# The disk and the one writer do not keep up with more.
+# The disk and the single writer do not keep up with more.
 _MAX_WORKERS = 8
-# Between two looks at whether the user stopped.
+# Poll interval for a stop by the user.
 _POLL_S = 0.1
 _NICE = 5
 # This module, run as a program.
@@ -44,7 +44,7 @@ _ANSWER_CLASSES = {(each.__module__, each.__name__): each for each in (Kind, Par
 
 
 class ParseOutcome(NamedTuple):
-    """What became of one task: `parsed` is None when the file is gone, or when `refused`."""
+    """Outcome of one task: `parsed` is None when the file is gone, or when `refused`."""
 
     task: ParseTask
     parsed: ParsedFile | None
@@ -52,7 +52,7 @@ class ParseOutcome(NamedTuple):
 
 
 def worker_count(files: int) -> int:
-    """How many processes to parse with; 0 means in this one."""
+    """Return the number of processes to parse with; 0 means this one."""
     if files < ALONE_FILES:
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -62,13 +62,16 @@ def worker_count(files: int) -> int:
 def parse_all(
     root: Path, tasks: Sequence[ParseTask], should_stop: Callable[[], bool], workers: int | None = None
 ) -> Iterator[ParseOutcome]:
-    """Every task's outcome, until the user stops.
+    """Yield every task's outcome, until the user stops.
 
     Args:
-        workers: how many processes; None chooses by the number of tasks.
+        root: The folder.
+        tasks: Files to parse.
+        should_stop: Called often.
+        workers: Number of processes; None chooses by the number of tasks.
 
     Raises:
-        UserError: no worker can be started.
+        UserError: No worker can be started.
     """
     count = worker_count(len(tasks)) if workers is None else workers
     if count == 0:
@@ -78,7 +81,7 @@ def parse_all(
     batches = [list(tasks[at : at + _BATCH_FILES]) for at in range(0, len(tasks), _BATCH_FILES)]
     broken: list[ParseTask] = []
     yield from _in_processes(root, batches, count, _BATCHES_AHEAD, should_stop, broken)
-    # One file at a time: whichever ends its worker now is the one at fault.
+    # One file at a time: the one that crashes its worker now is the one at fault.
     refused: list[ParseTask] = []
     yield from _in_processes(root, [[task] for task in broken], count, 1, should_stop, refused)
     for task in refused:
@@ -100,61 +103,61 @@ def _in_processes(
     should_stop: Callable[[], bool],
     broken: list[ParseTask],
 ) -> Iterator[ParseOutcome]:
-    """The batches' outcomes; tasks that were lost with their worker are added to `broken`."""
-    crew = _WorkerPool(root, batches, workers, ahead)
+    """Yield the batches' outcomes; tasks lost with their worker are added to `broken`."""
+    pool = _WorkerPool(root, batches, workers, ahead)
     try:
-        while crew.busy() and not should_stop():
-            for batch, results in crew.answers():
+        while pool.busy() and not should_stop():
+            for batch, results in pool.answers():
                 if results is None:
                     broken += batch
                 else:
                     yield from map(ParseOutcome, batch, results)
     finally:
-        crew.close()
+        pool.close()
 
 
 class _WorkerPool:
-    """Workers and the batches that each was given. A worker that dies is replaced, unless it never worked."""
+    """Workers and the batches queued for each. A worker that dies is replaced, unless it never worked."""
 
     def __init__(self, root: Path, batches: Sequence[list[ParseTask]], workers: int, ahead: int) -> None:
         self._root = str(root)
         self._waiting = deque(batches)
         self._size = workers
         self._ahead = ahead
-        self._given: dict[Worker, deque[list[ParseTask]]] = {}
-        # An empty batch comes first: the answer to it shows that the worker works.
+        self._queued: dict[Worker, deque[list[ParseTask]]] = {}
+        # An empty batch comes first: its answer shows that the worker works.
         self._ready: set[Worker] = set()
         self._startable = True
         self._selector = selectors.DefaultSelector()
 
     def busy(self) -> bool:
-        """Hand out batches; whether there is an answer to wait for. UserError when no worker can be started."""
-        while self._startable and self._waiting and len(self._given) < min(self._size, len(self._waiting)):
+        """Queue batches; returns whether an answer is expected. Raises UserError when no worker can be started."""
+        while self._startable and self._waiting and len(self._queued) < min(self._size, len(self._waiting)):
             self._start()
         for worker in self._ready:
-            while self._waiting and len(self._given[worker]) < self._ahead:
+            while self._waiting and len(self._queued[worker]) < self._ahead:
                 self._give(worker, self._waiting.popleft())
-        if self._waiting and not self._given:
+        if self._waiting and not self._queued:
             raise UserError(NO_WORKERS)
-        return bool(self._waiting) or any(self._given.values())
+        return bool(self._waiting) or any(self._queued.values())
 
     def answers(self) -> Iterator[tuple[list[ParseTask], list[ParsedFile | None] | None]]:
-        """The answers that come within a moment, each with its batch; None for a batch that ended its worker."""
+        """Yield the answers that arrive soon, each with its batch; None for a batch that crashed its worker."""
         for key, _ in self._selector.select(_POLL_S):
             worker = key.fileobj
             assert isinstance(worker, Worker)
             results = _results(worker.receive())
             if results is not None:
                 self._ready.add(worker)
-                yield self._given[worker].popleft(), results
+                yield self._queued[worker].popleft(), results
                 continue
             self._startable &= worker in self._ready
             for batch in self._end(worker):
                 yield batch, None
 
     def close(self) -> None:
-        """End all workers, whatever they do."""
-        for worker in list(self._given):
+        """Kill all workers."""
+        for worker in list(self._queued):
             self._end(worker)
         self._selector.close()
 
@@ -164,27 +167,27 @@ class _WorkerPool:
         except OSError:
             self._startable = False
             return
-        self._given[worker] = deque()
+        self._queued[worker] = deque()
         self._selector.register(worker, selectors.EVENT_READ)
         self._give(worker, [])
 
     def _give(self, worker: Worker, batch: list[ParseTask]) -> None:
-        self._given[worker].append(batch)
+        self._queued[worker].append(batch)
         worker.send(pickle.dumps((self._root, [tuple(task) for task in batch])))
 
     def _end(self, worker: Worker) -> deque[list[ParseTask]]:
-        """End a worker; the batches that it leaves."""
+        """Kill a worker; returns the batches queued for it."""
         self._selector.unregister(worker)
         self._ready.discard(worker)
         worker.close()
-        return self._given.pop(worker)
+        return self._queued.pop(worker)
 
 
 class _Answer(pickle.Unpickler):
-    """Unpickles what a worker found, and nothing that could do harm."""
+    """Unpickles results, and nothing that could do harm."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """One of the classes that a result is made of. UnpicklingError for any other."""
+        """Return a class that results consist of. Raises UnpicklingError for any other."""
         try:
             return _ANSWER_CLASSES[module, name]
         except KeyError:
@@ -192,18 +195,18 @@ class _Answer(pickle.Unpickler):
 
 
 def _results(answer: bytes | None) -> list[ParsedFile | None] | None:
-    """What a worker found; None when it has died, or answered what no worker of ours does."""
+    """The results of a worker; None when it died, or gave an invalid answer."""
     if answer is None:
         return None
     try:
         results = _Answer(io.BytesIO(answer)).load()
-    except Exception:  # unpickling raises nearly anything for what is no pickle
+    except Exception:  # unpickling invalid data raises nearly anything
         return None
     return results if isinstance(results, list) else None
 
 
 def _parse_watched(request: bytes) -> bytes:
-    """A batch in a worker, which ends itself when one file takes too long: a grammar can be stopped in no other way."""
+    """Parse a batch in a worker, which kills itself when a file takes too long: a grammar cannot be stopped."""
     root, tasks = pickle.loads(request)
     found = []
     with Path(os.devnull).open("w") as nowhere:
@@ -215,6 +218,6 @@ def _parse_watched(request: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    # Whoever waits for an answer at this machine comes first.
+    # Programs that people are waiting for take precedence.
     os.nice(_NICE)
     serve(_parse_watched)

@@ -1,8 +1,8 @@
-"""Which files are never edited, and which only when a person agreed to that very edit: the one table of both.
+"""Files that are never edited, and files that are edited only with the user's approval of that very edit.
 
-git's own files are never edited, wherever they lie. What programs obey or run without a further question (assistants,
-editors, git's hooks, shells, build services) is not edited unasked: whoever plants a sentence in a file that the model
-reads must not get code run by it. Names are compared as the file systems do that do not tell upper from lower case.
+git's own files are never edited, wherever they are. Files that programs obey or run without asking (assistants,
+editors, git hooks, shells, build services) need approval: text planted in a file that the model reads must not get code
+run through them. Names are compared as by file systems that ignore case.
 """
 
 import os
@@ -14,10 +14,10 @@ from pathlib import Path
 from laguna_tui.repo import git
 
 _GIT_NAMES = (".git", "git~1")
-# What makes a folder one of git's: a repository, or one of its worktrees.
+# Contents by which a folder is recognised as git's: a repository, or one of its worktrees.
 _GIT_SHAPES = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
 
-# A name stands for a file or a folder of that name anywhere; "a/b" for that one after the other; `*` as in a glob.
+# A name matches a file or folder anywhere; "a/b" matches them in sequence; `*` is a glob.
 _TABLE: dict[str, str] = {
     "assistants obey it": """
         AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md GEMINI.md QWEN.md .agents .claude .claude.json .codex
@@ -49,16 +49,16 @@ _UNKNOWN = "git cannot be asked which files it runs here"
 
 
 def is_git_name(part: str) -> bool:
-    """Whether a part of a path is the name of git's own folder or file, on some file system."""
+    """Whether a part of a path names git's folder or file on some file system."""
     return _folded(part) in _GIT_NAMES
 
 
 def belongs_to_git(root: Path, inside: str) -> bool:
-    """Whether a located file is git's own: below `.git`, below what a `.git` file leads to, or in a bare repository.
+    """Whether a located file is git's own: below `.git`, below the target of a `.git` file, or in a bare repository.
 
     Args:
-        root: the workspace's folder, without links in its path.
-        inside: the file, relative to it, without links.
+        root: The workspace's folder, without links in its path.
+        inside: The file, relative to it, without links.
     """
     path = root / inside
     if any(map(is_git_name, path.parts)) or any(map(_has_git_shape, path.parents)):
@@ -68,11 +68,11 @@ def belongs_to_git(root: Path, inside: str) -> bool:
 
 
 def asks_because(root: Path, inside: str) -> str:
-    """Why a located file is edited only when a person agrees, as a clause; empty for every other file.
+    """Return why a located file is edited only with approval, as a clause; empty for every other file.
 
     Args:
-        root: the workspace's folder, without links in its path.
-        inside: the file, relative to it, without links.
+        root: The workspace's folder, without links in its path.
+        inside: The file, relative to it, without links.
     """
     path = root / inside
     top = git.top_of(root) or root
@@ -80,7 +80,7 @@ def asks_because(root: Path, inside: str) -> str:
 
 
 def _named(parts: Sequence[str]) -> str:
-    """What the table says of a path."""
+    """The reason for a path in the table."""
     folded = [_folded(part) for part in parts]
     for why, wanted in _entries():
         size = len(wanted)
@@ -91,7 +91,7 @@ def _named(parts: Sequence[str]) -> str:
 
 
 def _linked(top: Path, path: Path) -> str:
-    """What the table says of a link to the file, or to a folder around it, that lies in a folder around it."""
+    """The reason for a link in the table, in a parent folder, that leads to the file or to a folder around it."""
     for place in path.parents:
         if not place.is_relative_to(top):
             break
@@ -105,7 +105,7 @@ def _linked(top: Path, path: Path) -> str:
 
 
 def _hooked(path: Path) -> str:
-    """What git runs in a repository around the file, as far as it says so."""
+    """The reason for a file in a hooks folder of a repository around it, as far as git reports them."""
     for place in path.parents:
         if os.path.lexists(place / ".git"):
             hooks = git.hooks_folders(place)
@@ -131,6 +131,6 @@ def _has_all(folder: Path, names: Iterable[str]) -> bool:
 
 
 def _folded(part: str) -> str:
-    """A name as the most forgiving file systems see it: without case, invisible characters and dots at the end."""
+    """A name as the most permissive file systems see it: without case, invisible characters and trailing dots."""
     plain = "".join(letter for letter in unicodedata.normalize("NFKC", part) if unicodedata.category(letter) != "Cf")
     return plain.casefold().rstrip(" .") or plain

@@ -1,38 +1,38 @@
-"""Whether a text is Python, as the interpreter that runs this reads it. Nothing of it is run."""
+"""Checks of Python source by the running interpreter's parser. None of it is executed."""
 
 import ast
 import warnings
 from itertools import takewhile
 
 _SUFFIXES = (".py", ".pyi")
-# Longer files are data; reading a megabyte of code takes a second.
+# Longer files are data; parsing a megabyte of code takes a second.
 _LIMIT_CHARS = 1024 * 1024
 
 
 def can_be_checked(path: str, text: str) -> bool:
-    """Whether the file is called like Python and short enough, and its text is Python."""
+    """Whether the file has a Python suffix, is short enough, and is valid Python."""
     return path.endswith(_SUFFIXES) and len(text) <= _LIMIT_CHARS and not syntax_error(text)
 
 
 def syntax_error(text: str) -> str:
-    """Why a text is no Python, as `invalid syntax in line 3`; empty if it is."""
+    """Return the syntax error of a text, as `invalid syntax in line 3`; empty if it is valid."""
     try:
         with warnings.catch_warnings():
-            # They would be written over the screen.
+            # Warnings would be written over the screen.
             warnings.simplefilter("ignore")
             ast.parse(text)
     except SyntaxError as error:
         return f"{error.msg} in line {error.lineno}" if error.lineno else str(error.msg)
     except (ValueError, RecursionError, MemoryError) as error:
-        # A NUL, or brackets nested deeper than the parser goes.
+        # A NUL, or brackets nested deeper than the parser supports.
         return str(error) or "it is nested too deeply"
     return ""
 
 
 def documented(before: str, after: str) -> str:
-    """The name of the one definition that has a docstring after a change and had none; empty if anything else changed.
+    """Return the name of the one definition that gained a docstring; empty if anything else changed.
 
-    Lines are only added: each that was there before is there afterwards, as it was.
+    Lines may only be added: every old line must still be there, unchanged.
     """
     old, new = before.splitlines(), after.splitlines()
     kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
@@ -51,7 +51,7 @@ def documented(before: str, after: str) -> str:
 
 
 def has_docstring(text: str, name: str) -> bool:
-    """Whether there is a definition of this name, and each of them has a docstring."""
+    """Whether a definition of this name exists, and each of them has a docstring."""
     tree = _parsed(text)
     named = [node for node in _definitions(tree) if node.name == name] if tree is not None else []
     return bool(named) and all(ast.get_docstring(node) is not None for node in named)

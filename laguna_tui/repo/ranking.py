@@ -1,8 +1,8 @@
-"""Which units answer a question best, and why: BM25 multiplied by what names, paths and references say.
+"""Ranking of units for a question: BM25 multiplied by factors of names, paths and references.
 
 Every feature is a factor around 1 with a weight of its own; a weight of 0 switches it off. A result carries its
-factors, so that its place can be explained. The heuristics follow what raised code search most without a model
-(definition boost, words of the path, coherence of a file, less for tests and what is old).
+factors, so that its rank can be explained. The heuristics are those that improved code search most without a model
+(definition boost, words of the path, coherence of a file, penalties for tests and old code).
 """
 
 import sqlite3
@@ -14,24 +14,24 @@ from laguna_tui.repo.reference_graph import NEAR_ITERATIONS, ReferenceGraph
 from laguna_tui.repo.relative_paths import is_prose, is_secondary, is_test, path_stem
 from laguna_tui.repo.retrieval import Candidate, SearchQuery, find_candidates, name_stems, parse_query
 
-# The files of the best so many units are where the walk over references starts.
+# The walk over references starts at the files of this many best units.
 _STARTS = 10
-# A unit without any of the words can still be the definition that was named; it counts as this share of the best.
+# BM25 factor of a unit that has none of the words but defines a name of the question, relative to the best.
 _NAMED_ONLY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each feature may change a score; 0 is not at all.
+    """Weight of each feature; 0 switches it off.
 
     Attributes:
-        definition: the unit defines a name of the question (its score times 1 + this).
-        stem: and the file is called like it.
-        title: share of the name's words that the question has, and of the question's that the name has.
-        path: share of the path's words that the question has.
-        coherence: other units of the same file match too.
-        aside: tests, examples, old and copied code, text and data (divided by 1 + this).
-        references: files near the best ones by who refers to whom.
+        definition: The unit defines a name of the question (its score times 1 + this).
+        stem: And the file is named like it.
+        title: Share of the name's words in the question, and of the question's words in the name.
+        path: Share of the question's words in the path.
+        coherence: Other units of the same file match too.
+        aside: Tests, examples, old and copied code, text and data (divided by 1 + this).
+        references: Closeness of the file to the best ones in the reference graph.
     """
 
     definition: float = 2.0
@@ -48,7 +48,7 @@ BM25_ALONE = Weights(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One result. `score` is the product of `factors`, of which "bm25" is relative to the best."""
+    """One result. `score` is the product of `factors`; "bm25" is relative to the best."""
 
     unit: Candidate
     score: float
@@ -56,7 +56,7 @@ class Found:
 
 
 class Source(Protocol):
-    """An index that can be asked: what `Index` offers."""
+    """An index to search, such as `Index`."""
 
     @property
     def connection(self) -> sqlite3.Connection: ...
@@ -65,7 +65,7 @@ class Source(Protocol):
 
 
 def search(index: Source, text: str, limit: int = 20, weights: Weights = Weights()) -> list[Found]:
-    """The units that answer a question best, best first; none when no word is known."""
+    """Return the units that answer a question best, best first; empty when no word is known."""
     question = parse_query(text)
     units = find_candidates(index.connection, question)
     if not units:
@@ -79,7 +79,7 @@ def search(index: Source, text: str, limit: int = 20, weights: Weights = Weights
 
 
 def _scored(unit: Candidate, question: SearchQuery, weights: Weights, best: float) -> Found:
-    """What the unit alone says."""
+    """Score a unit by itself."""
     factors = {"bm25": unit.bm25 / best or _NAMED_ONLY, **_factors(unit, question, weights)}
     score = 1.0
     for factor in factors.values():
@@ -107,12 +107,12 @@ def _factors(unit: Candidate, question: SearchQuery, weights: Weights) -> dict[s
 
 
 def _aside(path: str, question: SearchQuery) -> float:
-    """How far from the point a file is by its path, from 0."""
+    """Penalty of a file by its path, from 0."""
     return (is_test(path) and not question.wants_tests) + is_secondary(path) * 0.5 + is_prose(path) * 0.5
 
 
 def _overlap(name: frozenset[str], asked: frozenset[str]) -> float:
-    """How alike two sets of stems are: the harmonic mean of the shares that they have in common."""
+    """Similarity of two sets of stems: the harmonic mean of their common shares."""
     return 2.0 * len(name & asked) / (len(name) + len(asked)) if name and asked else 0.0
 
 
@@ -130,7 +130,7 @@ def _coherence(found: Sequence[Found]) -> dict[int, float]:
 
 
 def _nearness(graph: ReferenceGraph, found: Sequence[Found]) -> dict[int, float]:
-    """Each candidate's file by how a walk from the best files' references meets it, relative to the largest."""
+    """Each candidate file's rank in a walk from the best files' references, relative to the largest."""
     start: dict[int, float] = {}
     for result in sorted(found, key=lambda result: -result.score)[:_STARTS]:
         start[result.unit.file] = start.get(result.unit.file, 0.0) + result.score

@@ -1,8 +1,8 @@
-"""Which file refers to which, and how much each file matters for a start that was chosen: personalised PageRank.
+"""References between files, and the importance of each file for chosen starts: personalised PageRank.
 
 Source: Page, Brin, Motwani and Winograd, "The PageRank Citation Ranking" (1999), 6.2 for the personalised form.
-An edge leads from a file that uses a name to a file that defines it; names that many files define say little and lead
-nowhere. Deals in ids of the index's `files` table.
+An edge leads from a file that uses a name to a file that defines it; names that many files define carry little
+information and give no edges. Works on ids of the index's `files` table.
 """
 
 import sqlite3
@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 
 from laguna_tui.repo.identifiers import COMMON_NAMES
 
-# A name that more files define than this (run, main, get) does not say which of them is meant.
+# A name defined in more files than this (run, main, get) does not say which of them is meant.
 MAX_DEFINERS = 8
 DAMPING = 0.85
-# A step farther away counts 0.85 times less: after these, less than a hundredth is still on its way.
+# Each step counts 0.85 times as much as the one before: after these, less than a hundredth is left.
 ITERATIONS = 24
-# For one question, files that are farther away than this do not matter.
+# For one question, files farther away than this do not matter.
 NEAR_ITERATIONS = 4
 _HEAD_BYTES = 32
 _COMMON_PREFIX = "_"
 _PRIVATE = 0.1
 _LONG_NAME_CHARS = 8
 _LONG_NAME = 2.0
-# Such a name nearly always means the one of the language, even where the folder defines it once.
+# Such a name nearly always means the standard library's, even where the folder defines it once.
 _COMMON = 0.02
 
 _EDGES = """
@@ -46,7 +46,9 @@ class ReferenceGraph(NamedTuple):
 
     Attributes:
         files: [n] int64, ids in ascending order; a node is an index into it.
-        source, target: [m] int32 nodes; weight: [m] float32, the weights that leave a node sum to 1.
+        source: [m] int32, nodes.
+        target: [m] int32, nodes.
+        weight: [m] float32; the weights of the edges leaving a node sum to 1.
         rank: [n] float32, PageRank without personalisation; sums to 1.
     """
 
@@ -57,18 +59,18 @@ class ReferenceGraph(NamedTuple):
     rank: NDArray[np.float32]
 
     def nodes(self, files: Mapping[int, float]) -> NDArray[np.float32]:
-        """[n] the files' values at their nodes, 0 elsewhere; files that the graph does not know are left out."""
+        """Return [n] the files' values at their nodes, 0 elsewhere; files not in the graph are left out."""
         values = np.zeros(len(self.files), np.float32)
         for file, node in self._places(files).items():
             values[node] = files[file]
         return values
 
     def values(self, rank: NDArray[np.float32], files: Iterable[int]) -> dict[int, float]:
-        """The values ([n]) of some files, by id."""
+        """Return the values ([n]) of some files, by id."""
         return {file: float(rank[node]) for file, node in self._places(files).items()}
 
     def _places(self, files: Iterable[int]) -> dict[int, int]:
-        """The nodes of those files that the graph knows."""
+        """Nodes of those files that are in the graph."""
         wanted = np.fromiter(files, np.int64)
         if not len(self.files) or not len(wanted):
             return {}
@@ -77,7 +79,7 @@ class ReferenceGraph(NamedTuple):
         return dict(zip(wanted[known].tolist(), places[known].tolist(), strict=True))
 
     def personalised(self, start: NDArray[np.float32], iterations: int = ITERATIONS) -> NDArray[np.float32]:
-        """[n] PageRank when each walk begins again at `start` ([n], not negative); sums to 1, to 0 without a start."""
+        """Return [n] PageRank with restarts at `start` ([n], not negative); sums to 1, or to 0 without a start."""
         total = float(start.sum())
         if total <= 0.0:
             return np.zeros_like(start)
@@ -85,13 +87,13 @@ class ReferenceGraph(NamedTuple):
         rank = begin
         for _ in range(iterations):
             moved = np.bincount(self.target, self.weight * rank[self.source], len(self.files)).astype(np.float32)
-            # What sits in a file that refers to nothing goes back to the start.
+            # Rank in a file without references returns to the start.
             rank = DAMPING * moved + (1.0 - DAMPING * float(moved.sum())) * begin
         return rank
 
 
 def build_graph(connection: sqlite3.Connection) -> ReferenceGraph:
-    """The graph of everything in the index; seconds in the largest folders."""
+    """Build the graph of the whole index; takes seconds for the largest folders."""
     files = np.array([row[0] for row in connection.execute("select id from files order by id")], np.int64)
     connection.create_function("name_weight", 1, name_weight, deterministic=True)
     rows = connection.execute(_EDGES, (MAX_DEFINERS,)).fetchall()
@@ -105,7 +107,7 @@ def build_graph(connection: sqlite3.Connection) -> ReferenceGraph:
 
 
 def name_weight(name: str) -> float:
-    """How much a name says about what it refers to: long ones much, private and common ones little."""
+    """Return how much information a name carries: more for long ones, little for private and common ones."""
     if name in COMMON_NAMES:
         return _COMMON
     weight = _LONG_NAME if len(name) >= _LONG_NAME_CHARS else 1.0
@@ -113,31 +115,31 @@ def name_weight(name: str) -> float:
 
 
 def save_graph(graph: ReferenceGraph) -> bytes:
-    """The graph as bytes: a checksum that names it, the two lengths, the arrays."""
+    """Return the graph as bytes: a checksum that identifies it, the two lengths, the arrays."""
     body = b"".join(array.tobytes() for array in graph)
     head = np.array([zlib.crc32(body), len(graph.files), len(graph.source), 0], np.int64).tobytes()
     return head + body
 
 
 def store_graph(connection: sqlite3.Connection, graph: ReferenceGraph) -> None:
-    """Put the graph into an index's `meta` table, its name last: who sees the new name finds the new graph."""
+    """Store the graph in an index's `meta` table, its name last: a reader of the new name finds the new graph."""
     packed = save_graph(graph)
     for key, value in (("graph", packed), ("graph_name", packed[:_HEAD_BYTES])):
         connection.execute("insert or replace into meta (key, value) values (?, ?)", (key, value))
 
 
 class StoredGraph:
-    """The graph in an index's `meta` table, loaded again only when it is another one. Any thread may ask."""
+    """The graph in an index's `meta` table, loaded again only when it has changed. Callable from any thread."""
 
     def __init__(self) -> None:
         self._loaded: tuple[bytes, ReferenceGraph] | None = None
 
     def of(self, connection: sqlite3.Connection) -> ReferenceGraph:
-        """The graph that was stored last; an empty one when there is none."""
+        """Return the stored graph; an empty one when there is none."""
         name = _stored(connection, "graph_name")
         loaded = self._loaded
         if loaded is None or loaded[0] != name:
-            # Two threads may both load it; each then has a whole one.
+            # Two threads may both load it; each then has a complete one.
             self._loaded = loaded = name, load_graph(_stored(connection, "graph"))
         return loaded[1]
 
@@ -148,7 +150,7 @@ def _stored(connection: sqlite3.Connection, key: str) -> bytes:
 
 
 def load_graph(packed: bytes) -> ReferenceGraph:
-    """What `save_graph` gave; an empty graph from nothing."""
+    """Return the graph of `save_graph`; an empty one from empty bytes."""
     if not packed:
         packed = bytes(_HEAD_BYTES)
     _, files, edges, _ = np.frombuffer(packed, np.int64, 4)

@@ -1,7 +1,6 @@
-"""Paths below the folder as text: shown to a model so that they can be given back, and what they say of a file.
+"""Relative paths as text: escaped for a model so that they can be unescaped, and classified.
 
-A path's look alone says whether a file is a test, an example, prose or binary. No file is opened.
-
+Whether a file is a test, an example, prose or binary is judged by its path alone. No file is opened.
 """
 
 import os
@@ -14,15 +13,15 @@ _ESCAPED_BYTE = re.compile(rb"\\x([0-9a-f]{2})")
 
 
 def escaped(path: str) -> str:
-    r"""The path on one line and encodable, each odd byte as `\xNN`."""
+    r"""Return the path on one line and encodable, each odd byte as `\xNN`."""
     return _ODD.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in os.fsencode(match.group())), path)
 
 
 def unescaped(path: str) -> str:
-    r"""The path that `shown` made this of; a name that really has `\xNN` in it comes back wrong.
+    r"""Return the path that `escaped` was given; a name that really contains `\xNN` comes back wrong.
 
     Raises:
-        ValueError: the path has characters that no file name has.
+        ValueError: The path has characters that no file name has.
     """
     return os.fsdecode(_ESCAPED_BYTE.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(path)))
 
@@ -50,7 +49,7 @@ _PROSE = (
     ".xml",
 )
 _STUBS = (".pyi", ".d.ts")
-# What no one opens in an editor, by the end of the name; a file that is none of these is judged by its bytes.
+# Files that nobody opens in an editor, by suffix; other files are judged by their bytes.
 _BINARY = tuple(
     f".{suffix}"
     for suffix in """
@@ -79,12 +78,12 @@ def is_prose(path: str) -> bool:
 
 
 def is_binary_name(path: str) -> bool:
-    """Whether files of such a name hold no text."""
+    """Whether files with such a name contain no text."""
     return path.lower().endswith(_BINARY)
 
 
 def path_stem(path: str) -> str:
-    """The file's name without its suffix; of `pkg/__init__.py`, `index.ts` and `mod.rs` that of the folder."""
+    """Return the file name without suffix; for `pkg/__init__.py`, `index.ts` and `mod.rs` the folder's name."""
     folders, _, name = path.rpartition("/")
     bare = name.split(".")[0]
     return folders.rpartition("/")[2] if bare in ("__init__", "index", "mod", "lib") and folders else bare

@@ -1,7 +1,7 @@
-"""The repository map: the definitions that matter most, by file, within a budget of tokens.
+"""The repository map: the most important definitions, by file, within a budget of tokens.
 
-Files are ranked by who refers to them (personalised towards the files in focus), and a file's rank is shared among its
-definitions by how often other files refer to their names. The largest map that fits is found by halving.
+Files are ranked by references (personalised towards the files in focus), and a file's rank is shared among its
+definitions by how often other files refer to their names. The largest map that fits is found by bisection.
 """
 
 import os
@@ -13,18 +13,18 @@ from laguna_tui.repo.reference_graph import MAX_DEFINERS, ReferenceGraph, name_w
 from laguna_tui.repo.relative_paths import escaped, is_prose, is_secondary, is_test
 
 TokenCounter = Callable[[str], int]
-"""Tokens of a text."""
-# Code comes to three or four characters a token; the smaller number keeps within the budget.
+"""Returns the number of tokens of a text."""
+# Code has three or four characters per token; the smaller number keeps within the budget.
 _CHARS_PER_TOKEN = 3
-# More definitions than this fit into no context.
+# More definitions fit into no context.
 _MAX_DEFINITIONS = 20_000
 _SIGNATURE_CHARS = 100
-# Nobody asks for tests and examples to be explained first.
+# Tests and examples are rarely to be explained first.
 _ASIDE = 0.2
-# A definition that nobody refers to is still worth a line when there is room.
+# A definition without references is still worth a line when there is room.
 _UNREFERRED = 0.1
 _PRIVATE = 0.3
-# The walk starts anywhere in the folder, but so much rather in what is in focus.
+# Share of the walk's restarts in the focus; the rest is spread over the whole folder.
 _FOCUS_SHARE = 0.9
 
 
@@ -38,7 +38,7 @@ class _Line(NamedTuple):
 
 
 class RepositoryMap(NamedTuple):
-    """The map as text, its tokens, and of how many definitions it shows how many."""
+    """The map as text, its tokens, the number of definitions it shows, and of all."""
 
     text: str
     tokens: int
@@ -47,7 +47,7 @@ class RepositoryMap(NamedTuple):
 
 
 def estimated_tokens(text: str) -> int:
-    """About how many tokens a text has, without a tokenizer."""
+    """Estimate the tokens of a text without a tokenizer."""
     return -(-len(text) // _CHARS_PER_TOKEN)
 
 
@@ -58,12 +58,15 @@ def repository_map(
     focus: Sequence[str] = (),
     count: TokenCounter = estimated_tokens,
 ) -> RepositoryMap:
-    """The map of a folder.
+    """Return the map of a folder.
 
     Args:
-        budget: tokens that it may have.
-        focus: paths of files, or of folders with everything in them; what they refer to matters more. They are left
-            out of the map themselves: whoever has them in focus has read them.
+        connection: The index.
+        graph: Its reference graph.
+        budget: Most tokens of the map.
+        focus: Paths of files, or of folders with everything in them; the files they refer to matter more. They are
+            left out of the map themselves: files in focus have been read.
+        count: Token counter.
     """
     paths = {file: os.fsdecode(path) for file, path in connection.execute("select id, path from files")}
     chosen = {file for file, path in paths.items() if _in_focus(path, focus)}
@@ -79,7 +82,7 @@ def _in_focus(path: str, focus: Sequence[str]) -> bool:
 
 
 def _file_ranks(graph: ReferenceGraph, paths: dict[int, str], chosen: set[int]) -> dict[int, float]:
-    """Each file's rank; files that came after the graph was made have the least."""
+    """Each file's rank; files newer than the graph have the lowest."""
     if chosen:
         everywhere = (1.0 - _FOCUS_SHARE) / max(len(paths), 1)
         starts = {file: everywhere + (_FOCUS_SHARE / len(chosen) if file in chosen else 0.0) for file in paths}
@@ -95,7 +98,7 @@ def _worth(path: str) -> float:
 
 
 def _lines(connection: sqlite3.Connection, ranks: dict[int, float]) -> list[_Line]:
-    """Definitions by what they are worth, best first."""
+    """Definitions by value, best first."""
     used = dict(
         connection.execute(
             "select name, sum(sqrt(count)) from refs group by name"
@@ -126,7 +129,7 @@ def _lines(connection: sqlite3.Connection, ranks: dict[int, float]) -> list[_Lin
 def _most_that_fit(
     lines: Sequence[_Line], paths: dict[int, str], ranks: dict[int, float], budget: int, count: TokenCounter
 ) -> int:
-    """How many of the best lines make a map within the budget."""
+    """The number of best lines whose map fits the budget."""
     low, high = 0, len(lines)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""A question in plain words as a search query, and the units it could mean: by words (BM25) and by defined names."""
+"""A question in plain words as a search query, and its candidate units: by words (BM25) and by defined names."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from laguna_tui.repo.identifiers import STOP_WORDS, looks_like_code, parts, stem, words
 
-# More words than this do not make a question clearer, and each costs time.
+# More words do not make a question clearer, and each costs time.
 MAX_WORDS = 32
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?P<call>\(\))?")
 _QUOTED = re.compile(r"[`'\"]([^`'\"\s]+)[`'\"]")
@@ -17,13 +17,13 @@ _TESTING = frozenset({"test", "spec", "fixtur", "mock"})
 
 
 class SearchQuery(NamedTuple):
-    """A question taken apart.
+    """A parsed question.
 
     Attributes:
-        words: to be looked for, in their order, without what says nothing.
-        stems: of the words that are no names joined from several, to be compared with names.
-        names: last parts of what is written as code, as it was written.
-        wants_tests: whether tests are what is asked for.
+        words: Words to search for, in order, without stop words.
+        stems: Stems of those words that are not joined names, for comparison with names.
+        names: Last parts of code-like names, as written.
+        wants_tests: Whether the question is about tests.
     """
 
     words: tuple[str, ...]
@@ -33,7 +33,7 @@ class SearchQuery(NamedTuple):
 
 
 def parse_query(text: str) -> SearchQuery:
-    """The question that a text asks; words that only hold a sentence together are kept when there are no others."""
+    """Parse a question; stop words are kept when there are no other words."""
     found = list(dict.fromkeys(words(text)))
     telling = [word for word in found if word not in STOP_WORDS and len(word) > 1] or found
     kept = tuple(telling[:MAX_WORDS])
@@ -48,12 +48,12 @@ def parse_query(text: str) -> SearchQuery:
 
 @lru_cache(maxsize=50_000)
 def name_stems(name: str) -> frozenset[str]:
-    """The stems of a name's words."""
+    """Return the stems of a name's words."""
     return frozenset(stem(part) for part in parts(name))
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """What is written as a name: with capitals or underscores inside, quoted, called, dotted, or all there is."""
+    """Code-like names: with capitals or underscores inside, quoted, called, dotted, or the only word."""
     quoted = set(_QUOTED.findall(text))
     found = list(_NAME.finditer(text))
     alone = len(text.split()) == 1
@@ -66,12 +66,12 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-# Of the units with the best words, so many are looked at closely.
+# Candidates taken by their words, and by their names.
 BY_WORDS = 150
 BY_NAME = 40
-# A word in more units than this tells them apart too little for the time it takes to score them all.
+# A word in more units than this separates them too little for the time it takes to score them all.
 COMMON_UNITS = 1_500
-# Together, the words that are looked for may be in so many units; the rarest words come first.
+# Total units of the searched words; the rarest words come first.
 SCORED_UNITS = 3_000
 _COLUMN_WEIGHTS = (4.0, 2.0, 1.0)  # title, path, body
 _ROW = """
@@ -83,7 +83,7 @@ _ROW = """
 
 
 class Candidate(NamedTuple):
-    """A unit with what its place says; `bm25` is higher for better matches, 0 when no word was found."""
+    """A unit with its location; `bm25` is higher for better matches, 0 when no word matched."""
 
     unit: int
     file: int
@@ -99,7 +99,7 @@ class Candidate(NamedTuple):
 
 
 def find_candidates(connection: sqlite3.Connection, question: SearchQuery) -> list[Candidate]:
-    """Units whose words match, best first, and those that define one of the question's names."""
+    """Return units whose words match, best first, and those that define one of the question's names."""
     match = _match(connection, question.words)
     scores = dict(_by_words(connection, match)) if match else {}
     defining = [unit for unit in _by_name(connection, question.names) if unit not in scores]
@@ -110,7 +110,7 @@ def find_candidates(connection: sqlite3.Connection, question: SearchQuery) -> li
 
 
 def _match(connection: sqlite3.Connection, words: Sequence[str]) -> str:
-    """The words worth scoring, as an FTS5 expression; nothing when no unit has any of them."""
+    """The words worth scoring, as an FTS5 expression; empty when no unit has any of them."""
     counted = sorted((count, word) for word in words if (count := _units_with(connection, word)))
     if not counted:
         return ""
@@ -121,12 +121,12 @@ def _match(connection: sqlite3.Connection, words: Sequence[str]) -> str:
             chosen.append(word)
     if chosen:
         return " OR ".join(f'"{word}"' for word in chosen)
-    # Only words that are everywhere: units that have all of them.
+    # Only common words: units that have all of them.
     return " AND ".join(f'"{word}"' for _, word in counted)
 
 
 def _units_with(connection: sqlite3.Connection, word: str) -> int:
-    """How many units have a word, counted up to where it is common."""
+    """Number of units with a word, counted up to `COMMON_UNITS`."""
     counted = "select count(*) from (select rowid from search where search match ? limit ?)"
     return int(connection.execute(counted, (f'"{word}"', COMMON_UNITS)).fetchone()[0])
 
@@ -144,7 +144,7 @@ def _by_words(connection: sqlite3.Connection, match: str, only: Sequence[int] | 
 
 
 def _by_name(connection: sqlite3.Connection, names: Sequence[str]) -> list[int]:
-    """Units that are the definition of one of the names, whatever its case."""
+    """Units that define one of the names, in any case."""
     found: dict[int, None] = {}
     for name in names:
         rows = connection.execute(

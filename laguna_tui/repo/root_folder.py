@@ -1,8 +1,8 @@
 """Opening files below a folder, one part of the path after another and never through a link.
 
-What openat2(2) does with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, for every system: nothing that is swapped between a
-check and the opening can lead out of the folder. Everything that lists, searches, parses, reads or writes the files of
-a folder goes through here. Deals in relative paths with "/" between the parts.
+Does what openat2(2) does with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, on every system: nothing swapped between a check
+and the opening can lead out of the folder. Everything that lists, searches, parses, reads or writes the files of a
+folder goes through here. Works on relative paths with "/" between the parts.
 """
 
 import errno
@@ -15,29 +15,29 @@ from typing import Self
 from laguna_tui.base.paths import FolderIdentity
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Non-blocking, because opening a pipe would otherwise wait for a writer for ever.
+# Non-blocking, because opening a pipe would otherwise wait for a writer.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# Each folder on the way holds a descriptor, of which a process has a thousand. No project is so deep.
+# Each folder on the way holds a descriptor, and a process has about a thousand. No project is this deep.
 MAX_DEPTH = 200
 
 
 class FolderReplacedError(OSError):
-    """The root is another folder than the one that was taken."""
+    """The root was replaced by another folder."""
 
 
 class RootFolder:
-    """The folders on the way to one path after another. Use it for paths in their order, then `close` it.
+    """Opens paths below a root folder. Use it for paths in sorted order, then `close` it.
 
     The folders of the last path stay open, so that the next path opens only those in which it differs. A folder that
-    is renamed meanwhile is still the one that was opened. One thread.
+    is renamed meanwhile stays the one that was opened. One thread.
     """
 
     def __init__(self, root: Path, identity: FolderIdentity | None = None) -> None:
-        """Take a folder; nothing is opened yet.
+        """Prepare; nothing is opened yet.
 
         Args:
-            root: without links in its path.
-            identity: what the folder has to be; None takes the one that is there.
+            root: The folder, without links in its path.
+            identity: Expected identity of the folder; None accepts the existing one.
         """
         self._root = root
         self._identity = identity
@@ -46,12 +46,12 @@ class RootFolder:
         self._held: list[int] = []
 
     def folder(self, inside: str) -> int:
-        """A descriptor of a folder, good until the next call; "" is the root.
+        """Return a descriptor of a folder, valid until the next call; "" is the root.
 
         Raises:
-            SwappedError: the root is another folder now.
-            OSError: it is missing, behind a link, not permitted or too deep.
-            ValueError: it is not a path.
+            FolderReplacedError: The root is another folder now.
+            OSError: It is missing, behind a link, not permitted or too deep.
+            ValueError: It is not a path.
         """
         if inside == self._inside:
             return self._held[-1]
@@ -76,17 +76,17 @@ class RootFolder:
         return self._held[-1]
 
     def holding(self, inside: str) -> tuple[int, str]:
-        """A descriptor of the folder that a path is in, and the last part of the path; raises as `folder` does."""
+        """Return a descriptor of a path's parent folder, and its last part. Raises as `folder` does."""
         folder, _, name = inside.rpartition("/")
         return self.folder(folder), name
 
     def open(self, inside: str) -> int:
-        """A new descriptor of a file of any kind, for reading; raises as `folder` does. A link is refused."""
+        """Open a file of any kind for reading; returns a new descriptor. Raises as `folder` does; links are refused."""
         folder, name = self.holding(inside)
         return os.open(name or ".", _FILE_FLAGS, dir_fd=folder)
 
     def lstat(self, inside: str) -> os.stat_result:
-        """What the system says of a path, also of a link; raises as `folder` does."""
+        """Return the status of a path, also of a link. Raises as `folder` does."""
         folder, name = self.holding(inside)
         return os.stat(name or ".", dir_fd=folder, follow_symlinks=False)
 
@@ -111,7 +111,7 @@ class RootFolder:
         return root
 
     def _keep(self, depth: int) -> None:
-        """Close what is deeper than so many parts below the root; -1 closes the root too."""
+        """Close folders more than `depth` parts below the root; -1 closes the root too."""
         while len(self._held) > depth + 1:
             with suppress(OSError):
                 os.close(self._held.pop())

@@ -1,8 +1,8 @@
-"""A file's bytes replaced at a stroke: who reads it finds the old ones or the new ones, and never a part of them.
+"""Atomic replacement of a file's bytes: readers find the old bytes or the new ones, never a part.
 
-The new bytes are written beside the file, brought to the disk and renamed over it. A link elsewhere to the same file
-(a hard link) keeps the old bytes. Where the new bytes lie until then is noted in the user's state folder, so that what
-a kill leaves behind is removed by the next session.
+The new bytes are written to a temporary file beside the original, synced and renamed over it. Hard links to the
+original keep the old bytes. The temporary file is noted in the user's state folder, so that one left by a killed
+process is removed by the next session.
 """
 
 import fcntl
@@ -24,31 +24,31 @@ _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _NEW_NAME = ".laguna-tui-{}.tmp"
 _IS_NEW_NAME = re.compile(r"\.laguna-tui-[0-9a-f]{16}\.tmp")
-# A note has one path.
+# A note contains one path.
 _NOTE_BYTES = 16 * 1024
 
 
 class ChangedError(WorkspaceError):
-    """The file is no longer what it was."""
+    """The file has changed."""
 
 
 class NotWrittenError(WorkspaceError):
-    """The file cannot be changed; it is as it was."""
+    """The file cannot be written; it is unchanged."""
 
 
 class TemporaryFiles:
-    """Notes of the new files that are being written, one file each, locked by the process that writes.
+    """Notes of the temporary files being written, one file each, locked by the writing process.
 
-    Only a file that a note names is removed, and only when nobody holds the note: its writer has died then.
+    Only a file named in a note is removed, and only when the note is unlocked: its writer has died then.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Take the folder of the notes; None keeps none."""
+        """folder: of the notes; None keeps none."""
         self._folder = folder
 
     @contextmanager
     def noted(self, path: Path) -> Iterator[None]:
-        """Keep a note of a new file while it is there. A disk that refuses the note is no reason not to edit."""
+        """Keep a note of a temporary file while it exists. An edit is made even if the note cannot be written."""
         note, held = None, -1
         with suppress(OSError):
             if self._folder is not None:
@@ -66,7 +66,7 @@ class TemporaryFiles:
                 os.close(held)
 
     def sweep(self) -> None:
-        """Remove the new files that killed processes left, and their notes."""
+        """Remove the temporary files left by killed processes, and their notes."""
         for note in self._folder.glob(_NEW_NAME.format("*")) if self._folder is not None else ():
             with suppress(OSError, ValueError):
                 self._sweep(note)
@@ -74,7 +74,7 @@ class TemporaryFiles:
     def _sweep(self, note: Path) -> None:
         held = os.open(note, _FILE_FLAGS)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its writer lives
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
             path = Path(os.fsdecode(read_small_file(note, _NOTE_BYTES, follow=False)))
             if path.is_absolute() and path.name == note.name and _IS_NEW_NAME.fullmatch(path.name):
                 with suppress(FileNotFoundError):
@@ -87,23 +87,26 @@ class TemporaryFiles:
 
 
 def digest(data: bytes) -> bytes:
-    """What tells these bytes from all others."""
+    """Return a hash of the bytes."""
     return blake2b(data).digest()
 
 
 def replace_file(
     workspace: Workspace, inside: str, before: bytes, data: bytes, unfinished: TemporaryFiles | None = None
 ) -> None:
-    """Give a located file these bytes; its mode stays, and where that is permitted its owner, access control list and
+    """Replace the bytes of a located file; its mode is kept, and where permitted its owner, access control list and
     extended attributes.
 
     Args:
-        before: the digest of the bytes that it has to have now.
-        unfinished: notes of what is being written; None keeps none.
+        workspace: Its folder.
+        inside: Its located path.
+        before: Digest of the bytes it must have now.
+        data: The new bytes.
+        unfinished: Notes of temporary files; None keeps none.
 
     Raises:
-        ChangedError: it has other ones, or is gone.
-        NotWrittenError: it is no regular file, read-only, or the disk refuses.
+        ChangedError: It has other bytes, or is gone.
+        NotWrittenError: It is not a regular file, read-only, or the disk refuses.
     """
     try:
         with workspace.holding(inside) as (folder, name):
@@ -114,7 +117,7 @@ def replace_file(
                 if _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) != _identity(status):
                     raise _changed(inside)
                 os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
-            # The change is made; only a power cut in this moment could still take it back.
+            # The change is made; only a power cut at this moment could still undo it.
             with suppress(OSError):
                 os.fsync(folder)
     except (FileNotFoundError, UnreadableError) as error:
@@ -125,13 +128,13 @@ def replace_file(
 
 
 def _checked(folder: int, name: str, inside: str, before: bytes) -> tuple[os.stat_result, dict[str, bytes]]:
-    """The status and the extended attributes of a file that may be changed and has the expected bytes."""
+    """Status and extended attributes of a file that is writable and has the expected bytes."""
     descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise NotWrittenError(f"{escaped(inside)} is not a regular file; edit another file")
-        # Asked of the mode itself too: the superuser may write to what is meant to stay as it is.
+        # The mode is checked as well: the superuser may write to read-only files.
         if not status.st_mode & _WRITABLE:
             raise NotWrittenError(f"{escaped(inside)} is read-only; it has to be made writable first")
         if digest(file.read()) != before:
@@ -140,15 +143,15 @@ def _checked(folder: int, name: str, inside: str, before: bytes) -> tuple[os.sta
 
 
 def _attributes(descriptor: int) -> dict[str, bytes]:
-    """A file's extended attributes, access control lists among them; none where the system or the disk has none.
+    """A file's extended attributes, access control lists included; empty where the system or the disk has none.
 
-    macOS keeps its access control lists elsewhere, and Python cannot read its attributes.
+    macOS stores its access control lists elsewhere, and Python cannot read its attributes.
     """
     found: dict[str, bytes] = {}
     if hasattr(os, "listxattr"):
         with suppress(OSError):
             for name in os.listxattr(descriptor):
-                # One that may not be read cannot be kept.
+                # An attribute that may not be read cannot be kept.
                 with suppress(OSError):
                     found[name] = os.getxattr(descriptor, name)
     return found
@@ -158,7 +161,7 @@ def _attributes(descriptor: int) -> dict[str, bytes]:
 def _written(
     folder: int, name: str, data: bytes, like: os.stat_result, attributes: Mapping[str, bytes]
 ) -> Iterator[None]:
-    """A new file in the folder with these bytes; it is gone afterwards, unless it was renamed."""
+    """A new file in the folder with these bytes; removed at the end, unless it was renamed."""
     descriptor = os.open(name, _NEW_FLAGS, 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -167,7 +170,7 @@ def _written(
                 os.fchown(descriptor, like.st_uid, like.st_gid)
             os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
             for attribute, value in attributes.items():
-                # What only the system may set (a security label) it sets itself.
+                # Attributes that only the system may set (a security label) it sets itself.
                 with suppress(OSError):
                     os.setxattr(descriptor, attribute, value)
             file.flush()

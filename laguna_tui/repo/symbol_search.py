@@ -1,4 +1,4 @@
-"""Finding definitions by name: as it is written, then by how well the letters fit (`fuzzy.FuzzyMatch`)."""
+"""Finding definitions by name: exactly, then by fuzzy matching (`fuzzy.FuzzyMatch`)."""
 
 import os
 import sqlite3
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from laguna_tui.repo.fuzzy import folded, fuzzy_match
 from laguna_tui.repo.relative_paths import is_test
 
-# So many names are compared letter by letter; more would take longer than a person waits between two keys.
+# Names compared letter by letter; more would take longer than the time between two keystrokes.
 _NAMES_COMPARED = 20_000
 _LETTERS_COMPARED = 32
 _EXACT = 0
@@ -17,9 +17,9 @@ _JOINED = "names join symbols on symbols.name = names.id join files on files.id 
 
 
 class Definition(NamedTuple):
-    """One definition: where it is, and how well its name fits (0 is best).
+    """One definition: where it is, and how well its name matches (0 is best).
 
-    line is that of the name; start and stop are characters of the decoded text, comments before it included.
+    `line` is that of the name; `start` and `stop` are characters of the decoded text, with leading comments.
     """
 
     name: str
@@ -35,9 +35,9 @@ class Definition(NamedTuple):
 
 
 def find_symbols(connection: sqlite3.Connection, wanted: str, limit: int = 20) -> list[Definition]:
-    """Definitions whose name fits, best first; of a dotted name, the last part counts and the others decide.
+    """Return definitions with a matching name, best first; of a dotted name the last part is matched.
 
-    Letters that stand in the name in this order fit too: `strpars` fits `StreamParser`.
+    Letters in the name's order match too: `strpars` matches `StreamParser`.
     """
     scopes, last = _parted(wanted)
     fitting = _fitting(connection, last, limit * 4)
@@ -53,7 +53,7 @@ def find_symbols(connection: sqlite3.Connection, wanted: str, limit: int = 20) -
 
 
 def definitions_of(connection: sqlite3.Connection, wanted: str) -> list[Definition]:
-    """Every definition that is called exactly so, by path and line; a dotted name may leave out the outer scopes."""
+    """Return every definition of exactly this name, by path and line; outer scopes of a dotted name may be left out."""
     scopes, last = _parted(wanted)
     whole = f".{scopes}.{last}" if scopes else f".{last}"
     found = [d for d in _defining(connection, [last], {}) if f".{d.qualified}".endswith(whole)]
@@ -61,12 +61,12 @@ def definitions_of(connection: sqlite3.Connection, wanted: str) -> list[Definiti
 
 
 def named(connection: sqlite3.Connection, names: Sequence[str]) -> list[Definition]:
-    """Every definition of these names, by path and line."""
+    """Return every definition of these names, by path and line."""
     return sorted(_defining(connection, names, {}), key=lambda d: (d.path, d.line))
 
 
 def members_of(connection: sqlite3.Connection, scope: str, limit: int = 20) -> list[Definition]:
-    """What is defined right inside something called so, by path and line."""
+    """Return the definitions directly inside a scope of this name, by path and line."""
     inside = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in scope.replace("::", "."))
     rows = connection.execute(
         f"select {_COLUMNS} from symbols join names on names.id = symbols.name join files on files.id = symbols.file"
@@ -77,7 +77,7 @@ def members_of(connection: sqlite3.Connection, scope: str, limit: int = 20) -> l
 
 
 def binary_paths(connection: sqlite3.Connection) -> frozenset[str]:
-    """Files that were read and hold no text."""
+    """Return the files that were read and contain no text."""
     rows = connection.execute("select path from files where digest is not null and length(packed) = 0")
     return frozenset(os.fsdecode(path) for (path,) in rows)
 
@@ -99,7 +99,7 @@ def _made(row: tuple[Any, ...], distance: int) -> Definition:
 
 
 def _fitting(connection: sqlite3.Connection, wanted: str, enough: int) -> dict[str, int]:
-    """Defined names that fit, with their distance; those that only contain the letters when too few begin with them."""
+    """Matching names with their distance; names that only contain the letters when too few begin with them."""
     letters = folded(wanted)
     if not letters:
         return {}
@@ -107,7 +107,7 @@ def _fitting(connection: sqlite3.Connection, wanted: str, enough: int) -> dict[s
     beginning = "".join(liked) + "%"
     names = _names_like(connection, beginning) | _names_like(connection, "!_" + beginning)
     if len(names) < enough:
-        # The letters in their order rule most names out before they reach Python.
+        # The query excludes most names before they reach Python.
         names |= _names_like(connection, "%" + "%".join(liked) + "%")
     fits = {name: fuzzy_match(name, letters) for name in names}
     return {name: _EXACT if name == wanted else 1 + found for name, found in fits.items() if found is not None}

@@ -1,4 +1,4 @@
-"""A diff of a text and its changes, made from where they are: as quick for a large file as for a small one.
+"""A diff of a text computed from the changes' positions: as fast for a large file as for a small one.
 
 Lines come without their line breaks; a final line break that is added or removed shows as an empty line.
 """
@@ -11,18 +11,18 @@ from typing import NamedTuple
 from laguna_tui.base.hunks import Hunk, HunkLine, Sign
 from laguna_tui.repo.text_replacement import Replacement, replace_text
 
-# Lines around a change, as git shows them.
+# Context lines, as in git.
 CONTEXT_LINES = 3
-# Of a longer line, so much is shown: around the first difference, where there is one.
+# Characters shown of a longer line: around the first difference, if there is one.
 LINE_CHARS = 4_000
 _BEFORE_CHARS = 200
-# Comparing takes up to the product of the lines; what is longer is shown as removed and added.
+# Comparing takes up to the product of the lines; longer regions are shown as removed and added.
 _COMPARED_LINES = 1_000
 _CUT = "…"
 
 
 class _Piece(NamedTuple):
-    """Lines `a` to `b` (excluded) of the text, and the lines `c` to `d` of the changed one that replace them."""
+    """Lines `a` to `b` (exclusive) of the text, and the lines `c` to `d` of the changed text that replace them."""
 
     a: int
     b: int
@@ -31,11 +31,11 @@ class _Piece(NamedTuple):
 
 
 def diff(text: str, changes: Sequence[Replacement]) -> tuple[Hunk, ...]:
-    """The diff's hunks; the changes are sorted and do not overlap."""
+    """Return the diff's hunks; the changes are sorted and do not overlap."""
     newline = "\n" if "\n" in text or "\r" not in text else "\r"
     before, after = (_lines(each, newline) for each in (text, replace_text(text, changes)))
     if before and after and before[-1] == after[-1] == "":
-        # What follows the final line break is no line.
+        # There is no line after the final line break.
         del before[-1], after[-1]
     pieces = [piece for region in _regions(text, changes, newline) for piece in _compared(before, after, region)]
     return tuple(_hunk(before, after, near) for near in _near(pieces))
@@ -46,7 +46,7 @@ def _lines(text: str, newline: str) -> list[str]:
 
 
 def _regions(text: str, changes: Sequence[Replacement], newline: str) -> Iterator[_Piece]:
-    """The lines that changes touch; what touches the same line is one region."""
+    """The changed lines; changes that touch the same line are one region."""
     region: _Piece | None = None
     line = at = grown = 0
     for change in changes:
@@ -78,7 +78,7 @@ def _compared(before: Sequence[str], after: Sequence[str], region: _Piece) -> It
 
 
 def _near(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """Pieces so close that their surroundings meet."""
+    """Groups of pieces so close that their context lines meet."""
     hunk: list[_Piece] = []
     for piece in pieces:
         if hunk and piece.a - hunk[-1].b > 2 * CONTEXT_LINES:
@@ -106,7 +106,7 @@ def _hunk(before: Sequence[str], after: Sequence[str], pieces: Sequence[_Piece])
 
 
 def _difference(one: str, other: str) -> int:
-    """Where to begin to show two long lines so that their first difference is seen."""
+    """Where to start showing two long lines so that their first difference is visible."""
     if max(len(one), len(other)) <= LINE_CHARS:
         return 0
     same = next((at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), None)

@@ -1,12 +1,12 @@
-"""Bytes of a file to text and back without losing one: encoding, byte order mark and newline style are remembered.
+"""Decoding a file's bytes to text and back without loss: encoding, byte order mark and newlines are kept.
 
-Deals in bytes and strings; never opens anything.
+Works on bytes and strings; never opens anything.
 """
 
 import codecs
 from dataclasses import dataclass
 
-# git and ripgrep look this far for a NUL before they call a file binary.
+# git and ripgrep search this many bytes for a NUL before they treat a file as binary.
 SNIFF_BYTES = 8192
 
 _BOMS = (
@@ -17,13 +17,13 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Latin-1 gives every byte a character, so the last try cannot fail and is exact both ways.
+# Latin-1 maps every byte to a character, so the last attempt cannot fail and is lossless.
 _WITHOUT_BOM = ("utf-8", "cp1252", "latin-1")
 
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file's text with everything needed to write the same bytes again. `text` keeps the newlines as they were."""
+    """A file's text with everything needed to write the same bytes again. `text` keeps its newlines."""
 
     text: str
     encoding: str
@@ -31,26 +31,26 @@ class TextFile:
 
     @property
     def newline(self) -> str:
-        r"""The newline that separates the lines: "\r\n" when every one is, "\r" in files without "\n", else "\n"."""
+        r"""The newline of the lines: "\r\n" when every one is, "\r" in files without "\n", else "\n"."""
         if "\n" not in self.text:
             return "\r" if "\r" in self.text else "\n"
         return "\r\n" if self.text.count("\r\n") == self.text.count("\n") else "\n"
 
     def lines(self) -> list[str]:
-        """The lines without their newlines; a newline at the end starts no further line."""
+        """Return the lines without their newlines; a newline at the end starts no further line."""
         return split_lines(self.text)
 
     def encode(self, text: str) -> bytes:
-        """The bytes of a changed text in the file's own encoding.
+        """Encode a changed text in the file's encoding.
 
         Raises:
-            UnicodeEncodeError: the text has a character that the encoding lacks.
+            UnicodeEncodeError: The text has a character that the encoding lacks.
         """
         return self.bom + text.encode(self.encoding)
 
 
 def decode(data: bytes) -> TextFile:
-    """The text of a file's bytes: by its byte order mark, else UTF-8, else Windows-1252, else Latin-1."""
+    """Decode a file's bytes: by the byte order mark, else as UTF-8, else Windows-1252, else Latin-1."""
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             try:
@@ -71,7 +71,7 @@ def has_wide_bom(data: bytes) -> bool:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the bytes are no text: a NUL near the start, without a byte order mark that explains it."""
+    """Whether the bytes are binary: a NUL near the start, without a byte order mark that explains it."""
     return b"\0" in data[:SNIFF_BYTES] and not has_wide_bom(data)
 
 

@@ -1,8 +1,8 @@
-"""The walk: which files of a folder are worth looking at, in a fixed order, without following a link anywhere.
+"""The walk: which files of a folder are worth looking at, in a fixed order, without following links.
 
-Deals in paths relative to the folder, with "/" between the parts. Reads no file's contents except `.gitignore`.
-What git would ignore is left out; pipes, devices, sockets, links and what is behind them are left out, also where git
-lists it; what cannot be read is passed over.
+Works on paths relative to the folder, with "/" between the parts. Reads no file's contents except `.gitignore`.
+Files that git ignores are left out; so are pipes, devices, sockets, links and what is behind them, also where git lists
+them. Unreadable files are skipped.
 """
 
 import os
@@ -23,22 +23,22 @@ from laguna_tui.repo.root_folder import RootFolder
 SEARCH_LIMIT_BYTES = 4 * 1024 * 1024
 # The largest repositories have half as many. Each takes a quarter of a kilobyte here, and a millionth of a minute.
 MAX_FILES = 1_000_000
-# Between two looks at whether the user stopped.
+# Files between two checks for a stop by the user.
 _STRIDE = 1_000
-# Without git, these are never source.
+# Never source, where git is not available to say so.
 _DEFAULT_IGNORES = """
     .hg .svn .jj __pycache__ .mypy_cache .ruff_cache .pytest_cache .hypothesis .tox .nox .venv venv
     node_modules bower_components .gradle .idea .next .nuxt .terraform .DS_Store *.pyc *.o *.class
 """.split()
 _GIT_FOLDER = ".git"
-# An ignore file that is longer is not one. Each pattern is tried on each file.
+# A longer ignore file is not one. Each pattern is tried on each file.
 _IGNORE_FILE_LIMIT_BYTES = 64 * 1024
-# Patterns become regular expressions, and each star more multiplies the time by the length of a name.
+# Patterns become regular expressions, and each further star multiplies the time by the length of a name.
 _IGNORE_STARS = 3
-# Patterns of all ignore files of a folder together: each takes 0.1 ms to make. Files with more are passed over.
+# Total patterns of a folder's ignore files: each takes 0.1 ms to compile. Further files are skipped.
 _IGNORE_PATTERNS = 20_000
-# Tries of a pattern on a path, each 0.4 microseconds; fifty for each of the most files. Only a folder that was made to
-# keep a program busy needs more.
+# Attempts of a pattern on a path, each 0.4 microseconds; fifty for each of the most files. Only a folder made to keep a
+# program busy needs more.
 _IGNORE_TRIES = 50 * MAX_FILES
 
 _Specs = list[tuple[str, pathspec.GitIgnoreSpec]]
@@ -46,7 +46,7 @@ _Specs = list[tuple[str, pathspec.GitIgnoreSpec]]
 
 @dataclass(frozen=True, slots=True)
 class WalkedFile:
-    """One regular file: its path relative to the folder, its size in bytes, and when it was changed, if known."""
+    """One regular file: its path relative to the folder, its size in bytes, and its time of change, if known."""
 
     path: str
     size: int
@@ -58,7 +58,8 @@ class FileListing:
     """Files sorted by path.
 
     Attributes:
-        complete: False when there were more than `MAX_FILES`, when the ignore files took too long, or when the user
+        entries: The files.
+        complete: False when there are more than `MAX_FILES`, when the ignore files took too long, or when the user
             stopped.
     """
 
@@ -67,13 +68,13 @@ class FileListing:
 
 
 def walk(root: Path, should_stop: Callable[[], bool] = lambda: False) -> FileListing:
-    """The folder's files: as git lists them, else by walking with the `.gitignore` files, near ones first."""
+    """Return the folder's files: as git lists them, else by walking with the `.gitignore` files, near ones first."""
     listed = git.list_files(root, should_stop) if git.is_repository(root) else None
     entries: list[WalkedFile] = []
     looked_at = 0
     with RootFolder(root) as walked, RootFolder(root) as tree:
         walker = _Walker(walked, should_stop)
-        # A folder that its own repository ignores has no files in git's eyes; the user still wants to look at it.
+        # git lists no files of a folder that its own repository ignores; the user still wants to see them.
         paths = iter(sorted(set(listed))) if listed else walker.paths()
         while (
             looked_at < MAX_FILES
@@ -87,7 +88,7 @@ def walk(root: Path, should_stop: Callable[[], bool] = lambda: False) -> FileLis
 
 
 def _entry(tree: RootFolder, path: str) -> WalkedFile | None:
-    """The entry of a regular file; None for everything else, for what is gone and for what is behind a link."""
+    """The entry of a regular file; None for everything else, and for files that are gone or behind a link."""
     try:
         status = tree.lstat(path)
     except (OSError, ValueError):
@@ -96,10 +97,10 @@ def _entry(tree: RootFolder, path: str) -> WalkedFile | None:
 
 
 class _Walker:
-    """The folder without git's help.
+    """A walk without git's help.
 
     Attributes:
-        tries_left: what the ignore files may still cost; the walk ends when it is used up.
+        tries_left: Pattern attempts left; the walk ends when they are used up.
     """
 
     def __init__(self, tree: RootFolder, should_stop: Callable[[], bool]) -> None:
@@ -109,7 +110,7 @@ class _Walker:
         self.tries_left = _IGNORE_TRIES
 
     def paths(self) -> Iterator[str]:
-        """Relative paths that no `.gitignore` on the way excludes, breadth first."""
+        """Yield the relative paths that no `.gitignore` on the way excludes, breadth first."""
         pending: deque[tuple[str, _Specs]] = deque([("", [("", pathspec.GitIgnoreSpec.from_lines(_DEFAULT_IGNORES))])])
         while pending and not self._should_stop():
             folder, above = pending.popleft()
@@ -128,7 +129,7 @@ class _Walker:
                     yield path
 
     def _children(self, folder: str) -> list[tuple[str, bool]]:
-        """Names in a folder, sorted, and whether each is a folder itself; links are left out."""
+        """Names in a folder, sorted, and whether each is a folder; links are left out."""
         try:
             with os.scandir(self._tree.folder(folder.removesuffix("/"))) as found:
                 return sorted(
@@ -138,7 +139,7 @@ class _Walker:
             return []
 
     def _own_ignores(self, folder: str) -> _Specs:
-        """The folder's own `.gitignore`, if it has a readable one and all of them together are not too long."""
+        """The folder's own `.gitignore`, if it is readable and the total of patterns is not exceeded."""
         try:
             holder = self._tree.folder(folder.removesuffix("/"))
             data = read_small_file(".gitignore", _IGNORE_FILE_LIMIT_BYTES, dir_fd=holder, follow=False)
@@ -152,12 +153,12 @@ class _Walker:
 
 
 def _harmless(lines: Iterable[str]) -> list[str]:
-    """The patterns without those that could take for ever."""
+    """The patterns without those whose time could grow without limit."""
     return [line for line in lines if line.count("**") <= _IGNORE_STARS >= line.replace("**", "").count("*")]
 
 
 def _ignored(path: str, specs: _Specs) -> bool:
-    """Whether the last pattern that speaks of the path excludes it; deeper ignore files speak last."""
+    """Whether the last pattern that matches the path excludes it; deeper ignore files take precedence."""
     for folder, spec in reversed(specs):
         verdict = spec.check_file(path[len(folder) :]).include
         if verdict is not None:

@@ -1,9 +1,9 @@
-"""The folder that the agent may look at, and cannot leave.
+"""The folder that the agent works in, and cannot leave.
 
-Deals in paths from a model, which are hostile: `..` and absolute paths that do not end inside, links that lead out,
-`/proc`, NUL, pipes and devices all end in an `OutsideError` or `UnreadableError` whose message is the tool's answer.
-A file is opened part by part from the folder's own descriptor and never through a link (`beneath`), so that nothing
-swapped in between the check and the opening can lead elsewhere; that holds for the folder itself too.
+Paths come from a model and are hostile: `..` and absolute paths that do not end inside, links that lead out, `/proc`,
+NUL, pipes and devices all raise an `OutsideError` or `UnreadableError`, and the message is the tool's result. A file is
+opened part by part from the folder's own descriptor and never through a link (`root_folder`), so that nothing swapped
+in between the check and the opening can lead elsewhere; that holds for the folder itself too.
 """
 
 import os
@@ -19,7 +19,7 @@ from laguna_tui.repo.relative_paths import escaped, unescaped
 from laguna_tui.repo.root_folder import FolderReplacedError, RootFolder
 from laguna_tui.repo.walk import FileListing, WalkedFile, walk
 
-# More than this is no source file; reading it would take seconds and memory.
+# Larger files are no source; reading one would take seconds and memory.
 READ_LIMIT_BYTES = 32 * 1024 * 1024
 
 _SWAPPED = "the folder was replaced by another one since laguna-tui was started; tell the user to start it again there"
@@ -30,29 +30,30 @@ class WorkspaceError(Exception):
 
 
 class OutsideError(WorkspaceError):
-    """A path leads out of the workspace, or to what is kept from the model inside it."""
+    """A path leads out of the workspace, or to files in it that the model must not read."""
 
 
 class UnreadableError(WorkspaceError):
-    """A path in the workspace is missing, or is no readable file."""
+    """A path in the workspace is missing, or is not a readable file."""
 
 
 class Workspace:
-    """One folder, opened for looking only.
+    """One folder, opened for reading only.
 
     Attributes:
-        root: the folder, without links in its path.
-        identity: what tells it from another folder that takes its place; such a one is not read and not written.
+        root: The folder, without links in its path.
+        identity: Tells it from another folder that takes its place; such a one is neither read nor written.
     """
 
     def __init__(self, root: Path, identity: FolderIdentity | None = None) -> None:
-        """Take a folder as the workspace.
+        """Open a folder as the workspace.
 
         Args:
-            identity: what the folder has to be; None takes the one that is there.
+            root: The folder.
+            identity: Expected identity of the folder; None accepts the existing one.
 
         Raises:
-            UnreadableError: there is no such folder.
+            UnreadableError: There is no such folder.
         """
         self.root = Path(os.path.realpath(root))
         if not self.root.is_dir():
@@ -61,15 +62,15 @@ class Workspace:
 
     @property
     def name(self) -> str:
-        """The folder's own name."""
+        """Name of the folder."""
         return self.root.name or str(self.root)
 
     def files(self, should_stop: Callable[[], bool] = lambda: False) -> FileListing:
-        """The files worth looking at, sorted by path."""
+        """Return the files worth looking at, sorted by path."""
         return walk(self.root, should_stop)
 
     def files_below(self, inside: str, should_stop: Callable[[], bool] = lambda: False) -> FileListing:
-        """The files in a located folder; in one that is ignored as a whole (installed packages, say) all of them."""
+        """Return the files in a located folder; all of them if it is ignored as a whole (installed packages)."""
         listing = self.files(should_stop)
         prefix = f"{inside}/" if inside else ""
         below = tuple(entry for entry in listing.entries if entry.path.startswith(prefix))
@@ -81,12 +82,12 @@ class Workspace:
         )
 
     def locate(self, path: str) -> str:
-        """The relative path, without links, that a path given by the model means; "" is the workspace itself.
+        """Return the relative path, without links, that a path given by the model means; "" is the workspace itself.
 
-        It may be absolute or have `..` in it, if it ends inside, as it is written and as the system follows its links.
+        It may be absolute or contain `..`, if it ends inside, both as written and with links followed.
 
         Raises:
-            OutsideError: it leads out of the workspace or into `.git`.
+            OutsideError: It leads out of the workspace or into `.git`.
         """
         given = self._given(path)
         if not Path(os.path.normpath(self.root / given)).is_relative_to(self.root):
@@ -104,7 +105,7 @@ class Workspace:
         return "" if inside == "." else inside
 
     def _given(self, path: str) -> PurePosixPath:
-        """The path as it was meant: as it stands, else without blanks around it, else as `find` shows odd names."""
+        """The path that is meant: as given, else without surrounding blanks, else unescaped from `find`'s form."""
         try:
             if not os.path.lexists(self.root / path):
                 path = unescaped(path.strip()) if "\\x" in path else path.strip()
@@ -115,10 +116,10 @@ class Workspace:
         return PurePosixPath(path or ".")
 
     def is_folder(self, inside: str) -> bool:
-        """Whether a located path is a folder.
+        """Return whether a located path is a folder.
 
         Raises:
-            UnreadableError: nothing is there.
+            UnreadableError: Nothing is there.
         """
         try:
             with RootFolder(self.root) as tree:
@@ -127,10 +128,10 @@ class Workspace:
             raise _missing(inside) from error
 
     def read(self, inside: str, limit: int = READ_LIMIT_BYTES) -> bytes:
-        """All bytes of a located file.
+        """Return all bytes of a located file.
 
         Raises:
-            UnreadableError: it is missing, no regular file, not permitted, or larger than `limit` bytes.
+            UnreadableError: It is missing, not a regular file, not permitted, or larger than `limit` bytes.
         """
         with self._regular(inside) as (stream, size):
             if size > limit:
@@ -138,10 +139,10 @@ class Workspace:
             return stream.read(limit)
 
     def read_beginning(self, inside: str, limit: int) -> tuple[bytes, int]:
-        """The first bytes of a located file, at most `limit`, and how many it has in all.
+        """Return the first bytes of a located file, at most `limit`, and its size in bytes.
 
         Raises:
-            UnreadableError: it is missing, no regular file or not permitted.
+            UnreadableError: It is missing, not a regular file or not permitted.
         """
         with self._regular(inside) as (stream, size):
             return stream.read(limit), size
@@ -173,11 +174,11 @@ class Workspace:
 
     @contextmanager
     def holding(self, inside: str) -> Iterator[tuple[int, str]]:
-        """A descriptor of the folder that a located file is in, reached without following any link, and its name.
+        """A descriptor of a located file's parent folder, reached without following any link, and the file's name.
 
         Raises:
-            OutsideError: the workspace was replaced by another folder.
-            UnreadableError: there is no such folder.
+            OutsideError: The workspace was replaced by another folder.
+            UnreadableError: There is no such folder.
         """
         with RootFolder(self.root, self.identity) as tree:
             try:

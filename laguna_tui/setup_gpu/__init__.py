@@ -1,5 +1,5 @@
-"""`laguna-tui setup gpu`: the llama.cpp that can use this machine's graphics card, in place of the one that cannot.
+"""`laguna-tui setup gpu`: replaces llama.cpp by the build that can use this machine's graphics card.
 
-A prebuilt wheel is fetched, tried beside what is installed, and only then installed; what was there is kept and comes
-back by itself when anything fails, or when it is asked for.
+A prebuilt wheel is downloaded, tried beside the installed build, and only then installed. The previous build is kept
+and restored when anything fails, or on request.
 """

@@ -1,6 +1,6 @@
-"""Which build of llama.cpp fits a machine: prebuilt wheels, the CUDA libraries they need, and the source build.
+"""Builds of llama.cpp for a machine: prebuilt wheels, the CUDA libraries they need, and the build from source.
 
-The indexes are those of llama-cpp-python; what each one's wheels need follows from the workflows that build them
+The indexes are those of llama-cpp-python; the requirements of each follow from the workflows that build the wheels
 (`.github/workflows/build-wheels-*.yaml`, release 0.3.36).
 """
 
@@ -12,12 +12,19 @@ from laguna_tui.doctor.host import Host
 from laguna_tui.doctor.llama_build import source_command
 
 INDEX = "https://abetlen.github.io/llama-cpp-python/whl"
-"""The project's own index; each tag is an index of its own below it."""
+"""The project's own index; each tag is an index below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrebuiltBuild:
-    """One index. libraries: what its wheels need and do not hold. packages: the Python packages that hold them."""
+    """A prebuilt build.
+
+    Attributes:
+        name: Tag of its index.
+        title: Name to show.
+        libraries: Libraries its wheels need and do not contain.
+        packages: Python packages with these libraries.
+    """
 
     name: str
     title: str
@@ -27,9 +34,14 @@ class PrebuiltBuild:
 
 @dataclass(frozen=True, slots=True)
 class _Cuda:
-    """A CUDA build: its toolkit, and the compute capabilities of the cards that it has code for.
+    """A CUDA build.
 
-    The 12 and 13 builds carry PTX, which the driver compiles for cards newer than the last one named; 11.8 does not.
+    The 12 and 13 builds contain PTX, which the driver compiles for newer cards than `last`; 11.8 does not.
+
+    Attributes:
+        toolkit: CUDA version.
+        least: Lowest compute capability it has code for.
+        last: Highest one; None with PTX.
     """
 
     toolkit: Version
@@ -37,13 +49,13 @@ class _Cuda:
     last: Version | None = None
 
     def runs(self, driver: Version, capability: Version | None) -> bool:
-        """Whether a card like this runs it under a driver like this."""
+        """Whether a card of this capability runs it with a driver for this CUDA version."""
         if capability is None:
             return self.toolkit <= driver
         return self.toolkit <= driver and self.least <= capability <= (self.last or capability)
 
     def tag(self) -> PrebuiltBuild:
-        """Its index."""
+        """The prebuilt build of its index."""
         major, minor = self.toolkit
         version = f"{major}.{minor}"
         suffix = {11: "-cu11", 12: "-cu12"}.get(major, "")
@@ -74,22 +86,22 @@ _METAL = PrebuiltBuild("metal", "Metal")
 TAGS = {tag.name: tag for tag in (*(build.tag() for build in _CUDA), _ROCM, _VULKAN, _METAL)}
 
 
-def choose_builds(graphics: Graphics, machine: Host) -> tuple[PrebuiltBuild, ...]:
-    """The tags that fit, the best one first; the others are for when the first index lacks the version.
+def choose_builds(graphics: Graphics, host: Host) -> tuple[PrebuiltBuild, ...]:
+    """Return the builds that fit, the best one first; the others are used when its index lacks the version.
 
     Raises:
-        UserError: none does; says why and what to do.
+        UserError: None fits; the message says why and what to do.
     """
-    if machine.system == "Darwin" and graphics.of(Vendor.APPLE):
+    if host.system == "Darwin" and graphics.of(Vendor.APPLE):
         return (_METAL,)
     if not graphics.worth_using:
         raise UserError(_why_no_card(graphics))
-    if machine.system != "Linux" or machine.processor not in ("x86_64", "AMD64"):
-        where = f"{machine.system} on {machine.processor}"
+    if host.system != "Linux" or host.processor not in ("x86_64", "AMD64"):
+        where = f"{host.system} on {host.processor}"
         raise UserError(f"there are no prebuilt GPU wheels for {where}; build one: laguna-tui setup gpu --source")
     if graphics.of(Vendor.NVIDIA) and not graphics.driven:
         cards = card_names(graphics.of(Vendor.NVIDIA))
-        raise UserError(f"{cards}: {graphics.trouble}; see to the driver first: laguna-tui doctor says how")
+        raise UserError(f"{cards}: {graphics.trouble}; fix the driver first; for how, run: laguna-tui doctor")
     tags = (*_nvidia(graphics), *_amd(graphics), *((_VULKAN,) if graphics.vulkan else ()))
     if not tags:
         raise UserError(_why_none(graphics))
@@ -114,7 +126,7 @@ def _why_no_card(graphics: Graphics) -> str:
     if not graphics.cards:
         return "no graphics card was found; see: laguna-tui doctor"
     return (
-        f"{card_names(graphics.cards)} is hardly faster than the processor beside it; to see for yourself: "
+        f"{card_names(graphics.cards)} is hardly faster than this processor; to try it all the same: "
         "laguna-tui setup gpu --tag vulkan"
     )
 
@@ -127,34 +139,34 @@ def _why_none(graphics: Graphics) -> str:
             f"{cards}: no prebuilt wheel fits driver {graphics.driver} (CUDA {version}) and this card; update NVIDIA's "
             "driver, or install the Vulkan loader (libvulkan1), or build one: laguna-tui setup gpu --source"
         )
-    return f"{cards}: install ROCm 7.2 or the Vulkan loader (libvulkan1, mesa-vulkan-drivers), then come back"
+    return f"{cards}: install ROCm 7.2 or the Vulkan loader (libvulkan1, mesa-vulkan-drivers), then run this again"
 
 
-def missing_packages(tag: PrebuiltBuild, machine: Host) -> tuple[str, ...]:
-    """The Python packages to fetch with a tag's wheel; none when the machine has all its libraries."""
-    return () if all(_there(name, machine) for name in tag.libraries) else tag.packages
+def missing_packages(tag: PrebuiltBuild, host: Host) -> tuple[str, ...]:
+    """Return the Python packages to download with a build's wheel; none when all its libraries are installed."""
+    return () if all(_there(name, host) for name in tag.libraries) else tag.packages
 
 
-def _there(library: str, machine: Host) -> bool:
-    """Known to the loader, in a folder it is told to search, or inside a package that the engine looks into."""
-    if library in machine.run(("ldconfig", "-p")).text:
+def _there(library: str, host: Host) -> bool:
+    """Whether the loader knows the library, or it is on LD_LIBRARY_PATH or in a package the engine searches."""
+    if library in host.run(("ldconfig", "-p")).text:
         return True
-    folders = [folder for folder in machine.environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
-    if machine.bindings is not None:
-        folders.append(f"{machine.bindings.rsplit('/', 1)[0]}/nvidia/*/lib")
-    return any(machine.find(f"{folder}/{library}") for folder in folders)
+    folders = [folder for folder in host.environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    if host.bindings is not None:
+        folders.append(f"{host.bindings.rsplit('/', 1)[0]}/nvidia/*/lib")
+    return any(host.find(f"{folder}/{library}") for folder in folders)
 
 
 def build_command(graphics: Graphics, python: str) -> str:
-    """For a shell. Compiles for the cards and the processor that are here, and for no others."""
+    """Return the shell command that compiles for this machine's cards and processor only."""
     return source_command(_options(graphics), python)
 
 
-def build_needs(graphics: Graphics, machine: Host) -> str:
-    """What must be there for that."""
+def build_needs(graphics: Graphics, host: Host) -> str:
+    """Return the software that this command needs."""
     tools = "a C/C++ compiler"
     if graphics.of(Vendor.NVIDIA):
-        there = machine.program("nvcc") is not None
+        there = host.program("nvcc") is not None
         return f"{tools} and NVIDIA's CUDA toolkit ({'nvcc is there' if there else 'nvcc is not on the PATH'})"
     if graphics.of(Vendor.AMD) and graphics.rocm is not None:
         return f"{tools} and ROCm with its development files"

@@ -1,7 +1,7 @@
-"""Exchanging one build for another: fetch, try beside what is there, keep what is there, install, try again.
+"""Replacement of the installed build: download, try beside the installed one, back that up, install, try again.
 
-Until what was fetched has been tried, the environment is not touched. From then on whatever goes wrong, Ctrl-C
-included, brings back what was there; a power cut is made good by the next run.
+The environment is unchanged until the download was tried. After that any failure, Ctrl-C included, restores the
+previous build; after a power cut the next run restores it.
 """
 
 import contextlib
@@ -13,30 +13,39 @@ from pathlib import Path
 
 from laguna_tui.base.units import GIB, memory
 from laguna_tui.setup_gpu.builds import PrebuiltBuild
-from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
+from laguna_tui.setup_gpu.pip import NotOffered, Pip, PythonEnvironment
 from laguna_tui.setup_gpu.rollback import ExchangeRecord, Rollback
-from laguna_tui.setup_gpu.setup_errors import NotOffered, SetupFailed
 from laguna_tui.setup_gpu.trial import Trial, Try
+from laguna_tui.setup_gpu.wheels import SetupFailed
 
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOffer:
-    """A tag, and the packages with the libraries that it needs and this machine lacks."""
+    """A build, and the packages with the libraries that it needs and this machine lacks."""
 
     tag: PrebuiltBuild
     packages: tuple[str, ...]
 
     @property
     def room(self) -> int:
-        """Bytes that must be free. A wheel has up to 2 GiB, the largest file that its host takes, and is unpacked."""
+        """Free bytes needed. A wheel has up to 2 GiB, the largest file that its host accepts, and is unpacked."""
         return (5 * GIB if self.tag.packages else 1 * GIB) + (2 * GIB if self.packages else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """The exchange in one environment. say: a line that stays; show: one that the next overwrites."""
+    """Replaces the build in one environment.
+
+    Attributes:
+        environment: Where packages are installed.
+        rollback: Backup of the previous build.
+        pip: The environment's pip.
+        attempt: Tries a build.
+        say: Prints a line.
+        show: Prints a progress line that the next one overwrites.
+    """
 
     environment: PythonEnvironment
     rollback: Rollback
@@ -46,132 +55,132 @@ class Installer:
     show: Callable[[str], None]
 
     def recover(self) -> bool:
-        """Undo an exchange that was cut off, by a crash say. Whether there was one. SetupFailed if it cannot be."""
-        record = self.rollback.unfinished()
+        """Undo an interrupted replacement; returns whether there was one. Raises SetupFailed if it cannot be undone."""
+        record = self.rollback.pending()
         if record is None:
             return False
-        self.say("An earlier setup did not come to its end; bringing back what was there before it.")
+        self.say("An earlier setup was interrupted; restoring the previous build.")
         self._undo(record)
         return True
 
     def set_up(self, base: str, offers: Sequence[BuildOffer]) -> Trial:
-        """Install the first offer that the indexes below `base` hold, if it works; returns how well.
+        """Install the first offered build found in the indexes below `base`; returns the result of its trial.
 
         Raises:
-            SetupFailed: nothing was changed, or everything is as it was again.
+            SetupFailed: It failed; the environment is unchanged or restored.
         """
         self.rollback.prepare()
         try:
-            offer = self._fetched(base, offers)
+            offer = self._downloaded(base, offers)
             stage = self.pip.work / "site"
             self.show("unpacking")
             wheels = self.pip.stage(stage)
             for wheel in wheels:
                 self.say(f"fetched {wheel.path.name}\n  sha256 {wheel.sha256}")
-            self._try_beside(stage)
+            self._try_staged(stage)
             main = next(wheel for wheel in wheels if wheel.path.name.startswith("llama_cpp_python-"))
-            return self._installed(offer, main.sha256)
+            return self._install(offer, main.sha256)
         finally:
             self.rollback.clean()
 
     def roll_back(self, record: ExchangeRecord) -> None:
-        """Bring back what was there before the exchange that counted. SetupFailed when pip cannot."""
+        """Restore the build before the last replacement. Raises SetupFailed when pip cannot."""
         self.rollback.prepare()
         try:
-            self.show("bringing back the build before")
-            self.pip.put_back(self.rollback.before(record))
+            self.show("restoring the previous build")
+            self.pip.restore(self.rollback.wheel(record))
             self.pip.remove(record.packages)
             self.rollback.forget()
         finally:
             self.rollback.clean()
 
-    def _fetched(self, base: str, offers: Sequence[BuildOffer]) -> BuildOffer:
+    def _downloaded(self, base: str, offers: Sequence[BuildOffer]) -> BuildOffer:
         reasons = []
         for offer in offers:
-            self._make_sure_of_room(offer)
+            self._check_room(offer)
             try:
-                self.pip.fetch(base, offer.tag, self._fetching(offer.tag.name))
+                self.pip.fetch(base, offer.tag, self._download_progress(offer.tag.name))
             except NotOffered as missing:
                 self.say(f"{missing}.")
                 reasons.append(offer.tag.name)
                 continue
             if offer.packages:
-                self.pip.fetch_runtime(offer.packages, self._fetching("the CUDA runtime"))
+                self.pip.fetch_runtime(offer.packages, self._download_progress("the CUDA runtime"))
             return offer
         tried = ", ".join(reasons)
         raise SetupFailed(
-            f"no index below {without_credentials(base)} has this version for this machine (asked: {tried}); "
+            f"no index below {without_credentials(base)} has this version for this machine (tried: {tried}); "
             "build it here instead: laguna-tui setup gpu --source"
         )
 
-    def _make_sure_of_room(self, offer: BuildOffer) -> None:
+    def _check_room(self, offer: BuildOffer) -> None:
         for folder in (self.pip.work, self.environment.site):
             free = shutil.disk_usage(folder).free
             if free < offer.room:
                 raise SetupFailed(
-                    f"{folder} is on a disk with {memory(free)} free, and {offer.tag.title} may take "
-                    f"{memory(offer.room, 0)} on the way; make room and run this again"
+                    f"{folder} has {memory(free)} free on its disk, and {offer.tag.title} may need "
+                    f"{memory(offer.room, 0)} during the installation; make room and run this again"
                 )
 
-    def _fetching(self, what: str) -> Callable[[], None]:
+    def _download_progress(self, what: str) -> Callable[[], None]:
         def waiting() -> None:
-            self.show(f"fetching {what}: {_size(self.pip.work) / _MIB:,.0f} MiB")
+            self.show(f"downloading {what}: {_size(self.pip.work) / _MIB:,.0f} MiB")
 
         return waiting
 
-    def _try_beside(self, stage: Path) -> None:
-        self.show("trying it beside what is installed")
+    def _try_staged(self, stage: Path) -> None:
+        self.show("trying it beside the installed build")
         trial = self.attempt(self.environment.python, stage)
         if trial.trouble:
             raise SetupFailed(
-                f"what was fetched does not work here: {trial.trouble}. Nothing was changed; try another build "
+                f"the downloaded build does not work here: {trial.trouble}. Nothing was changed; try another build "
                 "(laguna-tui setup gpu --tag vulkan), or see: laguna-tui doctor"
             )
-        # Two unpacked copies need not lie there at the same time.
+        # Two unpacked copies need not exist at the same time.
         shutil.rmtree(stage, ignore_errors=True)
 
-    def _installed(self, offer: BuildOffer, sha256: str) -> Trial:
-        self.show("keeping what is installed now")
+    def _install(self, offer: BuildOffer, sha256: str) -> Trial:
+        self.show("backing up the installed build")
         packages = tuple(name.partition("==")[0] for name in offer.packages)
         record = self.rollback.begin(self.environment.site, offer.tag.name, sha256, packages)
         try:
             self.show("installing")
             self.pip.install()
-            self.show("trying what is installed")
+            self.show("trying the installed build")
             trial = self.attempt(self.environment.python, None)
             if trial.trouble:
-                raise SetupFailed(f"once installed it did not work: {trial.trouble}; what was there before is back")
-            self.rollback.settle(record)
+                raise SetupFailed(f"the installed build does not work: {trial.trouble}; the previous build is restored")
+            self.rollback.commit(record)
         except BaseException:
             self._undo(record)
             raise
         return trial
 
     def _undo(self, record: ExchangeRecord) -> None:
-        self.show("bringing back the build before")
+        self.show("restoring the previous build")
         self.pip.work.mkdir(parents=True, exist_ok=True)
-        wheel = self.rollback.before(record, unfinished=True)
+        wheel = self.rollback.wheel(record, pending=True)
         if record.wheel and wheel is None:
-            # Taking out what is installed would leave nothing at all.
-            self.rollback.forget_unfinished()
+            # Uninstalling the new build would leave none at all.
+            self.rollback.forget_pending()
             raise SetupFailed(
-                f"{record.wheel}, which was installed before, is gone from {self.rollback.folder}, so what is installed"
-                " stays; if laguna-tui does not start any more, install it again"
+                f"{record.wheel}, the backup of the previous build, is missing from {self.rollback.folder}, so the new "
+                "build stays installed; if laguna-tui does not start any more, install it again"
             )
-        self.pip.put_back(wheel)
+        self.pip.restore(wheel)
         self.pip.remove(record.packages)
-        self.rollback.forget_unfinished()
+        self.rollback.forget_pending()
 
 
 def without_credentials(address: str) -> str:
-    """An address without the name and the password that may stand in it."""
+    """Return an address without the user name and password that it may contain."""
     scheme, mark, rest = address.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}" if mark else address
 
 
 def _size(folder: Path) -> int:
-    """Bytes in the files below; what vanishes meanwhile is left out."""
+    """Bytes in the files below; files that disappear meanwhile are left out."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

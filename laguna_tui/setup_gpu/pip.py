@@ -1,7 +1,7 @@
-"""The Python environment that the app lives in, and its pip, called so that it does what is shown and nothing else.
+"""The Python environment that the app is installed in, and its pip, isolated from the user's configuration.
 
-What the user's pip is configured to do with indexes would decide otherwise which wheel is taken: with another index or
-a folder of wheels in reach, pip may prefer a CPU build of the same version. How the network is reached is kept.
+The user's index settings would change which wheel pip chooses: with another index, or a folder of wheels, pip may
+prefer a CPU build of the same version. Network settings are kept.
 """
 
 import json
@@ -18,8 +18,7 @@ from laguna_engine.native.selftest import BINDING_VERSION
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
 from laguna_tui.setup_gpu.builds import PrebuiltBuild
-from laguna_tui.setup_gpu.setup_errors import NotOffered, SetupFailed
-from laguna_tui.setup_gpu.wheels import PACKAGE, Wheel
+from laguna_tui.setup_gpu.wheels import PACKAGE, SetupFailed, Wheel
 
 _LIMIT_S = 30.0
 
@@ -37,9 +36,22 @@ print(json.dumps({
 """
 
 
+class NotOffered(SetupFailed):
+    """An index has no wheel of this version for this machine; another index may."""
+
+
 @dataclass(frozen=True, slots=True)
 class PythonEnvironment:
-    """site: the folder that packages are installed into. managed: the system's package manager owns it."""
+    """A Python environment.
+
+    Attributes:
+        python: Its interpreter.
+        prefix: Its `sys.prefix`.
+        site: Folder that packages are installed into.
+        has_pip: Whether it has pip.
+        managed: Whether the system's package manager owns it.
+        writable: Whether `site` is writable.
+    """
 
     python: str
     prefix: str
@@ -50,15 +62,15 @@ class PythonEnvironment:
 
     @classmethod
     def of(cls, python: str = sys.executable) -> "PythonEnvironment":
-        """The one that this Python runs in; asked in a process of its own. UserError when it does not answer."""
+        """Inspect the environment of a Python in a process of its own. Raises UserError when it does not answer."""
         answer = run((*outside_python(python), "-c", _QUERY), _LIMIT_S)
         if not answer.good:
-            raise UserError(f"{python} does not run as it should; install laguna-tui again")
-        told = json.loads(answer.text)
-        return cls(python, **{**told, "site": Path(told["site"])})
+            raise UserError(f"{python} does not run correctly; install laguna-tui again")
+        facts = json.loads(answer.text)
+        return cls(python, **{**facts, "site": Path(facts["site"])})
 
     def check(self) -> None:
-        """UserError when packages cannot be exchanged here; says what to do instead."""
+        """Raise UserError, with the remedy, when packages cannot be replaced here."""
         if self.managed:
             raise UserError(
                 f"{self.prefix} belongs to the system's package manager; install laguna-tui with pipx "
@@ -70,25 +82,25 @@ class PythonEnvironment:
                 f"uv pip install --python {self.python} pip) and run this again"
             )
         if not self.writable:
-            raise UserError(f"{self.site} cannot be written; run this as the user who installed laguna-tui")
+            raise UserError(f"{self.site} is not writable; run this as the user who installed laguna-tui")
 
 
-NEED = "the build for the graphics card must be fetched"
-"""What needs a connection, for the sentence of `OfflineError`."""
+NEED = "the build for the graphics card must be downloaded"
+"""What needs a connection, for the message of `OfflineError`."""
 REQUIREMENT = f"{PACKAGE}=={BINDING_VERSION}"
 
 _FETCH_LIMIT_S = 4 * 3600.0
-"""Two gigabytes over a slow line. A connection that stalls is given up by pip itself, much earlier."""
+"""Seconds for two gigabytes over a slow line. pip itself gives up a stalled connection much earlier."""
 _INSTALL_LIMIT_S = 1800.0
 _LOOK_LIMIT_S = 60.0
 
 _NETWORK = ("cert", "client-cert", "proxy", "trusted-host", "timeout", "default-timeout", "keyring-provider")
-"""The settings of pip that say how to reach a server, not which."""
+"""Settings of pip for reaching a server, as opposed to choosing one."""
 
 _UNREACHABLE = re.compile(r"Retrying \(|connection error|Max retries exceeded|SSLError|ProxyError|5\d\d Server Error")
 
 _RETRIES = "2"
-"""Enough for a hiccup, and more than none: only a retry tells a server that is away from one without the version."""
+"""Enough for a short outage, and more than none: only a retry tells an unreachable server from a missing version."""
 
 _QUIET = ("--disable-pip-version-check", "--no-input")
 
@@ -97,81 +109,89 @@ class Pip:
     """The pip of an environment."""
 
     def __init__(self, environment: PythonEnvironment, work: Path, network: Network) -> None:
-        """`work` is a folder for what it writes on the way; it must have room. network: says whether it may fetch."""
+        """work: folder for temporary files, with enough room. network: permission to download."""
         self.environment = environment
         self.work = work
         self.network = network
 
     @property
     def wheels(self) -> Path:
-        """Where fetched wheels go."""
+        """Folder of the downloaded wheels."""
         return self.work / "wheels"
 
     def fetch_command(self, base: str, tag: PrebuiltBuild) -> tuple[str, ...]:
-        """Fetch the pinned wheel from a tag's index; never a source archive, which pip would compile for the CPU."""
+        """Command that downloads the pinned wheel from a tag's index; never a source archive, which builds for CPUs."""
         index = f"{base.rstrip('/')}/{tag.name}"
         return self._fetch("--index-url", index, REQUIREMENT)
 
     def runtime_command(self, packages: Sequence[str]) -> tuple[str, ...]:
-        """Fetch the packages with CUDA's runtime, from wherever pip is set up to take packages."""
+        """Command that downloads the packages with CUDA's runtime, from the indexes pip is configured for."""
         return self._fetch(*packages)
 
     def install_command(self) -> tuple[str, ...]:
-        """Install what was fetched and tried, by its hashes and without an index."""
+        """Command that installs the downloaded and tried wheels, by their hashes and without an index."""
         return self._call("install", "--no-deps", "--no-index", "--force-reinstall", "-r", str(self._pinned))
 
     def fetch(self, base: str, tag: PrebuiltBuild, waiting: Callable[[], None]) -> None:
-        """NotOffered when the index has no such wheel; SetupFailed for anything else that goes wrong.
+        """Download the pinned wheel.
 
-        OfflineError when nothing may be fetched.
+        Args:
+            base: Address of the indexes.
+            tag: The build.
+            waiting: Called repeatedly during the download.
+
+        Raises:
+            NotOffered: The index has no such wheel.
+            SetupFailed: The download failed.
+            OfflineError: The network must not be used.
         """
         self.network.require(NEED)
-        answer = self._run(self.fetch_command(base, tag), _FETCH_LIMIT_S, self._undistracted, waiting)
-        said = answer.text + answer.errors
-        # pip says that there is no such version also when it could not ask.
-        if not answer.good and "No matching distribution" in said and not _UNREACHABLE.search(said):
+        answer = self._run(self.fetch_command(base, tag), _FETCH_LIMIT_S, self._network_only, waiting)
+        output = answer.text + answer.errors
+        # pip reports "No matching distribution" also when it could not reach the server.
+        if not answer.good and "No matching distribution" in output and not _UNREACHABLE.search(output):
             raise NotOffered(f"{tag.name} has no wheel of {REQUIREMENT} for this machine")
-        _expect(answer, f"{REQUIREMENT} could not be fetched", "look at the connection and run this again")
+        _expect(answer, f"{REQUIREMENT} could not be downloaded", "check the connection and run this again")
 
     def fetch_runtime(self, packages: Sequence[str], waiting: Callable[[], None]) -> None:
-        """SetupFailed when they cannot be had, OfflineError when nothing may be fetched."""
+        """Download the runtime packages. Raises SetupFailed, or OfflineError without permission."""
         self.network.require(NEED)
         answer = self._run(self.runtime_command(packages), _FETCH_LIMIT_S, os.environ, waiting)
         todo = "install the CUDA runtime with your system's packages, then run this again"
-        _expect(answer, f"{' and '.join(packages)} could not be fetched", todo)
+        _expect(answer, f"{' and '.join(packages)} could not be downloaded", todo)
 
     def stage(self, folder: Path) -> tuple[Wheel, ...]:
-        """Unpack what was fetched into `folder`, which is no environment; returns it with the hashes pip reports."""
+        """Unpack the downloaded wheels into `folder`, outside any environment; returns them with their hashes."""
         report = self.work / "report.json"
         paths = sorted(map(str, self.wheels.glob("*.whl")))
         options = ("--no-deps", "--no-index", "--target", str(folder), "--report", str(report))
         answer = self._run(self._call("install", *options, *paths), _INSTALL_LIMIT_S, self._local)
-        _expect(answer, "what was fetched could not be unpacked", "make room on the disk, or try another --tag")
+        _expect(answer, "the download could not be unpacked", "make room on the disk, or try another --tag")
         wheels = tuple(Wheel.of(Path(path)) for path in paths)
-        _agree(wheels, report)
+        _check_hashes(wheels, report)
         lines = [f"{wheel.path.as_uri()} --hash=sha256:{wheel.sha256}\n" for wheel in wheels]
         self._pinned.write_text("".join(lines), encoding="utf-8")
         return wheels
 
     def install(self) -> None:
-        """Into the environment, what `stage` unpacked and nothing else. SetupFailed when pip could not."""
+        """Install what `stage` unpacked. Raises SetupFailed when pip could not."""
         answer = self._run(self.install_command(), _INSTALL_LIMIT_S, self._local)
         _expect(answer, "pip could not install it", "make room on the disk and run this again")
 
-    def put_back_command(self, wheel: Path | None) -> tuple[str, ...]:
-        """Install a kept wheel again, or take the package out where there was none."""
+    def restore_command(self, wheel: Path | None) -> tuple[str, ...]:
+        """Command that installs a backed-up wheel, or uninstalls the package if there was none."""
         if wheel is None:
             return self._call("uninstall", "--yes", PACKAGE)
         return self._call("install", "--no-deps", "--no-index", "--force-reinstall", str(wheel))
 
-    def put_back(self, wheel: Path | None) -> None:
-        """SetupFailed with the command to run by hand when pip could not."""
-        command = self.put_back_command(wheel)
+    def restore(self, wheel: Path | None) -> None:
+        """Restore the previous build. Raises SetupFailed, with the command to run by hand, when pip could not."""
+        command = self.restore_command(wheel)
         answer = self._run(command, _INSTALL_LIMIT_S, self._local)
-        _expect(answer, "what was installed before could not be brought back", f"run: {' '.join(command)}")
+        _expect(answer, "the previous build could not be restored", f"run: {' '.join(command)}")
 
     def remove(self, packages: Sequence[str]) -> None:
-        """Take packages out; what is left of them does no harm, so nothing is said when that fails."""
+        """Uninstall packages; leftovers do no harm, so a failure is ignored."""
         if packages:
             self._run(self._call("uninstall", "--yes", *packages), _INSTALL_LIMIT_S, self._local)
 
@@ -193,38 +213,38 @@ class Pip:
         environment: Mapping[str, str],
         waiting: Callable[[], None] | None = None,
     ) -> Output:
-        # Two gigabytes do not fit into many a /tmp.
+        # Many a /tmp is too small for two gigabytes.
         temporary = self.work / "tmp"
         temporary.mkdir(parents=True, exist_ok=True)
         return run(command, limit_s, {**environment, "TMPDIR": str(temporary)}, waiting)
 
     @property
     def _local(self) -> dict[str, str]:
-        """The user's environment without what they told pip: for what needs no network."""
+        """The user's environment without pip's settings, for commands that need no network."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("PIP_")}
         return {**kept, "PIP_CONFIG_FILE": os.devnull}
 
     @cached_property
-    def _undistracted(self) -> dict[str, str]:
-        """The same with what they told pip about reaching a server."""
+    def _network_only(self) -> dict[str, str]:
+        """The same with the user's network settings of pip."""
         answer = run(self._call("config", "list"), _LOOK_LIMIT_S)
-        told = re.findall(r"^\S+?\.([\w-]+)='(.*)'$", answer.text, re.MULTILINE) if answer.good else []
-        network = {f"PIP_{key.upper().replace('-', '_')}": value for key, value in told if key in _NETWORK}
+        options = re.findall(r"^\S+?\.([\w-]+)='(.*)'$", answer.text, re.MULTILINE) if answer.good else []
+        network = {f"PIP_{key.upper().replace('-', '_')}": value for key, value in options if key in _NETWORK}
         return {**self._local, **network}
 
 
 def _expect(answer: Output, what: str, todo: str) -> None:
-    """SetupFailed, with pip's own reason, unless it went well."""
+    """Raise SetupFailed, with pip's reason, unless the command succeeded."""
     if answer.good:
         return
     errors = [line.strip() for line in answer.errors.splitlines() if line.lower().lstrip().startswith("error")]
-    reason = "it took too long" if answer.timed_out else "; ".join(dict.fromkeys(errors)) or "pip does not say why"
+    reason = "it took too long" if answer.timed_out else "; ".join(dict.fromkeys(errors)) or "pip gives no reason"
     raise SetupFailed(f"{what} ({reason}); {todo}")
 
 
-def _agree(wheels: Sequence[Wheel], report: Path) -> None:
-    """Every hash that pip reports is the file's own."""
+def _check_hashes(wheels: Sequence[Wheel], report: Path) -> None:
+    """Raise SetupFailed unless every hash that pip reports is that of its file."""
     entries = json.loads(report.read_text(encoding="utf-8"))["install"]
-    told = {entry["download_info"]["archive_info"]["hashes"]["sha256"] for entry in entries}
-    if told != {wheel.sha256 for wheel in wheels}:
-        raise SetupFailed("what pip unpacked is not what was fetched; run this again")
+    reported = {entry["download_info"]["archive_info"]["hashes"]["sha256"] for entry in entries}
+    if reported != {wheel.sha256 for wheel in wheels}:
+        raise SetupFailed("pip unpacked other bytes than it downloaded; run this again")

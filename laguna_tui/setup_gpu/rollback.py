@@ -1,4 +1,4 @@
-"""What was installed before, kept in the state folder: the way back, also after the power went in the middle."""
+"""Backup of the previous build in the state folder, for a rollback or after an interrupted replacement."""
 
 import hashlib
 import json
@@ -9,18 +9,23 @@ from pathlib import Path
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.errors import UserError
-from laguna_tui.setup_gpu.setup_errors import SetupFailed
-from laguna_tui.setup_gpu.wheels import installed, pack
+from laguna_tui.setup_gpu.wheels import SetupFailed, installed, pack
 
 _MARK_LETTERS = 16
-# A record has less than a kilobyte.
+# A record takes less than a kilobyte.
 _LIMIT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeRecord:
-    """One exchange. wheel: the file's name of what was there before, empty when nothing was. packages: what came in
-    besides. tag, sha256: of what was installed."""
+    """Record of one replacement.
+
+    Attributes:
+        wheel: File name of the previous build's backup; empty when nothing was installed.
+        tag: Tag of the installed build.
+        sha256: Hash of its wheel.
+        packages: Packages installed with it.
+    """
 
     wheel: str
     tag: str
@@ -29,83 +34,91 @@ class ExchangeRecord:
 
 
 class Rollback:
-    """The folder for one environment."""
+    """The backups of one environment."""
 
     def __init__(self, state: Path, prefix: str) -> None:
-        """`state` is the app's state folder; several environments of one user do not mix in it."""
+        """state: the app's state folder, which several environments may share."""
         mark = hashlib.sha256(os.fsencode(prefix)).hexdigest()[:_MARK_LETTERS]
         self.folder = state / "setup-gpu" / mark
         self.work = self.folder / "work"
 
     def prepare(self) -> None:
-        """Make the folders, empty of what an earlier try left. UserError when that is not possible."""
+        """Create the folders, emptied of an earlier run. Raises UserError when that is not possible."""
         try:
             shutil.rmtree(self.work, ignore_errors=True)
             self.work.mkdir(parents=True, mode=0o700)
         except OSError as error:
-            raise UserError(f"{self.work} cannot be made ({error.strerror}); see: laguna-tui doctor") from error
+            raise UserError(f"{self.work} cannot be created ({error.strerror}); see: laguna-tui doctor") from error
 
     def clean(self) -> None:
-        """Remove what was only needed on the way."""
+        """Remove temporary files."""
         shutil.rmtree(self.work, ignore_errors=True)
 
     def begin(self, site: Path, tag: str, sha256: str, packages: tuple[str, ...]) -> ExchangeRecord:
-        """Keep what is installed now, and note that it is about to be exchanged.
+        """Back up the installed build and record that it is about to be replaced.
+
+        Args:
+            site: Folder of the installed packages.
+            tag: Tag of the build to install.
+            sha256: Hash of its wheel.
+            packages: Packages to install with it.
 
         Raises:
-            SetupFailed: it cannot be kept; nothing is noted, and nothing is left of it.
+            SetupFailed: It cannot be backed up; nothing is recorded and nothing is left behind.
         """
         shutil.rmtree(self._incoming, ignore_errors=True)
         try:
             self._incoming.mkdir(parents=True)
-            before = installed(site)
+            previous = installed(site)
             record = ExchangeRecord(
-                "" if before is None else pack(before, site, self._incoming).name, tag, sha256, packages
+                "" if previous is None else pack(previous, site, self._incoming).name, tag, sha256, packages
             )
             _write(self.folder / "pending.json", record)
         except BaseException as error:
             shutil.rmtree(self._incoming, ignore_errors=True)
             if not isinstance(error, OSError):
                 raise
-            why = f"what is installed cannot be kept ({error.strerror})"
+            why = f"the installed build cannot be backed up ({error.strerror})"
             raise SetupFailed(f"{why}; make room on the disk and run this again") from error
         return record
 
-    def unfinished(self) -> ExchangeRecord | None:
-        """The exchange that was begun and neither settled nor undone, if there is one."""
+    def pending(self) -> ExchangeRecord | None:
+        """Return the replacement that was begun and neither committed nor undone, if any."""
         return _read(self.folder / "pending.json")
 
-    def settle(self, record: ExchangeRecord) -> None:
-        """It counts: what was kept for it is now the way back."""
+    def commit(self, record: ExchangeRecord) -> None:
+        """Mark the replacement as successful; its backup is now the one to roll back to."""
         shutil.rmtree(self._before, ignore_errors=True)
         self._incoming.replace(self._before)
         _write(self.folder / "kept.json", record)
         (self.folder / "pending.json").unlink()
 
-    def forget_unfinished(self) -> None:
-        """It was undone, or cannot be."""
+    def forget_pending(self) -> None:
+        """Remove the pending record: it was undone, or cannot be."""
         if not self._incoming.is_dir():
-            # It was being settled: what an earlier exchange had kept is gone.
+            # It was interrupted while being committed: the earlier backup is gone.
             self.forget()
         (self.folder / "pending.json").unlink(missing_ok=True)
         shutil.rmtree(self._incoming, ignore_errors=True)
 
-    def way_back(self) -> ExchangeRecord | None:
-        """The last exchange that counted, if what was there before it is still kept."""
+    def last(self) -> ExchangeRecord | None:
+        """Return the last successful replacement, if its backup still exists."""
         record = _read(self.folder / "kept.json")
-        return record if record is None or not record.wheel or self.before(record) is not None else None
+        return record if record is None or not record.wheel or self.wheel(record) is not None else None
 
     def forget(self) -> None:
-        """It was rolled back."""
+        """Remove the last replacement's record and backup, after a rollback."""
         (self.folder / "kept.json").unlink(missing_ok=True)
         shutil.rmtree(self._before, ignore_errors=True)
 
-    def before(self, record: ExchangeRecord, *, unfinished: bool = False) -> Path | None:
-        """The wheel of what was there before; None when nothing was, or when it is gone.
+    def wheel(self, record: ExchangeRecord, *, pending: bool = False) -> Path | None:
+        """Return the backup of the previous build; None when nothing was installed, or when it is missing.
 
-        unfinished: the exchange is not settled, or was being settled when it was cut off.
+        Args:
+            record: The replacement.
+            pending: It is not committed, or was interrupted while being committed.
         """
-        for folder in (self._incoming, self._before) if unfinished else (self._before,):
+        for folder in (self._incoming, self._before) if pending else (self._before,):
             path = folder / record.wheel
             if record.wheel and path.is_file():
                 return path
@@ -113,25 +126,25 @@ class Rollback:
 
     @property
     def _incoming(self) -> Path:
-        """What was there before an exchange that is not settled."""
+        """Backup of a replacement that is not committed."""
         return self.folder / "incoming"
 
     @property
     def _before(self) -> Path:
-        """What was there before the last exchange that counted."""
+        """Backup of the last successful replacement."""
         return self.folder / "before"
 
 
 def _write(path: Path, record: ExchangeRecord) -> None:
-    """All or nothing, and on the disk before anything is exchanged."""
+    """Write it atomically, and onto the disk before anything is replaced."""
     write_atomically(path, json.dumps(asdict(record)), durable=True)
 
 
 def _read(path: Path) -> ExchangeRecord | None:
     try:
-        told = json.loads(read_small_file(path, _LIMIT_BYTES))
+        value = json.loads(read_small_file(path, _LIMIT_BYTES))
         return ExchangeRecord(
-            str(told["wheel"]), str(told["tag"]), str(told["sha256"]), tuple(map(str, told["packages"]))
+            str(value["wheel"]), str(value["tag"]), str(value["sha256"]), tuple(map(str, value["packages"]))
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

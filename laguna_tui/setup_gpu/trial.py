@@ -1,4 +1,4 @@
-"""Does a build work? It is asked in a process of its own, because one that does not may take its process with it."""
+"""Trial of a build: run in a process of its own, because a build that does not work may crash it."""
 
 import json
 from collections.abc import Callable
@@ -10,14 +10,21 @@ from laguna_tui.base.paths import data_root
 from laguna_tui.doctor.llama_build import explain_exit, how_to_provide
 
 _LIMIT_S = 600.0
-"""A driver that has to compile the kernels for a card newer than the build takes minutes, once."""
+"""Seconds; a driver that must compile the kernels for a card newer than the build takes minutes, once."""
 
 _MODEL = "assets/nano/laguna-nano.gguf"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How it went. gpus: the cards it computed on. trouble: why it does not count, empty when it does."""
+    """Result of a trial.
+
+    Attributes:
+        gpus: Cards it computed on.
+        tokens: Tokens generated.
+        seconds: Time for these.
+        trouble: Why it failed; empty when it passed.
+    """
 
     gpus: tuple[str, ...] = ()
     tokens: int = 0
@@ -26,36 +33,36 @@ class Trial:
 
 
 Try = Callable[[str, Path | None], Trial]
-"""Tries the build of a Python's environment, or the one in a folder beside it."""
+"""Tries the build in a Python's environment, or the one in a folder beside it."""
 
 
 def try_nano(python: str, beside: Path | None) -> Trial:
-    """Let nano write a few tokens on the GPU."""
+    """Let the bundled nano model generate a few tokens on the GPU."""
     first = () if beside is None else (beside,)
     command = python_command("laguna_tui.setup_gpu.trial_child", str(data_root() / _MODEL), python=python, first=first)
     return trial_result(run(command, _LIMIT_S))
 
 
 def trial_result(answer: Output) -> Trial:
-    """What the answer of `nano` amounts to: it counts when tokens came and a GPU was there to make them."""
+    """Return the result of a trial process: it passes when tokens came and a GPU computed them."""
     lines = answer.text.strip().splitlines()
     try:
-        told = json.loads(lines[-1]) if lines else None
+        facts = json.loads(lines[-1]) if lines else None
     except ValueError:
-        told = None
-    if not isinstance(told, dict):
+        facts = None
+    if not isinstance(facts, dict):
         return Trial(trouble=explain_exit(answer))
-    if "error" in told:
-        return Trial(trouble=_explained(str(told["error"])))
-    gpus = tuple(device["name"] for device in told["devices"] if device["kind"] in ("gpu", "igpu"))
+    if "error" in facts:
+        return Trial(trouble=_explained(str(facts["error"])))
+    gpus = tuple(device["name"] for device in facts["devices"] if device["kind"] in ("gpu", "igpu"))
     if not gpus:
-        return Trial(trouble=f"it finds no graphics card (backends: {', '.join(told['backends'])})")
-    if not told["tokens"]:
-        return Trial(gpus, trouble="the bundled model wrote nothing on it")
-    return Trial(gpus, told["tokens"], told["seconds"])
+        return Trial(trouble=f"it finds no graphics card (backends: {', '.join(facts['backends'])})")
+    if not facts["tokens"]:
+        return Trial(gpus, trouble="the bundled model generated nothing on it")
+    return Trial(gpus, facts["tokens"], facts["seconds"])
 
 
 def _explained(error: str) -> str:
-    """A library that is missing is followed by what brings it."""
+    """The error, followed by how to install the library that is missing."""
     missing = error.partition("cannot be loaded (")[2].partition(": cannot open shared object")[0]
     return f"{error} – {missing}: {how_to_provide((missing,))}" if missing else error

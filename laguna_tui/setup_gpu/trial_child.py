@@ -1,6 +1,6 @@
-"""Run as a program: opens the bundled nano model with every layer on the GPU and lets it write a few tokens.
+"""Run as a program: opens the bundled nano model with every layer on the GPU and generates a few tokens.
 
-Prints one line of JSON: what llama.cpp sees, how many tokens came, in how many seconds; or {"error": …}.
+Prints one line of JSON: llama.cpp's build and devices, tokens and seconds; or {"error": …}.
 """
 
 import json
@@ -14,18 +14,18 @@ _PROMPT = "def main("
 
 
 def main() -> int:
-    """The model's path is the only argument; returns the exit code."""
+    """Run the trial; the only argument is the model's path. Returns the exit code."""
     from laguna_engine.errors import EngineError
 
     try:
-        told = _tried(Path(sys.argv[1]))
+        facts = _generate(Path(sys.argv[1]))
     except EngineError as error:
-        told = {"error": str(error)}
-    sys.stdout.write(json.dumps(told) + "\n")
+        facts = {"error": str(error)}
+    sys.stdout.write(json.dumps(facts) + "\n")
     return 0
 
 
-def _tried(model: Path) -> dict[str, object]:
+def _generate(model: Path) -> dict[str, object]:
     from laguna_engine.config import Speculation
     from laguna_engine.engine import Engine, EngineOptions, Request
     from laguna_engine.events import Token

@@ -35,7 +35,7 @@ class ScriptedModelSetup:
         self.closed: Exception | None = None
         self._ends = ends or (None,)
 
-    def look(self, name: str = "") -> SetupOffer:
+    def describe(self, name: str = "") -> SetupOffer:
         return self.offer
 
     def fits(self, name: str, width: int) -> list[str]:

@@ -72,7 +72,7 @@ class ModelController:
             self._take(offer)
             return
         wanted = name or (offer.name if offer is not None else "")
-        screen = SetupScreen(lambda: model_setup.look(wanted), download, self.watch, self._prompt.put)
+        screen = SetupScreen(lambda: model_setup.describe(wanted), download, self.watch, self._prompt.put)
         self._app.push_screen(screen, self._take)
 
     def choose(self) -> None:

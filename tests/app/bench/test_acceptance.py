@@ -63,9 +63,9 @@ def test_quantizing_the_bundled_drafter_shows_what_it_costs(tmp_path: Path, monk
     assert main(["quantize-drafter", str(nano.drafter), str(target), "--target", str(nano.path)]) == 0
     before, after = (line.split() for line in capsys.readouterr().out.splitlines()[-2:])
     assert (before[0], after[0]) == (nano.drafter.name, "small.gguf")
-    stands = [float(row[1].rstrip("%")) for row in (before, after)]
-    assert stands[0] > 30
-    assert abs(stands[0] - stands[1]) < 10
+    accepted = [float(row[1].rstrip("%")) for row in (before, after)]
+    assert accepted[0] > 30
+    assert abs(accepted[0] - accepted[1]) < 10
 
 
 def test_a_drafter_for_another_model_is_refused_before_anything_is_written(tmp_path: Path, capsys):
@@ -105,7 +105,7 @@ def test_drafters_are_compared_on_answers_as_a_session_gives_them(tmp_path, monk
 
 @pytest.mark.parametrize("file", ["Laguna-XS-2.1-Q4_K_M.gguf", "my-laguna-nano.gguf"])
 def test_drafters_are_compared_on_the_prompt_and_the_tools_of_the_model(tmp_path, monkeypatch, file):
-    """The same prompt that a session gives to this model, up to what stands before the question."""
+    """The same prompt that a session gives to this model, up to the question."""
     seen = []
 
     class Recorded(Engine):

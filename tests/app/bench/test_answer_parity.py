@@ -40,7 +40,7 @@ def test_an_answer_that_ended_early_differs_by_nothing_there():
 )
 def test_a_closer_look_tells_rounding_from_a_fault(margin, near, words):
     answers = [sample("plain", "x", [1, 2]), sample("fast", "x", [1, 3])]
-    (difference,) = compare(answers, "fast", "plain", str, look=lambda _: ReplayResult(margin)).differences
+    (difference,) = compare(answers, "fast", "plain", str, replay=lambda _: ReplayResult(margin)).differences
     assert difference.near_tie is near
     assert words in difference.line()
 
@@ -50,6 +50,6 @@ def test_a_closer_look_tells_rounding_from_a_fault(margin, near, words):
 )
 def test_a_near_tie_says_what_was_computed_in_other_batches(cause, words):
     answers = [sample("plain", "x", [1, 2]), sample("fast", "x", [1, 3])]
-    (difference,) = compare(answers, "fast", "plain", str, look=lambda _: ReplayResult(0.02, cause)).differences
+    (difference,) = compare(answers, "fast", "plain", str, replay=lambda _: ReplayResult(0.02, cause)).differences
     assert words in difference.line()
     assert difference.fields()["look"] == {"margin": 0.02, "cause": cause.value}

@@ -62,7 +62,7 @@ def test_json_has_the_machine_the_files_and_every_answer(pair, messages, tmp_pat
     assert (found["bench"], found["interrupted"]) == ("ab", False)
 
 
-def test_json_on_stdout_stands_alone(pair, messages, capsys):
+def test_json_on_stdout_comes_without_the_table(pair, messages, capsys):
     assert bench("profile", pair, "--prompts", str(messages), "--json", "-") == 0
     assert json.loads(capsys.readouterr().out)["bench"] == "profile"
 
@@ -80,7 +80,7 @@ def test_a_pair_without_drafter_is_compared_with_copying_only(pair, messages, ca
     assert main(["bench", "ab", "--model", str(target), "--drafter", "none", *options]) == 0
     told = capsys.readouterr().out
     assert re.findall(r"^\| (\w+)", told, re.MULTILINE) == ["plain", "copy"]
-    assert "--drafter FILE.gguf adds" in told
+    assert "to add dflash and both: --drafter FILE.gguf" in told
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
@@ -149,7 +149,7 @@ def test_a_wrong_path_for_json_does_not_lose_the_table(pair, messages, tmp_path,
     assert bench("profile", pair, "--prompts", str(messages), "--json", str(target)) == 2
     told = capsys.readouterr()
     assert "| all" in told.out
-    assert "choose a file that can be written" in told.err
+    assert "choose a writable file" in told.err
 
 
 def test_the_model_is_opened_with_the_threads_that_the_app_plans(pair, messages, capsys, monkeypatch):

@@ -86,8 +86,8 @@ def test_converting_and_quantizing_say_how_far_they_are(shown, tmp_path):
 def _downloaded(store, entry, data):
     """What a download of an entry of one file leaves."""
     etag, name = Fingerprint(SHA256, hashlib.sha256(data).hexdigest()), "d-Q8_0.gguf"
-    path = store.final(entry.source, name)
+    path = store.final_path(entry.source, name)
     path.parent.mkdir(parents=True)
     path.write_bytes(data)
-    store.remember_listing(entry, RepositoryListing("c0", (RemoteFile(name, len(data), etag),)))
-    store.remember(entry.source, FileRecord(entry.source.repository, "c0", name, len(data), etag))
+    store.save_listing(entry, RepositoryListing("c0", (RemoteFile(name, len(data), etag),)))
+    store.save_record(entry.source, FileRecord(entry.source.repository, "c0", name, len(data), etag))

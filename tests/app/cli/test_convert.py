@@ -49,12 +49,12 @@ def test_what_is_said_on_the_command_line_goes_into_the_file(folder: Path, tmp_p
     assert metadata["general.license"] == "mit"
 
 
-def test_rows_that_are_no_whole_blocks_are_named(tmp_path: Path, monkeypatch, capsys):
+def test_rows_that_are_not_whole_blocks_are_named(tmp_path: Path, monkeypatch, capsys):
     variant = published.Variant(n_layer=1, n_ff=72, reduced=299)
     folder = published.speculator(variant).write(tmp_path / "folder")
     assert main(folder, tmp_path / "out.gguf", "--type", "q8_0") == 0
     drafter_header.read(tmp_path / "out.gguf")
-    assert "not quantized, because their rows are no whole blocks of 32: blk.0.ffn_down.weight\n" in (
+    assert "not quantized, because their row length is not a multiple of 32: blk.0.ffn_down.weight\n" in (
         capsys.readouterr().out
     )
 
@@ -63,7 +63,7 @@ def test_an_existing_file_is_replaced_only_when_forced(folder: Path, tmp_path: P
     target = tmp_path / "out.gguf"
     target.write_bytes(b"mine")
     assert main(folder, target) == 2
-    assert "exists already; give another name, or --force" in capsys.readouterr().err
+    assert "already exists; give another name, or --force" in capsys.readouterr().err
     assert target.read_bytes() == b"mine"
     assert main(folder, target, "--force") == 0
     drafter_header.read(target)
@@ -72,12 +72,12 @@ def test_an_existing_file_is_replaced_only_when_forced(folder: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("nowhere", "out.gguf"), "is no folder; give the one with the drafter's config.json"),
-        (("folder/model.safetensors", "out.gguf"), "is no folder; give the one with the drafter's config.json"),
-        (("target.gguf", "out.gguf"), "is no folder; give the one with the drafter's config.json"),
+        (("nowhere", "out.gguf"), "not a folder; give the one with the drafter's config.json"),
+        (("folder/model.safetensors", "out.gguf"), "not a folder; give the one with the drafter's config.json"),
+        (("target.gguf", "out.gguf"), "not a folder; give the one with the drafter's config.json"),
         (("empty", "out.gguf"), "has no config.json; download the whole folder"),
         (("folder", "empty"), "is a folder; give the name of the file to write"),
-        (("folder", "no/out.gguf"), "there is no folder no; make it first"),
+        (("folder", "no/out.gguf"), "there is no folder no; create it first"),
         (("folder", "out.gguf", "--type", "q5_0"), "--type q5_0: it must be one of bf16, q8_0, q4_0"),
         (("folder", "out.gguf", "--target", "wide.gguf"), "the drafter reads hidden states of 64, the model has 96"),
         (("folder", "out.gguf", "--target", "nowhere.gguf"), "nowhere.gguf: cannot be read"),

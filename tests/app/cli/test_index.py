@@ -64,7 +64,7 @@ def test_map_keeps_to_its_tokens(shop, capsys):  # noqa: F811
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("map", "--tokens", "3"), "at least 64"),
+        (("map", "--tokens", "3"), "the least for a map is 64"),
         (("map", "--focus", "nowhere.py"), "no such file or folder"),
         (("map", "--focus", "/etc/passwd"), "no such file or folder"),
         (("search", "--limit", "0", "x"), "a number from 1"),

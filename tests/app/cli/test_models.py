@@ -126,7 +126,7 @@ def test_a_failure_is_a_sentence_an_event_and_exit_code_1(run: Run, hub: Loopbac
     last = json.loads(got.stdout.splitlines()[-1])
     assert last["event"] == "failed"
     assert last["error"] in got.stderr
-    assert "agree to terms first" in last["error"]
+    assert "requires you to accept terms" in last["error"]
     assert "Traceback" not in got.stderr
 
 
@@ -134,7 +134,7 @@ def test_a_drafter_that_cannot_be_had_says_how_to_do_without_it(run: Run, hub: L
     del hub.repositories[DRAFTER]
     got = run("download", "small")
     assert got.returncode == 1
-    assert "no such repository" in got.stderr
+    assert "the repository does not exist" in got.stderr
     assert "to leave the drafter out, add --only" in got.stderr
 
 
@@ -207,7 +207,7 @@ def test_verify_tells_good_from_bad_and_takes_the_bad_back(run: Run):
     path.write_bytes(DATA[::-1])
     got = run("verify", "small")
     assert got.returncode == 1
-    assert "its bytes have changed since it was checked; run: laguna-tui models download small" in got.stdout
+    assert "its bytes have changed since the download; run: laguna-tui models download small" in got.stdout
     assert run("path", "small").returncode == 1
     assert run("download", "small", "--only").returncode == 0
     assert path.read_bytes() == DATA

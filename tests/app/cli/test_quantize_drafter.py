@@ -30,7 +30,7 @@ def test_it_writes_a_smaller_drafter_and_says_what_it_did(source: Path, tmp_path
     told = capsys.readouterr().out
     assert "small.gguf: " in told
     assert f"{options[-1] if options else 'q8_0'}" in told
-    assert "no whole blocks of 32: blk.0.ffn_down.weight, blk.1.ffn_down.weight" in told
+    assert "row length is not a multiple of 32: blk.0.ffn_down.weight, blk.1.ffn_down.weight" in told
 
 
 def test_the_result_says_where_it_comes_from(source: Path, tmp_path: Path):
@@ -45,7 +45,7 @@ def test_an_existing_file_is_replaced_only_when_forced(source: Path, tmp_path: P
     target.write_bytes(b"mine")
     command = ["quantize-drafter", str(source), str(target)]
     assert main(command) == 2
-    assert "exists already; give another name, or --force" in capsys.readouterr().err
+    assert "already exists; give another name, or --force" in capsys.readouterr().err
     assert target.read_bytes() == b"mine"
     assert main([*command, "--force"]) == 0
     drafter_header.read(target)
@@ -56,7 +56,7 @@ def test_an_existing_file_is_replaced_only_when_forced(source: Path, tmp_path: P
     [
         (("nowhere.gguf", "out.gguf"), "no such file; give the drafter's GGUF"),
         (("drafter.gguf", "."), "is a folder; give the name of the file to write"),
-        (("drafter.gguf", "no/out.gguf"), "there is no folder no; make it first"),
+        (("drafter.gguf", "no/out.gguf"), "there is no folder no; create it first"),
         (("drafter.gguf", "drafter.gguf", "--force"), "is the drafter itself"),
         (("drafter.gguf", "out.gguf", "--type", "q5_0"), "--type q5_0: it must be one of q8_0, q4_0"),
         (("target.gguf", "out.gguf"), "not a DFlash drafter; choose a drafter's file"),

@@ -58,7 +58,7 @@ def test_a_build_that_works_is_installed_and_the_one_before_comes_back_when_aske
     assert "-m pip download" in said
     assert "llama-cpp-python==0.3.36" in said
     assert "sha256 " in said
-    assert "Done. llama.cpp computes on Some Card; the bundled model wrote 16 tokens in 0.5 s." in said
+    assert "Done. llama.cpp computes on Some Card; the bundled model generated 16 tokens in 0.5 s." in said
     code, said, _ = setup("--rollback", "--yes")
     assert code == 0
     assert "brings back llama_cpp_python-0.3.36-py3-none-any.whl" in said
@@ -76,7 +76,7 @@ def test_indexes_without_the_version_give_way_to_the_next_and_sources_are_no_sub
     index.offer("cu118", fake_builds.wheel(place.folder / "older", fake_builds.GPU, version="0.3.1"))
     code, said, complaint = setup("--yes", "--index-url", index.address)
     assert code == 1
-    assert "If its index lacks this version, the next: cu118." in said
+    assert "If its index lacks this version, the next is tried: cu118." in said
     for name in ("cu121", "cu118"):
         assert f"{name} has no wheel of llama-cpp-python==0.3.36 for this machine." in said
     assert complaint.endswith("build it here instead: laguna-tui setup gpu --source\n")
@@ -129,14 +129,14 @@ def test_where_the_card_is_used_already_there_is_nothing_to_do(machine, setup, i
     machine.commands.update(loads(answer((("NVIDIA GeForce RTX 3090", "gpu"),), ("CUDA", "CPU"))))
     code, said, _ = setup("--yes", "--index-url", index.address)
     assert code == 0
-    assert "computes on NVIDIA GeForce RTX 3090 already" in said
+    assert "already computes on NVIDIA GeForce RTX 3090" in said
     assert index.asked == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--rollback", "--yes"), "there is nothing to go back to"),
+        (("--rollback", "--yes"), "there is nothing to roll back"),
         (("--tag", "cu999"), "it must be one of cu132, cu130, cu125"),
     ],
 )
@@ -152,7 +152,7 @@ def test_two_at_a_time_do_not_get_into_each_others_way(setup):
     with FileLock(rollback.folder / "lock"):
         code, _, complaint = setup("--yes")
     assert code == 2
-    assert "another laguna-tui setup is at work" in complaint
+    assert "another laguna-tui setup is running" in complaint
 
 
 def test_the_source_build_is_a_command_on_stdout_and_its_needs_on_stderr(setup):

@@ -102,7 +102,7 @@ class Simulated(Host):
     def find(self, pattern):
         return sorted(path for path in self.files if fnmatch.fnmatchcase(path, pattern))
 
-    def room(self, folder: Path):
+    def folder_access(self, folder: Path):
         return self.rooms.get(str(folder), self.rooms.get("*", FolderAccess(str(folder), True, True, 200 * GIB)))
 
 

@@ -30,7 +30,7 @@ def test_the_disk_is_judged_by_what_a_model_takes(free, status):
 
 def test_a_disk_that_does_not_answer_is_a_failure_and_no_hang():
     machine = Simulated()
-    machine.room = lambda folder: None
+    machine.folder_access = lambda folder: None
     assert one(machine, "disk").status is FindingStatus.FAIL
     assert "does not answer" in one(machine, "state folder").found
 
@@ -40,7 +40,7 @@ def test_a_folder_that_cannot_be_written_says_what_is_lost_and_how_to_mend_it():
     machine.rooms[str(store_folder())] = FolderAccess("/data", False, False, 100 * GIB)
     finding = one(machine, "models folder")
     assert finding.status is FindingStatus.FAIL
-    assert finding.found == "/data cannot be written: no model can be downloaded"
+    assert finding.found == "/data is not writable: no model can be downloaded"
     assert "/data" in finding.todo
     assert one(machine, "state folder").status is FindingStatus.OK
 
@@ -68,7 +68,7 @@ def test_the_sandbox_is_tried_and_not_only_looked_for():
     stopped = Simulated({"bwrap": Output(1, errors="setting up uid map: Permission denied")})
     assert "cannot make namespaces" in one(stopped, "sandbox").found
     stopped.files["/proc/sys/kernel/apparmor_restrict_unprivileged_userns"] = "1\n"
-    assert "AppArmor stops it" in one(stopped, "sandbox").found
+    assert "blocked by AppArmor" in one(stopped, "sandbox").found
 
 
 def test_no_color_is_respected_and_told():
@@ -120,7 +120,7 @@ def test_a_token_is_never_shown():
 
 def test_everything_that_is_not_well_says_what_to_do():
     machine = Simulated({"nvidia-smi": None, "ldconfig -p": ""}, CPU_ONLY, {"TERM": "dumb"}, system="Windows")
-    machine.room = lambda folder: None
+    machine.folder_access = lambda folder: None
     machine.screen = TerminalFacts(False, 80, 24, "cp1252")
     bad = [finding for finding in examine(machine) if finding.status in (FindingStatus.WARN, FindingStatus.FAIL)]
     assert len(bad) > 4

@@ -108,7 +108,7 @@ def test_a_card_that_shares_memory_says_nothing_of_its_own():
 def test_a_card_on_the_bus_without_nvidia_smi_asks_for_the_driver_before_the_wheel():
     machine = Simulated(files={**CPU_ONLY, **PCI_NVIDIA})
     assert "install NVIDIA's driver" in one(machine, "NVIDIA driver").todo
-    assert one(machine, "llama.cpp").todo.startswith("see to the driver first")
+    assert one(machine, "llama.cpp").todo.startswith("fix the driver first")
 
 
 def test_a_loaded_driver_without_nvidia_smi_is_told_apart_from_none():

@@ -46,7 +46,7 @@ def get(hub: LoopbackHub, store: Store, tmp_path: Path) -> Callable[..., Downloa
         known = {
             "store": store,
             "hub": Hub(hub.url, network=Network()),
-            "patience": HASTY,
+            "retry_policy": HASTY,
             "cache": tmp_path / "cache",
             "checkpoint": CHECKPOINT,
             "free": lambda folder: 1 << 40,

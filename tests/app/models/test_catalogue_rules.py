@@ -211,10 +211,10 @@ def test_a_drafter_is_no_model_to_talk_to():
 )
 def test_patterns_choose_files_of_one_folder_and_each_must_match(names, chosen):
     source = load_catalogue()["xs-2.1-dflash"].source
-    assert source.chosen(names) == chosen
+    assert source.select(names) == chosen
 
 
 def test_a_single_pattern_that_matches_several_files_chooses_none():
     source = load_catalogue()["qwen3-0.6b"].source
-    assert source.chosen(["Qwen3-0.6B-BF16.gguf", "Qwen3-0.6B-Q8_0.gguf"]) == ("Qwen3-0.6B-BF16.gguf",)
-    assert source.chosen(["a-BF16.gguf", "b-BF16.gguf"]) is None
+    assert source.select(["Qwen3-0.6B-BF16.gguf", "Qwen3-0.6B-Q8_0.gguf"]) == ("Qwen3-0.6B-BF16.gguf",)
+    assert source.select(["a-BF16.gguf", "b-BF16.gguf"]) is None

@@ -197,8 +197,8 @@ def test_a_place_in_the_hubs_cache_and_a_card_tell_the_provenance(tmp_path: Path
     source = published.laguna()
     source.files["README.md"] = b"---\nlicense: other\nlicense_name: openmdw-1.1\n---\n# Drafter\nlicense: no\n"
     folder = source.write(tmp_path / "models--poolside--Laguna-XS-2.1-DFlash" / "snapshots" / ("d" * 40))
-    assert Provenance.of(folder) == Provenance("poolside/Laguna-XS-2.1-DFlash", "d" * 40, "openmdw-1.1")
-    assert Provenance.of(published.laguna().write(tmp_path / "elsewhere")) == Provenance()
+    assert Provenance.from_folder(folder) == Provenance("poolside/Laguna-XS-2.1-DFlash", "d" * 40, "openmdw-1.1")
+    assert Provenance.from_folder(published.laguna().write(tmp_path / "elsewhere")) == Provenance()
 
 
 @layouts

@@ -47,7 +47,7 @@ LAGUNA: dict[str, tuple[Change, str]] = {
     "plain DFlash": (key("architectures", ["DFlashDraftModel"]), "is a drafter of the kind DFlashDraftModel, which"),
     "DFlash2": (key("architectures", ["DFlash2DraftModel"]), "is a DFlash2 drafter"),
     "DFlash2 by its parts": (inner("dflash_config", "selector_rank", 256), "is a DFlash2 drafter"),
-    "quantized": (key("quantization_config", {"quant_method": "compressed-tensors"}), "is quantized already; choose"),
+    "quantized": (key("quantization_config", {"quant_method": "compressed-tensors"}), "is already quantized; choose"),
     "eight bits": (
         lambda source: source.tensors.update({"fc.weight": ("F8_E4M3", np.zeros((64, 192), np.uint8))}),
         "fc.weight is stored as F8_E4M3, which cannot be converted; choose the drafter in bf16",
@@ -59,7 +59,7 @@ LAGUNA: dict[str, tuple[Change, str]] = {
     "an endless epsilon": (key("rms_norm_eps", float("inf")), "rms_norm_eps is inf, expected a number above 0"),
     "an endless base": (key("rope_theta", 10**400), "rope_theta is 10000000000000000"),
     "more than all rotated": (key("partial_rotary_factor", 1e12), "partial_rotary_factor is 1000000000000.0, expected"),
-    "another activation": (key("hidden_act", "gelu"), "has hidden_act 'gelu', which this engine's drafter does not"),
+    "another activation": (key("hidden_act", "gelu"), "has hidden_act 'gelu', which this engine does not support"),
     "biases": (key("attention_bias", True), "has attention_bias True"),
     "experts": (key("num_experts", 8), "has num_experts 8"),
     "YaRN": (key("rope_scaling", {"rope_type": "yarn", "factor": 4.0}), "scales its positions ('yarn')"),
@@ -122,11 +122,11 @@ SPECULATOR: dict[str, tuple[Change, str]] = {
     "another table": (key("draft_vocab_size", 299), "lm_head.weight has the shape [300, 64]"),
     "a table outside": (
         lambda source: source.tensors["d2t"][1].__setitem__(299, 400),
-        "its table d2t names tokens twice or outside the 512 there are",
+        "its table d2t has duplicate tokens or tokens outside 0..511",
     ),
     "a table that repeats": (
         lambda source: source.tensors["d2t"][1].__setitem__(7, source.tensors["d2t"][1][6] - 1),
-        "its table d2t names tokens twice",
+        "its table d2t has duplicate tokens",
     ),
     "a table of fractions": (
         lambda source: source.tensors.update(d2t=("F32", np.zeros(300, np.float32))),
@@ -188,9 +188,9 @@ def test_a_target_is_no_drafter(tmp_path: Path):
 
 
 CONFIGS: list[tuple[bytes, str]] = [
-    (b"{", "is not the JSON it should be"),
+    (b"{", "is not valid JSON"),
     (b"[]", "it is not a JSON object"),
-    (b"\xff", "is not the JSON it should be"),
+    (b"\xff", "is not valid JSON"),
     (b"{}", "is a model of the kind no name, not a drafter"),
     (b'{"architectures": 7}', "architectures is 7, expected a list of words"),
     (b'{"speculators_model_type": ["' + b"x" * 10_000 + b'"]}', "is a drafter of the kind ["),

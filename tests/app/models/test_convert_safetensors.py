@@ -59,9 +59,9 @@ HOSTILE: dict[str, tuple[Callable[[Header], object], str]] = {
     "hole": (entry("b.weight", "data_offsets", [28, 48]), "the data of b.weight begins at"),
     "outside the file": (entry("t2d", "data_offsets", [10**9, 10**9 + 7]), "the data of t2d begins at"),
     "backwards": (entry("t2d", "data_offsets", [51, 44]), "t2d has -7 bytes for 7"),
-    "negative": (entry("a.weight", "data_offsets", [-24, 0]), "a.weight lies at [-24, 0]"),
-    "three offsets": (entry("a.weight", "data_offsets", [0, 24, 24]), "a.weight lies at"),
-    "fractions": (entry("a.weight", "data_offsets", [0.0, 24.0]), "a.weight lies at"),
+    "negative": (entry("a.weight", "data_offsets", [-24, 0]), "a.weight has the impossible offsets [-24, 0]"),
+    "three offsets": (entry("a.weight", "data_offsets", [0, 24, 24]), "a.weight has the impossible offsets"),
+    "fractions": (entry("a.weight", "data_offsets", [0.0, 24.0]), "a.weight has the impossible offsets"),
     "truth": (entry("a.weight", "shape", [True, 12]), "a.weight has the impossible shape"),
     "a string": (entry("a.weight", "shape", "12"), "a.weight has the impossible shape '12'"),
     "no rows": (entry("a.weight", "shape", [0, 4]), "a.weight has the impossible shape [0, 4]"),
@@ -96,11 +96,11 @@ RAW: dict[str, tuple[bytes, str]] = {
     "a header longer than the file": (struct.pack("<Q", 1000) + b"{}", "its header claims 1000 of 10 bytes"),
     "a header of exabytes": (struct.pack("<Q", 2**63) + b"{}", "its header claims"),
     "no object": (published.framed(b"[1, 2]"), "it is not a JSON object"),
-    "no JSON": (published.framed(b"{]"), "it is not the JSON it should be"),
-    "no UTF-8": (published.framed(b'{"\xff": 1}'), "it is not the JSON it should be"),
-    "a name twice": (published.framed(b'{"a": 1, "a": 2}'), "a name is there twice"),
-    "deep nesting": (published.framed(b'{"a":' + b"[" * 200_000), "it is not the JSON it should be"),
-    "a number of many digits": (published.framed(b'{"a": ' + b"9" * 10_000 + b"}"), "it is not the JSON it should be"),
+    "no JSON": (published.framed(b"{]"), "it is not valid JSON"),
+    "no UTF-8": (published.framed(b'{"\xff": 1}'), "it is not valid JSON"),
+    "a name twice": (published.framed(b'{"a": 1, "a": 2}'), "duplicate key"),
+    "deep nesting": (published.framed(b'{"a":' + b"[" * 200_000), "it is not valid JSON"),
+    "a number of many digits": (published.framed(b'{"a": ' + b"9" * 10_000 + b"}"), "it is not valid JSON"),
     "a GGUF": (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "its header claims"),
 }
 
@@ -167,7 +167,7 @@ def test_shards_are_read_as_the_index_says(tmp_path: Path):
 
 
 INDEXES: dict[str, tuple[object, str]] = {
-    "a shard that is not there": ({**RIGHT, "c": "three.safetensors"}, "three.safetensors: there is no such file"),
+    "a shard that is not there": ({**RIGHT, "c": "three.safetensors"}, "three.safetensors: no such file"),
     "a tensor that is not there": ({**RIGHT, "c": "two.safetensors"}, "puts c there, and does not have it"),
     "a tensor that is not named": (
         {name: place for name, place in RIGHT.items() if name != "b.weight"},

@@ -127,9 +127,9 @@ def test_a_cut_download_goes_on_where_it_stopped(get: Get, hub: LoopbackHub, sto
 
 def test_a_pause_does_not_wait_for_a_silent_line_and_keeps_what_arrived(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(150_000)]
-    download = get(patience=None)
+    download = get(retry_policy=None)
     thread, results = on_a_thread(download)
-    until(lambda: partial_bytes(store.base(model().source, FILE)) > 100_000)
+    until(lambda: partial_bytes(store.partial_base(model().source, FILE)) > 100_000)
     download.pause()
     thread.join(60)
     assert results == [DownloadOutcome.PAUSED]
@@ -142,7 +142,7 @@ def test_a_pause_does_not_wait_for_a_silent_line_and_keeps_what_arrived(get: Get
 
 def test_a_pause_does_not_wait_for_a_hub_that_is_silent(get: Get, hub: LoopbackHub):
     hub.faults["api"] = [Stall(0)]
-    download = get(patience=None)
+    download = get(retry_policy=None)
     thread, results = on_a_thread(download)
     until(lambda: hub.asked("api"))
     download.pause()
@@ -153,21 +153,21 @@ def test_a_pause_does_not_wait_for_a_hub_that_is_silent(get: Get, hub: LoopbackH
 def test_cancelling_removes_what_arrived_and_only_that(get: Get, hub: LoopbackHub, store: Store):
     small = model("README.md", name="small")
     hub.faults["storage"] = [Stall(150_000)]
-    download = get(small, model(), patience=None)
+    download = get(small, model(), retry_policy=None)
     thread, results = on_a_thread(download)
-    until(lambda: partial_bytes(store.base(model().source, FILE)))
+    until(lambda: partial_bytes(store.partial_base(model().source, FILE)))
     download.cancel()
     thread.join(60)
     assert results == [DownloadOutcome.CANCELLED]
     assert store.status(model()).state is ModelState.MISSING
-    assert not partial_path(store.base(model().source, FILE)).exists()
+    assert not partial_path(store.partial_base(model().source, FILE)).exists()
     assert store.status(small).state is ModelState.COMPLETE
 
 
 def test_a_pause_while_old_bytes_are_checked_loses_none_of_them(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Cut(200_000)]
     with pytest.raises(DownloadError):
-        get(patience=replace(HASTY, tries=1)).run()
+        get(retry_policy=replace(HASTY, tries=1)).run()
     download: list[Download] = []
 
     def told(said: DownloadProgress) -> None:
@@ -176,15 +176,15 @@ def test_a_pause_while_old_bytes_are_checked_loses_none_of_them(get: Get, hub: L
 
     download.append(get(progress=told))
     assert download[0].run() is DownloadOutcome.PAUSED
-    assert partial_bytes(store.base(model().source, FILE)) == 200_000
+    assert partial_bytes(store.partial_base(model().source, FILE)) == 200_000
     assert get().run() is DownloadOutcome.DONE
     assert hub.asked("storage")[-1].start == 200_000
 
 
 def test_two_downloads_in_one_process_share_one_too(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(180_000)]
-    first, results = on_a_thread(get(patience=None))
-    until(lambda: partial_bytes(store.base(model().source, FILE)))
+    first, results = on_a_thread(get(retry_policy=None))
+    until(lambda: partial_bytes(store.partial_base(model().source, FILE)))
     second, more = on_a_thread(get())
     hub.go_on.set()
     for thread in (first, second):
@@ -217,9 +217,9 @@ def another_process(hub: LoopbackHub, store: Store) -> subprocess.Popen[bytes]:
 def test_a_process_killed_on_the_way_leaves_what_the_next_one_goes_on_from(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(180_000)]
     with another_process(hub, store) as process:
-        until(lambda: partial_bytes(store.base(model().source, FILE)) > 180_000 - 2 * 65_536)
+        until(lambda: partial_bytes(store.partial_base(model().source, FILE)) > 180_000 - 2 * 65_536)
         process.send_signal(signal.SIGKILL)
-    kept = partial_bytes(store.base(model().source, FILE))
+    kept = partial_bytes(store.partial_base(model().source, FILE))
     assert store.status(model()).state is ModelState.PARTIAL
     assert get().run() is DownloadOutcome.DONE
     assert hub.asked("storage")[-1].start == kept >= CHECKPOINT
@@ -230,7 +230,7 @@ def test_two_processes_share_one_download(get: Get, hub: LoopbackHub, store: Sto
     hub.faults["storage"] = [Stall(180_000)]
     told = Told()
     with another_process(hub, store) as process:
-        until(lambda: partial_bytes(store.base(model().source, FILE)))
+        until(lambda: partial_bytes(store.partial_base(model().source, FILE)))
         thread, results = on_a_thread(get(progress=told.append))
         until(lambda: [said for said in told if said.phase is DownloadPhase.WAITING])
         waiting = next(said for said in told if said.phase is DownloadPhase.WAITING)
@@ -247,7 +247,7 @@ def test_who_waits_goes_on_when_the_other_one_dies(get: Get, hub: LoopbackHub, s
     hub.faults["storage"] = [Stall(180_000)]
     told = Told()
     with another_process(hub, store) as process:
-        until(lambda: partial_bytes(store.base(model().source, FILE)))
+        until(lambda: partial_bytes(store.partial_base(model().source, FILE)))
         thread, results = on_a_thread(get(progress=told.append))
         until(lambda: [said for said in told if said.phase is DownloadPhase.WAITING])
         process.kill()
@@ -261,14 +261,14 @@ def test_who_waits_can_be_stopped(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(180_000)]
     told = Told()
     with another_process(hub, store) as process:
-        until(lambda: partial_bytes(store.base(model().source, FILE)))
+        until(lambda: partial_bytes(store.partial_base(model().source, FILE)))
         download = get(progress=told.append)
         thread, results = on_a_thread(download)
         until(lambda: [said for said in told if said.phase is DownloadPhase.WAITING])
         download.cancel()
         thread.join(60)
         assert results == [DownloadOutcome.CANCELLED]
-        assert partial_bytes(store.base(model().source, FILE)), "it belongs to the other one"
+        assert partial_bytes(store.partial_base(model().source, FILE)), "it belongs to the other one"
         process.kill()
 
 
@@ -324,7 +324,7 @@ def test_a_model_is_gone_when_the_cache_it_lies_in_is_emptied(get: Get, store: S
 
 
 def test_a_file_that_the_user_put_in_its_place_is_checked_and_kept(get: Get, hub: LoopbackHub, store: Store):
-    path = store.final(model().source, FILE)
+    path = store.final_path(model().source, FILE)
     path.parent.mkdir(parents=True)
     path.write_bytes(DATA)
     assert store.path(model()) is None
@@ -387,7 +387,7 @@ def test_a_published_drafter_becomes_one_that_the_engine_reads(
 def test_a_repository_that_holds_no_drafter_says_so(get: Get, hub: LoopbackHub, store: Store):
     hub.repositories["a/dflash"] = Repository({"model.safetensors": DATA})
     drafter = model("*.safetensors", repository="a/dflash", name="dflash", convert=True)
-    with pytest.raises(DownloadError, match="Dflash arrived, but is not what can be converted"):
+    with pytest.raises(DownloadError, match="Dflash was downloaded, but cannot be converted"):
         get(drafter).run()
     assert store.path(drafter) is None
 

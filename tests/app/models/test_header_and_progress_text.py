@@ -22,7 +22,7 @@ def test_a_file_that_is_what_the_catalogue_says_raises_no_doubts(nano):
 
 def test_a_file_of_another_shape_is_told_with_both_numbers(nano):
     (told,) = header_mismatches(replace(nano, facts={"block_count": 4000}), nano.path)
-    assert "its header says laguna.block_count = " in told
+    assert "its header has laguna.block_count = " in told
     assert "and Laguna Nano has 4000; this is another model" in told
 
 
@@ -59,7 +59,7 @@ def test_what_is_no_model_is_told_in_the_engines_words(nano, tmp_path):
             "downloading m, 5 B of 10 B (50%), the connection was cut; trying again in 4 s",
         ),
         (DownloadProgress(DownloadPhase.VERIFY, 1_000_000, 2_000_000, file="m"), "checking m, 1.0 MB of 2.0 MB (50%)"),
-        (DownloadProgress(DownloadPhase.DONE, 10, 10), "everything is here"),
+        (DownloadProgress(DownloadPhase.DONE, 10, 10), "everything is downloaded"),
     ],
 )
 def test_progress_is_one_line(progress, words):

@@ -47,7 +47,7 @@ def machine(monkeypatch):
 
 def test_a_machine_with_a_good_card_is_recommended_the_model_with_its_drafter_as_one_download(store, machine):
     machine("24GB desktop")
-    offer = ModelSetup(Settings(), store).look()
+    offer = ModelSetup(Settings(), store).describe()
     assert (offer.name, offer.ready, offer.have) == ("xs-2.1", False, 0)
     assert offer.size > 20_000_000_000
     assert "a card of 24 GB" in offer.machine
@@ -60,14 +60,14 @@ def test_a_machine_with_a_good_card_is_recommended_the_model_with_its_drafter_as
 
 def test_a_small_machine_is_told_honestly_and_recommended_nothing(store, machine):
     machine("cpu-4GB")
-    offer = ModelSetup(Settings(), store).look()
+    offer = ModelSetup(Settings(), store).describe()
     assert offer.name == ""
     assert "runs only small models" in offer.why[-1]
 
 
 def test_a_small_machine_can_have_a_model_that_was_asked_for_all_the_same(store, machine):
     machine("cpu-4GB")
-    assert ModelSetup(Settings(), store).look("xs-2.1").name == "xs-2.1"
+    assert ModelSetup(Settings(), store).describe("xs-2.1").name == "xs-2.1"
 
 
 def test_a_name_that_is_in_no_catalogue_is_refused(store):

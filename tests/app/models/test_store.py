@@ -45,10 +45,10 @@ def drafter():
 def put(store: Store, entry, *names: str) -> None:
     """What a download leaves."""
     for name in names:
-        path = store.final(entry.source, name)
+        path = store.final_path(entry.source, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(DATA)
-        store.remember(entry.source, FileRecord(entry.source.repository, "c0", name, len(DATA), ETAG))
+        store.save_record(entry.source, FileRecord(entry.source.repository, "c0", name, len(DATA), ETAG))
 
 
 def test_a_bundled_model_is_where_it_ships(store):
@@ -72,7 +72,7 @@ def test_a_checked_file_is_a_model(store, entry):
     put(store, entry, entry.source.files[0])
     status = store.status(entry)
     assert (status.state, status.bytes_have) == (ModelState.COMPLETE, len(DATA))
-    assert status.path == store.final(entry.source, entry.source.files[0])
+    assert status.path == store.final_path(entry.source, entry.source.files[0])
 
 
 @pytest.mark.parametrize("fault", ["no record", "cut", "other version", "damaged record", "record of another file"])
@@ -83,7 +83,7 @@ def test_a_file_nobody_checked_is_no_model(store, entry, fault):
     if fault == "no record":
         record.unlink()
     elif fault == "cut":
-        store.final(entry.source, name).write_bytes(DATA[:-1])
+        store.final_path(entry.source, name).write_bytes(DATA[:-1])
     elif fault == "other version":
         entry = replace(entry, source=replace(entry.source, sha256="ab" * 32))
     elif fault == "damaged record":
@@ -107,25 +107,25 @@ def test_a_model_of_several_files_is_whole_with_all_of_them(store, entry):
     put(store, entry, "a.gguf")
     assert store.status(entry).state is ModelState.PARTIAL
     put(store, entry, "b.gguf")
-    assert store.path(entry) == store.final(entry.source, "a.gguf")
+    assert store.path(entry) == store.final_path(entry.source, "a.gguf")
 
 
 def test_files_whose_names_the_catalogue_does_not_know_are_known_once_the_hub_was_asked(store, drafter):
     name = "dflash-Q8_0.gguf"
     put(store, drafter, name)
     assert store.path(drafter) is None
-    store.remember_listing(drafter, RepositoryListing("c0", (RemoteFile(name, len(DATA), ETAG),)))
-    assert store.path(drafter) == store.final(drafter.source, name)
+    store.save_listing(drafter, RepositoryListing("c0", (RemoteFile(name, len(DATA), ETAG),)))
+    assert store.path(drafter) == store.final_path(drafter.source, name)
 
 
 def test_safetensors_are_no_drafter_until_they_are_converted(store):
     drafter = load_catalogue()["xs-2.1-dflash"]
     files = ("model.safetensors", "config.json")
-    store.remember_listing(drafter, RepositoryListing("c0", tuple(RemoteFile(name, len(DATA), ETAG) for name in files)))
+    store.save_listing(drafter, RepositoryListing("c0", tuple(RemoteFile(name, len(DATA), ETAG) for name in files)))
     put(store, drafter, *files)
     assert store.status(drafter).state is ModelState.PARTIAL
     put(store, drafter, "xs-2.1-dflash.gguf")
-    assert store.path(drafter) == store.final(drafter.source, "xs-2.1-dflash.gguf")
+    assert store.path(drafter) == store.final_path(drafter.source, "xs-2.1-dflash.gguf")
 
 
 def test_a_downloaded_model_is_found_by_its_name_with_its_drafter(store, drafter):
@@ -134,11 +134,11 @@ def test_a_downloaded_model_is_found_by_its_name_with_its_drafter(store, drafter
     catalogue["xs-2.1"] = replace(target, source=replace(target.source, sha256=None))
     put(store, target, target.source.files[0])
     assert resolve("xs-2.1", catalogue, store).drafter is None
-    store.remember_listing(drafter, RepositoryListing("c0", (RemoteFile("d-Q8_0.gguf", len(DATA), ETAG),)))
+    store.save_listing(drafter, RepositoryListing("c0", (RemoteFile("d-Q8_0.gguf", len(DATA), ETAG),)))
     put(store, drafter, "d-Q8_0.gguf")
     found = resolve("xs-2.1", catalogue, store)
-    assert found.path == store.final(target.source, target.source.files[0])
-    assert found.drafter == store.final(drafter.source, "d-Q8_0.gguf")
+    assert found.path == store.final_path(target.source, target.source.files[0])
+    assert found.drafter == store.final_path(drafter.source, "d-Q8_0.gguf")
 
 
 def test_a_known_model_that_is_not_here_names_the_command_that_gets_it(store):
@@ -153,7 +153,7 @@ def test_verify_reads_the_bytes_and_takes_back_what_changed(store, entry):
     path.write_bytes(DATA[::-1])
     assert store.path(entry) == path
     (checked,) = store.verify(entry)
-    assert "have changed since it was checked; run: laguna-tui models download xs-2.1" in checked.problem
+    assert "have changed since the download; run: laguna-tui models download xs-2.1" in checked.problem
     assert store.path(entry) is None
 
 
@@ -161,7 +161,7 @@ def test_remove_takes_everything_and_says_how_much_that_was(store, entry):
     put(store, entry, entry.source.files[0])
     assert store.remove(entry) == len(DATA)
     assert store.status(entry).state is ModelState.MISSING
-    assert not store.final(entry.source, entry.source.files[0]).exists()
+    assert not store.final_path(entry.source, entry.source.files[0]).exists()
     assert store.remove(entry) == 0
 
 
@@ -169,7 +169,7 @@ def test_a_file_in_the_hubs_own_cache_is_only_forgotten(store, entry, tmp_path):
     cached = tmp_path / "cached.gguf"
     cached.write_bytes(DATA)
     name = entry.source.files[0]
-    store.remember(entry.source, FileRecord(entry.source.repository, "c0", name, len(DATA), ETAG, str(cached)))
+    store.save_record(entry.source, FileRecord(entry.source.repository, "c0", name, len(DATA), ETAG, str(cached)))
     assert store.path(entry) == cached
     assert store.remove(entry) == 0
     assert cached.read_bytes() == DATA
@@ -179,8 +179,8 @@ def test_a_file_in_the_hubs_own_cache_is_only_forgotten(store, entry, tmp_path):
 def test_what_is_being_downloaded_is_not_removed(store, entry):
     name = entry.source.files[0]
     put(store, entry, name)
-    with DownloadLock(store.base(entry.source, name)) as claim:
-        assert claim.take()
+    with DownloadLock(store.partial_base(entry.source, name)) as lock:
+        assert lock.acquire()
         with pytest.raises(UserError, match=r"is being downloaded by another laguna-tui \(process \d+\)"):
             store.remove(entry)
     assert store.path(entry) is not None
@@ -190,7 +190,7 @@ def test_a_drafter_of_the_catalogue_is_chosen_by_its_name(store, drafter):
     catalogue = load_catalogue()
     target, int4 = catalogue["xs-2.1"], catalogue["xs-2.1-dflash-int4"]
     for each, name in ((drafter, "d-Q8_0.gguf"), (int4, "xs-2.1-dflash-int4.gguf")):
-        store.remember_listing(each, RepositoryListing("c0", (RemoteFile(name, len(DATA), ETAG),)))
+        store.save_listing(each, RepositoryListing("c0", (RemoteFile(name, len(DATA), ETAG),)))
         put(store, each, name)
     by_itself = replace(target, drafter=store.path(drafter))
     assert drafter_of(Settings(), by_itself, store) == store.path(drafter)

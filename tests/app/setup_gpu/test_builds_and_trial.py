@@ -18,9 +18,8 @@ from laguna_tui.setup_gpu.builds import TAGS, build_command, build_needs, choose
 from laguna_tui.setup_gpu.installer import without_credentials
 from laguna_tui.setup_gpu.pip import PythonEnvironment
 from laguna_tui.setup_gpu.rollback import Rollback
-from laguna_tui.setup_gpu.setup_errors import SetupFailed
 from laguna_tui.setup_gpu.trial import trial_result, try_nano
-from laguna_tui.setup_gpu.wheels import Wheel, installed, pack
+from laguna_tui.setup_gpu.wheels import SetupFailed, Wheel, installed, pack
 from tests.app.doctor.simulated import (
     CPU_ONLY,
     DRIVER,
@@ -101,9 +100,9 @@ def test_apple_takes_metal():
     [
         (Simulated(), "no graphics card was found"),
         (Simulated(files={**CPU_ONLY, **PCI_INTEL}), "--tag vulkan"),
-        (Simulated(files={**CPU_ONLY, **PCI_NVIDIA}), "see to the driver first"),
-        (Simulated({"nvidia-smi": None}, {**CPU_ONLY, **PCI_NVIDIA, **DRIVER}), "see to the driver first"),
-        (Simulated({"ldconfig -p": ""}, {**CPU_ONLY, **PCI_NVIDIA}), "see to the driver first"),
+        (Simulated(files={**CPU_ONLY, **PCI_NVIDIA}), "fix the driver first"),
+        (Simulated({"nvidia-smi": None}, {**CPU_ONLY, **PCI_NVIDIA, **DRIVER}), "fix the driver first"),
+        (Simulated({"ldconfig -p": ""}, {**CPU_ONLY, **PCI_NVIDIA}), "fix the driver first"),
         (card("NVIDIA GH200", "550.54.14", "12.4", "9.0", processor="aarch64"), "laguna-tui setup gpu --source"),
     ],
 )
@@ -156,15 +155,15 @@ def test_the_source_build_is_for_the_cards_that_are_here(machine, options):
     ("answer", "words"),
     [
         (Output(0, '{"error": "llama.cpp cannot be loaded (libcudart.so.12: cannot open shared object file: x)"}'),
-         "it brings nvidia-cuda-runtime-cu12"),
+         "it installs nvidia-cuda-runtime-cu12"),
         (Output(0, '{"error": "not enough memory"}'), "not enough memory"),
         (Output(0, '{"backends": ["CPU"], "devices": [], "tokens": 9, "seconds": 1}'), "finds no graphics card"),
         (Output(0, '{"backends": [], "devices": [{"name": "x", "kind": "gpu"}], "tokens": 0, "seconds": 1}'),
-         "wrote nothing"),
+         "generated nothing"),
         (Output(-signal.SIGILL), "instructions that this processor does not have"),
         (Output(-signal.SIGABRT, errors="CUDA error: no kernel image"), "SIGABRT"),
         (Output(None, timed_out=True), "did not answer in time"),
-        (Output(0, "not json"), "without a word"),
+        (Output(0, "not json"), "without an error message"),
     ],
 )  # fmt: skip
 def test_a_trial_that_does_not_count_says_why(answer, words):
@@ -234,34 +233,34 @@ def full(*_, **__):
 def test_a_disk_that_is_full_leaves_neither_a_torn_wheel_nor_a_note(tmp_path, monkeypatch):
     site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
     settled = rollback.begin(site, "cu124", "0" * 64, ())
-    rollback.settle(settled)
-    whole = rollback.before(settled).read_bytes()
+    rollback.commit(settled)
+    whole = rollback.wheel(settled).read_bytes()
     with monkeypatch.context() as crowded:
         crowded.setattr(zipfile.ZipFile, "writestr", full)
-        with pytest.raises(SetupFailed, match=r"cannot be kept \(No space left on device\); make room"):
+        with pytest.raises(SetupFailed, match=r"cannot be backed up \(No space left on device\); make room"):
             rollback.begin(site, "cu130", "0" * 64, ())
-    assert rollback.unfinished() is None
-    assert rollback.way_back() == settled
-    assert rollback.before(settled).read_bytes() == whole
+    assert rollback.pending() is None
+    assert rollback.last() == settled
+    assert rollback.wheel(settled).read_bytes() == whole
     assert not list(rollback.folder.rglob("*.part"))
 
 
 def test_the_way_back_is_never_a_wheel_of_an_exchange_that_was_cut_off(tmp_path):
     site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
     settled = rollback.begin(site, "cu124", "0" * 64, ())
-    rollback.settle(settled)
+    rollback.commit(settled)
     (rollback.folder / "incoming").mkdir()
     (rollback.folder / "incoming" / settled.wheel).write_bytes(b"torn")
-    assert rollback.before(settled).read_bytes() != b"torn"
+    assert rollback.wheel(settled).read_bytes() != b"torn"
 
 
 def test_an_exchange_that_was_cut_off_while_it_was_settled_can_still_be_undone(tmp_path):
     site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
     record = rollback.begin(site, "cu124", "0" * 64, ())
     (rollback.folder / "incoming").rename(rollback.folder / "before")
-    assert rollback.before(record, unfinished=True) is not None
-    rollback.forget_unfinished()
-    assert (rollback.unfinished(), rollback.way_back()) == (None, None)
+    assert rollback.wheel(record, pending=True) is not None
+    rollback.forget_pending()
+    assert (rollback.pending(), rollback.last()) == (None, None)
 
 
 def test_only_what_is_in_the_environment_itself_counts_as_installed(tmp_path):
@@ -281,7 +280,7 @@ def test_environments_do_not_mix_and_a_damaged_record_is_none(tmp_path):
     one.prepare()
     for text in ("", "[]", '{"wheel": 1}', "\xff"):
         (one.folder / "pending.json").write_text(text)
-        assert one.unfinished() is None
+        assert one.pending() is None
 
 
 @pytest.mark.parametrize(

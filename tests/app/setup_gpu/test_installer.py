@@ -7,8 +7,8 @@ import pytest
 from laguna_tui.setup_gpu.builds import TAGS
 from laguna_tui.setup_gpu.installer import BuildOffer
 from laguna_tui.setup_gpu.pip import Pip
-from laguna_tui.setup_gpu.setup_errors import SetupFailed
 from laguna_tui.setup_gpu.trial import Trial
+from laguna_tui.setup_gpu.wheels import SetupFailed
 from tests.app.setup_gpu import fake_builds
 
 
@@ -20,7 +20,7 @@ def test_a_build_that_does_not_work_is_never_installed(place, index, offers):
         exchange.set_up(index.address, offers("cu124"))
     assert "Nothing was changed" in str(failure.value)
     assert fake_builds.listing(place.site) == before
-    assert exchange.rollback.way_back() is None
+    assert exchange.rollback.last() is None
     assert not exchange.rollback.work.exists()
 
 
@@ -33,10 +33,10 @@ def test_a_build_that_fails_once_installed_is_taken_out_again(place, offers, mon
 
     # Where a wheel comes from does not matter here, and asking an index takes its time.
     monkeypatch.setattr(Pip, "fetch", lambda pip, *_: fake_builds.wheel(pip.wheels, fake_builds.GPU))
-    with pytest.raises(SetupFailed, match=r"the card fell out; what was there before is back"):
+    with pytest.raises(SetupFailed, match=r"the card fell out; the previous build is restored"):
         place.exchange(attempt).set_up("", offers("cu124"))
     assert fake_builds.says(place.python) == fake_builds.CPU
-    assert place.exchange().rollback.unfinished() is None
+    assert place.exchange().rollback.pending() is None
 
 
 def test_what_was_tried_and_nothing_else_is_installed(place, index, offers):
@@ -58,7 +58,7 @@ def test_a_setup_that_was_cut_off_is_undone_by_the_next_one(place):
     exchange = place.exchange()
     exchange.rollback.prepare()
     exchange.rollback.begin(place.site, "cu124", "0" * 64, ())
-    exchange.pip.put_back(fake_builds.wheel(place.folder / "new", fake_builds.GPU))
+    exchange.pip.restore(fake_builds.wheel(place.folder / "new", fake_builds.GPU))
     assert fake_builds.says(place.python) == fake_builds.GPU
     later = place.exchange()
     assert later.recover()
@@ -72,7 +72,7 @@ def test_where_the_wheel_of_a_setup_that_was_cut_off_is_gone_nothing_is_taken_ou
     record = exchange.rollback.begin(place.site, "cu124", "0" * 64, ())
     (exchange.rollback.folder / "incoming" / record.wheel).unlink()
     later = place.exchange()
-    with pytest.raises(SetupFailed, match=r"is gone from .*, so what is installed stays"):
+    with pytest.raises(SetupFailed, match=r"is missing from .*, so the new build stays installed"):
         later.recover()
     assert fake_builds.says(place.python) == fake_builds.CPU
     assert not later.recover()
@@ -80,14 +80,14 @@ def test_where_the_wheel_of_a_setup_that_was_cut_off_is_gone_nothing_is_taken_ou
 
 def test_an_index_that_cannot_be_reached_is_not_taken_for_one_without_the_version(place, index, offers):
     index.close()
-    with pytest.raises(SetupFailed, match="look at the connection"):
+    with pytest.raises(SetupFailed, match="check the connection"):
         place.exchange().set_up(index.address, offers("cu124", "cu123"))
     assert place.said == []
 
 
 def test_a_wheel_that_is_not_what_its_index_promises_is_refused(place, index, offers):
     index.offer("cu124", fake_builds.wheel(place.folder / "new", fake_builds.GPU), sha256="0" * 64)
-    with pytest.raises(SetupFailed, match="could not be fetched"):
+    with pytest.raises(SetupFailed, match="could not be downloaded"):
         place.exchange().set_up(index.address, offers("cu124"))
     assert fake_builds.says(place.python) == fake_builds.CPU
 
@@ -124,7 +124,7 @@ def test_the_cuda_runtime_comes_along_and_goes_again_and_where_nothing_was_nothi
     exchange = place.exchange()
     exchange.set_up(index.address, [BuildOffer(TAGS["cu124"], packages)])
     assert (place.site / "cublas_of_test").is_dir()
-    exchange.roll_back(exchange.rollback.way_back())
+    exchange.roll_back(exchange.rollback.last())
     assert not (place.site / "cublas_of_test").exists()
     assert fake_builds.says(place.python) is None
 
