@@ -65,7 +65,7 @@ class BaseApp(CrashSafeApp):
         Binding("f5", "prove", "Check that speculation changed nothing", priority=True),
         Binding("f6", "speculation", "Speculation off or on", priority=True),
         Binding("f7", "model", "Choose the model that answers", priority=True),
-        Binding("f8", "setup", "Set up: get a model that suits this machine", priority=True),
+        Binding("f8", "setup", "Set up: a model for this machine", priority=True),
         Binding("f9", "context", "The context: its blocks and their costs", priority=True),
         Binding("ctrl+r", "search_history", "Search the input history"),
         Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
