@@ -204,7 +204,7 @@ class SamplerChain:
         last = stages[-1]
         self._seed = last.seed if isinstance(last, Distribution) else None
         self.draws = self._seed is not None
-        self.position = self._start = position
+        self.position = position
         self._handle: SamplerHandle = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         for stage in stages:
             if not isinstance(stage, Distribution):
@@ -214,11 +214,6 @@ class SamplerChain:
     def handle(self) -> SamplerHandle:
         """llama.cpp's handle, for `Context.sample` of chains without `Distribution`."""
         return self._handle
-
-    def reset(self) -> None:
-        """Clear the history of the penalties and return to the first position."""
-        lib.llama_sampler_reset(self._handle)
-        self.position = self._start
 
     def accept(self, token: int) -> None:
         """Add a token that the chain did not select to the history of the penalties."""

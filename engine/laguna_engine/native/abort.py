@@ -14,15 +14,11 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TypeVar
 
 from laguna_engine.errors import NativeAbort
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import AbortHook
-
-T = TypeVar("T")
 
 
 class AbortWatch:
@@ -129,26 +125,6 @@ _hook = AbortHook(_on_abort)
 def install() -> None:
     """Install the hook. Idempotent."""
     lib.ggml_set_abort_callback(_hook)
-
-
-def run_guarded(function: Callable[[], T], watch: AbortWatch | None = None) -> T:
-    """Run `function` on a new daemon thread; returns its result or raises its error, or NativeAbort on an abort."""
-    install()
-    watch = watch or AbortWatch()
-    done = threading.Event()
-    outcome: Future[T] = Future()
-
-    def body() -> None:
-        with watch.guard():
-            try:
-                outcome.set_result(function())
-            except BaseException as error:
-                outcome.set_exception(error)
-        done.set()
-
-    threading.Thread(target=body, name="laguna-guarded", daemon=True).start()
-    watch.wait(done)
-    return outcome.result()
 
 
 _for_ever.acquire()

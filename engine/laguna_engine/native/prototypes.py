@@ -229,7 +229,6 @@ _SAMPLER: dict[str, Prototype] = {
     "llama_sampler_chain_init": (SamplerHandle, (SamplerChainParams,)),
     "llama_sampler_chain_add": (None, (SamplerHandle, SamplerHandle)),
     "llama_sampler_free": (None, (SamplerHandle,)),
-    "llama_sampler_reset": (None, (SamplerHandle,)),
     "llama_sampler_accept": (None, (SamplerHandle, c_int32)),
     "llama_sampler_sample": (c_int32, (SamplerHandle, ContextHandle, c_int32)),
     "llama_sampler_init_penalties": (SamplerHandle, (c_int32, c_int32, c_float, c_float, c_float)),

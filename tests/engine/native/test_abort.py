@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.errors import NativeAbort
-from laguna_engine.native.abort import AbortWatch, run_guarded
+from laguna_engine.native.abort import AbortWatch
 from tests.engine import tiny
+from tests.engine.native.guarded import run_guarded
 
 PRELUDE = """
 import ctypes, os, sys, threading
@@ -22,7 +23,8 @@ from laguna_engine.llama.context import Context
 from laguna_engine.llama.context_params import ContextOptions
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import Greedy, SamplerChain
-from laguna_engine.native.abort import AbortWatch, install, run_guarded
+from laguna_engine.native.abort import AbortWatch, install
+from tests.engine.native.guarded import run_guarded
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import Batch
 good, bad = Path(sys.argv[1]), Path(sys.argv[2])
