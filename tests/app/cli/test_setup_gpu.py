@@ -61,7 +61,7 @@ def test_a_build_that_works_is_installed_and_the_one_before_comes_back_when_aske
     assert "Done. llama.cpp computes on Some Card; the bundled model generated 16 tokens in 0.5 s." in said
     code, said, _ = setup("--rollback", "--yes")
     assert code == 0
-    assert "brings back llama_cpp_python-0.3.36-py3-none-any.whl" in said
+    assert "restores llama_cpp_python-0.3.36-py3-none-any.whl" in said
     assert fake_builds.says(place.python) == fake_builds.CPU
     after = fake_builds.listing(place.site)
     own = {path for path in after if path.endswith(("INSTALLER", "REQUESTED", "RECORD", "direct_url.json"))}

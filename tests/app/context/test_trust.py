@@ -257,7 +257,7 @@ def test_the_command_trusts_lists_and_revokes(state, project, capsys, monkeypatc
     assert run(capsys) == (0, f"{project} is trusted; its AGENTS.md is read from the next conversation on\n", "")
     assert run(capsys, "--list") == (0, f"{project}\n", "")
     assert json.loads((state / FILE).read_bytes())["folders"] == {str(project): {}}
-    assert run(capsys, "--revoke", project) == (0, f"{project} is trusted no more\n", "")
+    assert run(capsys, "--revoke", project) == (0, f"{project} is no longer trusted\n", "")
     assert run(capsys, "--revoke") == (0, f"{project / 'src'} was not trusted; nothing changed\n", "")
     assert run(capsys, "--list")[1].startswith("no folder is trusted")
 
@@ -281,7 +281,7 @@ def test_the_list_says_which_folders_are_gone(state, tmp_path, capsys):
     (tmp_path / "gone").mkdir()
     run(capsys, tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    assert run(capsys, "--list")[1] == f"{tmp_path / 'gone'} (not there any more)\n"
+    assert run(capsys, "--list")[1] == f"{tmp_path / 'gone'} (no longer exists)\n"
 
 
 @pytest.mark.parametrize("arguments", [("/nowhere",), ("--list", "/tmp"), ("/",)])
