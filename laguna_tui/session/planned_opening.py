@@ -44,18 +44,18 @@ def open_planned(
     plan = planned(options, settings, title, context)
     kept = FailedPlans(notes, f"{options.model.name} {options.model.stat().st_size}", plan.machine, installed_build())
     failed: list[str] = []
-    rung, (asked, result) = open_with_fallback(
-        plan, kept, lambda rung: _attempt(rung, options, settings, opened), failed.append
+    chosen, (asked, result) = open_with_fallback(
+        plan, kept, lambda chosen: _attempt(chosen, options, settings, opened), failed.append
     )
-    holds = {device.name: device.total for device in rung.memory.devices}
-    told = _report(plan, rung, asked, settings, now=any("now" in sentence for sentence in failed))
+    holds = {device.name: device.total for device in chosen.memory.devices}
+    told = _report(plan, chosen, asked, settings, now=any("now" in sentence for sentence in failed))
     return result, asked, replace(told, holds=holds)
 
 
 def _attempt(
-    rung: Plan, options: EngineOptions, settings: Settings, opened: Callable[[EngineOptions], T]
+    chosen: Plan, options: EngineOptions, settings: Settings, opened: Callable[[EngineOptions], T]
 ) -> tuple[EngineOptions, T]:
-    asked = _with_plan(options, settings, rung)
+    asked = _with_plan(options, settings, chosen)
     return asked, opened(asked)
 
 
@@ -108,15 +108,15 @@ def _with_plan(options: EngineOptions, settings: Settings, plan: Plan) -> Engine
     )
 
 
-def _report(first: Plan, rung: Plan, options: EngineOptions, settings: Settings, *, now: bool) -> OpeningReport:
-    """What to tell of a model opened by `rung`. now: whether memory ran out only now, not already the last time."""
-    gpus = bool(rung.memory.gpus)
-    lines = [summary(options, gpus=gpus), *_reasons(rung, settings), *strict_lines(options, gpus=gpus)]
-    lines += [f"without: {text}." for text in rung.given_up]
-    lines += [f"next step: {rung.next_step}."] if rung.next_step else []
-    if rung is first:
+def _report(first: Plan, chosen: Plan, options: EngineOptions, settings: Settings, *, now: bool) -> OpeningReport:
+    """What to tell of a model opened by `chosen`. now: whether memory ran out only now, not already the last time."""
+    gpus = bool(chosen.memory.gpus)
+    lines = [summary(options, gpus=gpus), *_reasons(chosen, settings), *strict_lines(options, gpus=gpus)]
+    lines += [f"without: {text}." for text in chosen.given_up]
+    lines += [f"next step: {chosen.next_step}."] if chosen.next_step else []
+    if chosen is first:
         return OpeningReport(tuple(lines))
-    less = difference(first, rung) or "less memory"
+    less = difference(first, chosen) or "less memory"
     if not now:
         return OpeningReport((*lines, f"smaller: What was planned first did not fit here before, so: {less}."))
     warning = f"Memory ran out when {first.model} was opened as planned; it was opened with {less}. /plan says more."

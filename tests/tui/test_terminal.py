@@ -133,7 +133,7 @@ def test_a_failing_screen_saves_the_conversation_and_says_so_in_one_sentence(tmp
     ("keys", "shown"),
     [
         (b"\x1b[18~", b"Other"),
-        (b"\x12", b"Search what"),
+        (b"\x12", b"Search the input"),
         (b"\x1b[20~", b"AGENTS.md"),
         (b"\x1b[20~\x1b[B ", b"1 change"),
         (b"\x1b[19~", b"Enter"),
