@@ -59,6 +59,11 @@ class SuffixReader:
         """Whether all is read, and nothing is left to be freed."""
         return self.at_end and self._next is None and not self._retired
 
+    @property
+    def behind(self) -> bool:
+        """Whether more is left than an offer reads."""
+        return self._next is not None or self._held.pending > READ_WITH_OFFER
+
     def cut(self, length: int) -> None:
         """Only the first `length` tokens of the text are still what they were."""
         for part in (self._held, self._next):
@@ -220,10 +225,7 @@ class SuffixDrafter(Drafter):
         self._found = None
 
     def catch_up(self, most: int | None = None) -> bool:
-        """Read `most` of the tokens not yet read, or all of them; returns whether none is left.
-
-        Worth calling between the micro-batches of a prefill, while a device computes, and after a round.
-        """
+        """Read `most` of the tokens not yet read, or all of them; returns whether none is left."""
         self._reader.read_from(self._first_kept(), self._transcript)
         self._found = None
         return self._reader.advance(most)
@@ -235,8 +237,9 @@ class SuffixDrafter(Drafter):
         return size, False
 
     def after_round(self) -> None:
-        """Read some of what is new."""
-        self.catch_up(CATCH_UP)
+        """Read some of what is new, unless the next offer reads all of it."""
+        if self._reader.behind:
+            self.catch_up(CATCH_UP)
 
     def offer(self) -> Offer | None:
         """What the votes after the longest match amount to; None if there is no match."""

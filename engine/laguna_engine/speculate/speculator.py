@@ -98,6 +98,8 @@ class Speculator(NullSpeculator):
         super().__init__(sequence)
         self.policy = policy
         self._drafters = {drafter.source: drafter for drafter in drafters}
+        # The drafters that have a hook of their own, looked up once a request: a round calls four of them.
+        self._hooked: dict[str, tuple[Drafter, ...]] = {}
         self._adapters = adapters
         self._failures: list[DrafterFailed] = []
         self._drafting = DRAFTING
@@ -126,6 +128,7 @@ class Speculator(NullSpeculator):
         if the request asks for an adapter that there is not.
         """
         self._drafting = drafting
+        self._hooked = {}
         self._script = iter(drafting.script or ())
         self._backoff.end()
         reuse = self._sequence.rewind(prompt)
@@ -246,10 +249,13 @@ class Speculator(NullSpeculator):
 
     def _each(self, hook: str, call: Callable[[Drafter], object]) -> None:
         """Call `hook` of every drafter that has one of its own."""
-        nothing = getattr(Drafter, hook)
-        for source, drafter in self._drafters.items():
-            if getattr(type(drafter), hook) is not nothing:
-                self._try(source, partial(call, drafter))
+        drafters = self._hooked.get(hook)
+        if drafters is None:
+            nothing = getattr(Drafter, hook)
+            found = [each for each in self._drafters.values() if getattr(type(each), hook) is not nothing]
+            drafters = self._hooked[hook] = tuple(found)
+        for drafter in drafters:
+            self._try(drafter.source, partial(call, drafter))
 
     @overload
     def _try(self, source: Source, call: Callable[[], _Result]) -> _Result | None: ...
@@ -285,6 +291,7 @@ class Speculator(NullSpeculator):
         # Another dict, as the old one may be iterated over.
         failed = self._drafters[source]
         self._drafters = {other: drafter for other, drafter in self._drafters.items() if other != source}
+        self._hooked = {}
         with suppress(Exception):
             failed.close()
 
