@@ -113,7 +113,7 @@ class Settings:
         placeholder="N",
     )
     max_tokens: int | None = declared(
-        None, "end every generation after so many tokens", minimum=1, without="the room in the context", placeholder="N"
+        None, "limit of tokens in one generation", minimum=1, without="the room in the context", placeholder="N"
     )
     speculation: str = declared(
         "fast",
@@ -148,7 +148,7 @@ class Settings:
     )
     pack: int | None = declared(
         None,
-        "begin with so many tokens of map and fitting code",
+        "tokens of map and fitting code to begin with",
         minimum=0,
         lowest="none",
         unit="tokens",

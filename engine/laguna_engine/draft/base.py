@@ -139,7 +139,7 @@ class Drafter(Protocol):
         return request.keep
 
     def pause(self, request: DraftRequest) -> None:
-        """A request comes that is decoded plainly, after which nobody asks for drafts."""
+        """A request without drafts begins."""
         return
 
     def prefill_part(self, position: int, size: int) -> tuple[int, bool]:

@@ -218,7 +218,7 @@ class InjectionGraph:
         self._wanted.push()
         for ring, port in self._slots:
             port.values[:count] = ring.place(positions)
-            # What fills the graph up goes where nobody looks.
+            # Padding rows are written to positions that are never read.
             port.values[count:] = ring.header - 1
             port.push()
         self._graph.compute()
