@@ -60,7 +60,8 @@ def test_a_stop_that_cannot_be_caught_is_mended_by_the_parent(tmp_path: Path) ->
         assert job.left_behind == []
         job.forget()
         job.go_on()
-        job.wait_for(b"ready")
+        # What it was stopped in the middle of drawing is written first, before it takes the screen again.
+        job.until(lambda: b"ready" in job.written.partition(b"\x1b[?1049h")[2], "the screen")
         assert 1049 in job.screen.on
         job.type(QUIT_KEY)
         assert job.expect("ended") == 0
