@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
 
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 
 
 class EditMode(Enum):
@@ -29,7 +29,7 @@ class Decision(Enum):
 class Approver(Protocol):
     """Asks the user about an edit."""
 
-    def __call__(self, proposal: EditProposal, cancelled: Callable[[], bool]) -> Decision:
+    def __call__(self, proposal: ChangeProposal, cancelled: Callable[[], bool]) -> Decision:
         """What the user decides; blocks until then, on the thread that iterates the turn's events.
 
         Args:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 
 
 class TurnEnd(Enum):
@@ -106,7 +106,7 @@ class EditProposed:
     asks: the next step of the iteration blocks until the user has decided; without it the edit is made at once.
     """
 
-    proposal: EditProposal
+    proposal: ChangeProposal
     asks: bool
 
 

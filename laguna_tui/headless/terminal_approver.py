@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from laguna_tui.agent.permissions import Approver, Decision
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.text import sanitize_line
 
 # How soon a Ctrl-C is noticed while waiting for input.
@@ -31,7 +31,7 @@ def terminal_approver() -> Approver | None:
     return TerminalApprover(sys.stdin.fileno(), sys.stderr)
 
 
-def diff_lines(proposal: EditProposal) -> Iterator[str]:
+def diff_lines(proposal: ChangeProposal) -> Iterator[str]:
     """Yield an edit's diff as sanitised lines."""
     yield f"edit of {sanitize_line(proposal.path)} in {proposal.counted}:"
     yield from (f"  {sanitize_line(line)}" for line in proposal.diff)
@@ -47,7 +47,7 @@ class TerminalApprover:
         self._keys = keys
         self._log = log
 
-    def __call__(self, proposal: EditProposal, cancelled: Callable[[], bool]) -> Decision:
+    def __call__(self, proposal: ChangeProposal, cancelled: Callable[[], bool]) -> Decision:
         """Return the user's decision; NO once cancelled."""
         self._log.write("\n" + "".join(f"{line}\n" for line in diff_lines(proposal)))
         # Input typed before the question appeared does not answer it.

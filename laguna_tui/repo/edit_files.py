@@ -8,7 +8,7 @@ person agrees, is in `protected`.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.spelling import nearest
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
@@ -65,7 +65,7 @@ def propose_edit(
     should_stop: Callable[[], bool] = lambda: False,
     *,
     dialect: EditDialect = EditDialect(),
-) -> EditProposal:
+) -> ChangeProposal:
     """What replacing `old` by `new` would make of a file; nothing is written.
 
     Args:
@@ -99,7 +99,7 @@ def propose_edit(
     because = asks_because(workspace.root, inside)
     if because:
         warnings.insert(0, _ASKED.format(because=because))
-    return EditProposal(
+    return ChangeProposal(
         path=inside,
         before=file.text,
         after=after,
@@ -115,7 +115,7 @@ def propose_edit(
     )
 
 
-def apply_edit(proposal: EditProposal, unfinished: TemporaryFiles | None = None) -> None:
+def apply_edit(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:
     """Make the change, if the file still is what it was proposed for.
 
     Args:

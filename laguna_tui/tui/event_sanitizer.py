@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeGuard, get_args
 
 from laguna_engine.events import DrafterFailed, LoadProgress
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
@@ -100,7 +100,7 @@ def safe_replay(event: ReplayCheck) -> ReplayCheck:
     return replace(event, difference=replace(found, before=before, answered=answered, plain=plain))
 
 
-def _safe_proposal(proposal: EditProposal) -> EditProposal:
+def _safe_proposal(proposal: ChangeProposal) -> ChangeProposal:
     """The proposal with path, warning and diff sanitised; a line of the diff stays one line."""
     hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in proposal.hunks)
     return replace(proposal, path=sanitize_line(proposal.path), warning=sanitize_line(proposal.warning), hunks=hunks)

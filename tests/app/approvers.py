@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from laguna_tui.agent.permissions import Decision
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 
 
-def never(proposal: EditProposal, cancelled: Callable[[], bool]) -> Decision:
+def never(proposal: ChangeProposal, cancelled: Callable[[], bool]) -> Decision:
     return Decision.NO
 
 
-def always(proposal: EditProposal, cancelled: Callable[[], bool]) -> Decision:
+def always(proposal: ChangeProposal, cancelled: Callable[[], bool]) -> Decision:
     return Decision.YES

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.repo.edit_files import propose_edit
 from laguna_tui.repo.workspace import Workspace
 
@@ -36,14 +36,14 @@ class Project:
         self.cart.write_text(CART)
         self.prices.write_text(LONG)
 
-    def edit(self, old: str, new: str, path: str = "shop/cart.py", *, all: bool = False) -> EditProposal:  # noqa: A002
+    def edit(self, old: str, new: str, path: str = "shop/cart.py", *, all: bool = False) -> ChangeProposal:  # noqa: A002
         """A proposal, made from the file as it is now."""
         return propose_edit(Workspace(self.root), path, old, new, all)
 
-    def rename(self) -> EditProposal:
+    def rename(self) -> ChangeProposal:
         """`total` is called `amount`, in four places."""
         return self.edit("total", "amount", all=True)
 
-    def long(self) -> EditProposal:
+    def long(self) -> ChangeProposal:
         """More lines than a screen has."""
         return self.edit(LONG, LONG.replace("PRICE", "COST"), "shop/prices.py")

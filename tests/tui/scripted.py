@@ -17,7 +17,7 @@ from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.events import LoadProgress, Prefill, Round, Stats
 from laguna_tui.agent.permissions import Approver, EditMode
 from laguna_tui.agent.tools.base.edit import SessionEdits
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     DraftRound,
@@ -37,7 +37,7 @@ from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost,
 from laguna_tui.repo.workspace import WorkspaceError
 from laguna_tui.session.api import ModelChoice, SessionInfo
 
-Step = AgentEvent | Exception | threading.Event | EditProposal
+Step = AgentEvent | Exception | threading.Event | ChangeProposal
 
 
 IDENTICAL = ReplayCheck(412, 412, None, 3.2)
@@ -137,7 +137,7 @@ class ScriptedSession:
                 pass
             elif isinstance(step, Exception):
                 raise step
-            elif isinstance(step, EditProposal):
+            elif isinstance(step, ChangeProposal):
                 yield from self._change(step)
             else:
                 yield step
@@ -145,7 +145,7 @@ class ScriptedSession:
                 yield TurnFinished(TurnEnd.CANCELLED)
                 return
 
-    def _change(self, proposal: EditProposal) -> Iterator[AgentEvent]:
+    def _change(self, proposal: ChangeProposal) -> Iterator[AgentEvent]:
         yield ToolStarted(70, "edit", {"path": proposal.path})
         try:
             yield from self.made.make(proposal, self.cancelled.is_set)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from textual.app import App
 
 from laguna_tui.agent.permissions import Decision, EditMode
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.session.api import Edits
 from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.modal import notify
@@ -39,7 +39,7 @@ class Approvals:
         """Whether an edit waits for a decision."""
         return self._waiting
 
-    def __call__(self, proposal: EditProposal, cancelled: Callable[[], bool]) -> Decision:
+    def __call__(self, proposal: ChangeProposal, cancelled: Callable[[], bool]) -> Decision:
         del proposal  # the screen has it from the preceding event
         with self._lock:
             self._decided.clear()

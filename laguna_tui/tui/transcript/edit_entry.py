@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import Enum
 
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.hunks import unified
 from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
@@ -30,7 +30,7 @@ class EditEntry(HeadlineEntry):
         agreed: the user accepted it, by itself or with all edits of the session.
     """
 
-    def __init__(self, proposal: EditProposal, *, agreed: bool = False) -> None:
+    def __init__(self, proposal: ChangeProposal, *, agreed: bool = False) -> None:
         super().__init__(gap=False)
         self.path, self.places, self.warning = proposal.path, proposal.places, proposal.warning
         self.outcome = EditOutcome.OPEN

@@ -9,7 +9,7 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import DrafterFailed, Round, Stats
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AnswerCorrected,
     CallRejected,
@@ -218,7 +218,7 @@ def test_the_exit_code_tells_how_it_ended(end, code, capsys):
 def edit_events(*, asks, line="+def amount\x1b[2J(items):"):
     hunks = hunks_of("@@ -1 +1 @@", "-def total(items):", line)
     where = Path("/shop"), b"a", b"b", FolderIdentity(0, 0)
-    proposal = EditProposal("shop/cart.py", "before", "after", 1, hunks, "It no longer parses.", *where)
+    proposal = ChangeProposal("shop/cart.py", "before", "after", 1, hunks, "It no longer parses.", *where)
     return (
         ToolStarted(0, "edit", {"path": "shop/cart.py", "old": "x" * 500, "new": "y"}),
         EditProposed(proposal, asks),

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.agent.permissions import Decision
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.headless.terminal_approver import TerminalApprover, terminal_approver
 from tests.app.hunks import hunks_of
 
 DIFF = hunks_of("@@ -1 +1 @@", "-def total(items):", "+def amount\x1b]0;x\x07(items):")
-PROPOSAL = EditProposal(
+PROPOSAL = ChangeProposal(
     "cart.py", "", "", 1, DIFF, "It no longer parses.", Path("/shop"), b"", b"", FolderIdentity(0, 0)
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.agent.permissions import Decision
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.tui.edits.edit_controller import Approvals
 from tests.tui.changes import Project
 
@@ -17,7 +17,7 @@ PATIENCE_S = 5
 class Asking:
     """A thread that asks about an edit. `stopped`: its turn is being stopped."""
 
-    def __init__(self, approvals: Approvals, proposal: EditProposal) -> None:
+    def __init__(self, approvals: Approvals, proposal: ChangeProposal) -> None:
         self.stopped = threading.Event()
         self._answers: list[Decision] = []
         self._thread = threading.Thread(
@@ -36,12 +36,12 @@ class Asking:
 
 
 @pytest.fixture
-def proposal(tmp_path: Path) -> EditProposal:
+def proposal(tmp_path: Path) -> ChangeProposal:
     return Project(tmp_path).rename()
 
 
 @pytest.mark.parametrize("decision", list(Decision))
-def test_an_answer_ends_the_wait(proposal: EditProposal, decision: Decision) -> None:
+def test_an_answer_ends_the_wait(proposal: ChangeProposal, decision: Decision) -> None:
     approvals = Approvals()
     asking = Asking(approvals, proposal)
     approvals.answer(decision)
@@ -49,13 +49,13 @@ def test_an_answer_ends_the_wait(proposal: EditProposal, decision: Decision) -> 
     assert not approvals.waiting
 
 
-def test_a_turn_that_is_stopped_ends_the_wait(proposal: EditProposal) -> None:
+def test_a_turn_that_is_stopped_ends_the_wait(proposal: ChangeProposal) -> None:
     asking = Asking(Approvals(), proposal)
     asking.stopped.set()
     assert asking.answer is Decision.NO
 
 
-def test_leaving_ends_the_wait_and_declines_what_comes_later(proposal: EditProposal) -> None:
+def test_leaving_ends_the_wait_and_declines_what_comes_later(proposal: ChangeProposal) -> None:
     approvals = Approvals()
     asking = Asking(approvals, proposal)
     approvals.leave()
@@ -63,7 +63,7 @@ def test_leaving_ends_the_wait_and_declines_what_comes_later(proposal: EditPropo
     assert Asking(approvals, proposal).answer is Decision.NO
 
 
-def test_an_answer_to_no_question_is_not_kept_for_the_next(proposal: EditProposal) -> None:
+def test_an_answer_to_no_question_is_not_kept_for_the_next(proposal: ChangeProposal) -> None:
     approvals = Approvals()
     approvals.answer(Decision.YES)
     asking = Asking(approvals, proposal)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.tui.edits import edit_controller, edit_panel
 from tests.tui.changes import Project
 from tests.tui.pilot import ready, until
@@ -21,7 +21,7 @@ def project(tmp_path: Path, monkeypatch) -> Project:
     return Project(tmp_path)
 
 
-def session(*proposals: EditProposal) -> ScriptedSession:
+def session(*proposals: ChangeProposal) -> ScriptedSession:
     script = answer("`total` is called `amount` now.", before=proposals)
     return ScriptedSession(script, title="Laguna Nano", folder=Path("/src/project"))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import EditProposed
 from laguna_tui.base.hunks import Hunk
 from laguna_tui.base.paths import FolderIdentity
@@ -29,7 +29,7 @@ def rows(lines: tuple[str, ...], width: int = 80, path: str = "a.py") -> list[st
 
 def safe(lines: list[str]) -> tuple[Hunk, ...]:
     """The lines as they come over the border."""
-    raw = EditProposal("a.py", "", "", 1, hunks_of(HEAD, *lines), "", Path("/"), b"", b"", FolderIdentity(0, 0))
+    raw = ChangeProposal("a.py", "", "", 1, hunks_of(HEAD, *lines), "", Path("/"), b"", b"", FolderIdentity(0, 0))
     event = safe_event(EditProposed(raw, asks=True))
     assert isinstance(event, EditProposed)
     return event.proposal.hunks

@@ -15,7 +15,7 @@ from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.permissions import Approver, Decision, EditMode
 from laguna_tui.agent.tools.base.results import Answer, ResultStore, Steps
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import EditDone, EditProposed
 from laguna_tui.base.paths import APP, FolderIdentity
 from laguna_tui.base.schema import declared, json_schema
@@ -93,7 +93,7 @@ class SessionEdits:
         if self.mode is EditMode.ASK and self.approver is None:
             raise EditError(NOBODY_TO_ASK)
 
-    def make(self, proposal: EditProposal, cancelled: Callable[[], bool]) -> Iterator[EditProposed | EditDone]:
+    def make(self, proposal: ChangeProposal, cancelled: Callable[[], bool]) -> Iterator[EditProposed | EditDone]:
         """Have an edit decided and make it.
 
         Raises:
@@ -208,7 +208,7 @@ class Edit:
         return Answer("\n".join([f"Changed `{escaped(proposal.path)}` in {proposal.counted}.", *proposal.notes]))
 
 
-def _check_owner(proposal: EditProposal) -> None:
+def _check_owner(proposal: ChangeProposal) -> None:
     """Refuse to change what the app itself goes by, in a folder that has it inside."""
     file = proposal.root / proposal.path
     places = (

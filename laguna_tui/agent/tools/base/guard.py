@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from laguna_engine.chat.messages import Malformed, ToolCall
 from laguna_tui.agent.tools.base.results import ToolResult
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 
 
 class Guard:
@@ -31,7 +31,7 @@ class Guard:
         """Why a call is not run, as sentences for the user that are then the answer; empty where it is run."""
         return ""
 
-    def objection(self, call: ToolCall, proposal: EditProposal) -> str:
+    def objection(self, call: ToolCall, proposal: ChangeProposal) -> str:
         """Why what a call would change is neither asked about nor made, like a refusal; empty where it may be."""
         return ""
 

@@ -16,7 +16,7 @@ from laguna_tui.agent.tools.base import edit
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.nano import find, search
-from laguna_tui.base.edit_proposal import EditProposal
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.repo.identifiers import STOP_WORDS, looks_like_code
 from laguna_tui.repo.python_syntax import documented, has_docstring
 
@@ -164,7 +164,7 @@ class NanoGuard(Guard):
             return "" if self._is_docstring(path, old, new) else REFUSED
         return "" if call.arguments.get("all") is True and self._is_rename(path, old, new) else REFUSED
 
-    def objection(self, call: ToolCall, proposal: EditProposal) -> str:
+    def objection(self, call: ToolCall, proposal: ChangeProposal) -> str:
         """Why an edit is not made: it is for a docstring, and does anything else than add one where there is none."""
         if not self._asked.documents:
             return ""

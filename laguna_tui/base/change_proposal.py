@@ -1,6 +1,7 @@
 """A change of one file that is proposed and not made yet. A value: it opens nothing and writes nothing."""
 
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 from laguna_tui.base.hunks import Hunk, unified
@@ -8,9 +9,18 @@ from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.units import plural
 
 
+class ChangeKind(Enum):
+    """What a change does to a file."""
+
+    EDIT = "edit"
+    CREATE = "create"
+    DELETE = "delete"
+    MOVE = "move"
+
+
 @dataclass(frozen=True, slots=True)
-class EditProposal:
-    """What an edit would make of a file. All texts are raw: a front end passes them through `laguna_tui.base.text`.
+class ChangeProposal:
+    """What a change would make of a file. All texts are raw: a front end passes them through `laguna_tui.base.text`.
 
     Attributes:
         path: the file, inside the folder, without links, with forward slashes.
@@ -21,8 +31,10 @@ class EditProposal:
         warning: sentences for the user, such as that the file would no longer parse; mostly empty.
         notes: sentences for the model, once the edit is made, about what it did not ask for; mostly none.
         root: the folder, and `identity` what tells it from one that takes its place.
-        old, new: the file's bytes, before and after.
-        asks_because: why a person has to agree whatever is allowed, as a clause; mostly empty (`protected`).
+        old, new: the file's bytes, before and after; empty before CREATE and after DELETE.
+        asks_because: why a person has to agree whatever is allowed, as a clause; mostly empty (`protected_paths`).
+        kind: what the change does.
+        target: of MOVE, the path that the file moves to; else empty.
     """
 
     path: str
@@ -37,6 +49,8 @@ class EditProposal:
     identity: FolderIdentity = field(repr=False)
     asks_because: str = ""
     notes: tuple[str, ...] = ()
+    kind: ChangeKind = ChangeKind.EDIT
+    target: str = ""
 
     @property
     def diff(self) -> tuple[str, ...]:

@@ -1,0 +1,107 @@
+"""What a tool asks permission for, and what the user answers. Values: nothing is decided, read or run here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from laguna_tui.base.change_proposal import ChangeProposal
+
+
+@dataclass(frozen=True, slots=True)
+class CommandProposal:
+    """A shell command to run. All texts are raw: a front end passes them through `laguna_tui.base.text`.
+
+    Attributes:
+        command: a line for `sh -c`, as the model wrote it.
+        folder: its working directory.
+        timeout_s: after so many seconds it is killed.
+        background: whether it goes on while the model does.
+    """
+
+    command: str
+    folder: Path
+    timeout_s: float
+    background: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallProposal:
+    """A call of somebody else's tool.
+
+    Attributes:
+        summary: the call in a line, raw.
+        details: its arguments, a line each, raw.
+    """
+
+    summary: str
+    details: tuple[str, ...] = ()
+
+
+Proposal = ChangeProposal | CommandProposal | CallProposal
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRequest:
+    """One thing that a tool may do only with permission.
+
+    Attributes:
+        tool: the tool's name.
+        proposal: what would be done.
+        why: why the user is asked, a sentence; filled in by whoever decides that.
+        sandbox: what the sandbox allows it, or that there is none, a sentence; empty for changes of files.
+        rule: the rule that ALWAYS writes, exactly as it stands in the file of rules; empty where there is none.
+        always_asks: why it is asked about whatever is allowed, a clause; empty where rules and modes decide.
+        network: whether YES_WITH_NETWORK can be answered.
+    """
+
+    tool: str
+    proposal: Proposal
+    why: str = ""
+    sandbox: str = ""
+    rule: str = ""
+    always_asks: str = ""
+    network: bool = False
+
+
+class Decision(Enum):
+    """What the user says. ALWAYS: yes, and the request's rule is written."""
+
+    YES = "yes"
+    NO = "no"
+    ALWAYS = "always"
+    YES_WITH_NETWORK = "yes_with_network"
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAnswer:
+    """The answer to a request.
+
+    Attributes:
+        decision: yes or no.
+        message: what the user tells the model with a NO; mostly empty.
+        edited: the file's text or the command as the user edited it; None as proposed.
+    """
+
+    decision: Decision
+    message: str = ""
+    edited: str | None = None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it may be done."""
+        return self.decision is not Decision.NO
+
+
+class Approver(Protocol):
+    """Asks the user."""
+
+    def __call__(self, request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
+        """The user's answer; blocks until it is there, on the thread that iterates the turn's events.
+
+        Args:
+            request: what would be done.
+            cancelled: asked now and then; once true, the turn is being stopped, and the answer is NO.
+        """
+        ...
