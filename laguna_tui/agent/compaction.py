@@ -120,16 +120,24 @@ class Compaction:
         Returns:
             How many blocks were shortened; 0, and nothing is changed, where all together free too little.
         """
-        conversation, freed = self._conversation, 0
-        places: dict[int, Place] = {}
-        for piece in self._shortenable():
-            place = Place.SHORTENED if Place.SHORTENED in piece.choices else Place.DROPPED
-            freed += len(conversation.tokens) - len(conversation.changed({piece.number: place}))
-            places[piece.number] = place
-            if freed >= wanted:
-                conversation.change(places)
-                return len(places)
+        conversation, places, freed = self._conversation, dict[int, Place](), 0
+        pieces = list(self._shortenable())
+        # Dropped only if shortening all of them frees too little, the oldest first.
+        for place in (Place.SHORTENED, Place.DROPPED):
+            for piece in pieces:
+                if place not in piece.choices:
+                    continue
+                freed -= self._freed(piece, places.get(piece.number, Place.KEPT))
+                freed += self._freed(piece, place)
+                places[piece.number] = place
+                if freed >= wanted:
+                    conversation.change(places)
+                    return len(places)
         return 0
+
+    def _freed(self, piece: ConversationBlock, place: Place) -> int:
+        """Tokens that a whole block frees in another place."""
+        return len(self._conversation.tokens) - len(self._conversation.changed({piece.number: place}))
 
     def _shortenable(self) -> Iterator[ConversationBlock]:
         """Blocks to shorten, oldest first: whole ones, but for the newest results and files that are being edited."""
@@ -142,7 +150,7 @@ class Compaction:
                 continue
             if piece.attachment is not None and piece.item >= asked:
                 continue
-            if not any(path in piece.about for path in changed):
+            if not any(f" {piece.about}".endswith(f" {path}") for path in changed):
                 yield piece
 
     def _newest_results(self, pieces: Sequence[ConversationBlock]) -> list[int]:
