@@ -146,7 +146,7 @@ def test_a_change_renders_nothing_again_that_is_not_changed(asks, conversation):
     conversation.add_result("one line", "read cart.py")
     before, blocks_before = list(conversation.tokens), conversation.transcript.blocks
     rendered = []
-    conversation._add = lambda transcript, each: rendered.append(each)
+    conversation._writer.add = lambda transcript, each: rendered.append(each)
     conversation.change({5: Place.DROPPED})
     assert [each.text for each in rendered] == ["one line"]
     assert conversation.transcript.blocks == blocks_before[:5]
