@@ -237,7 +237,8 @@ class MessageWriter:
 
     def answered(self, said: GeneratedMessage) -> list[int]:
         """What the model said and whatever its turn needs to be whole, behind its opening."""
-        return [*said.tokens, *self._renderer.close_assistant(said.tokens)]
+        kept = self._renderer.kept(said.tokens)
+        return [*kept, *self._renderer.close_assistant(kept)]
 
     def result_size(self, text: str) -> int:
         """How many tokens a tool's answer and the opening of the next turn take."""

@@ -62,7 +62,8 @@ class ScriptedEngine:
             if self._cancelled:
                 yield Finished(FinishReason.CANCELLED, stats)
                 return
-            self._cached = [*self._cached, token]
+            # The newest token is computed with the one after it.
+            self._cached = [*prompt, *tokens[:index]]
             if index in rounds:
                 yield rounds[index]
             yield Token(token, self._vocabulary.piece(token).decode(), sources[index], index)

@@ -247,6 +247,7 @@ def test_a_turn_that_ends_after_its_reasoning_is_asked_for_its_answer(chat):
     events = talk.ask("Where?")
     assert said(events) == "Here."
     assert talk.after_header.count("<user>") == 2
+    assert "<think>\nHm.\n</think>\n</assistant>\n<user>" in talk.after_header
 
 
 def test_a_cancelled_answer_is_closed_and_the_next_one_goes_on(chat):
