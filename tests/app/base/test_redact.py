@@ -29,7 +29,7 @@ SECRETS = {
         "jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w end"
     ),
     BODY.strip(): f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}-----END RSA PRIVATE KEY-----\n",
-    "b3BlbnNzaC1rZXktdjE": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjE\n-----END OPENSSH PRIVATE KEY-----",
+    "b3BlbnNz": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\n-----END OPENSSH PRIVATE KEY-----",
     "lQOYBGNn": "-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQOYBGNn\n-----END PGP PRIVATE KEY BLOCK-----",
     "cut off": "-----BEGIN PRIVATE KEY-----\ncut off",
     "AAAAgQDputty": "Private-Lines: 1\nAAAAgQDputty\nPrivate-MAC: 12",
