@@ -169,7 +169,7 @@ def shell(command):
 
 
 def reminder(*calls, check=PROJECT):
-    """A turn's reminder after calls: each with its exit code (None for another answer) and whether it changed a file."""
+    """A turn's reminder after calls: each with its exit code (None for no command) and whether it changed a file."""
     made = CheckReminder(lambda: check)
     for call, code, changed in calls:
         output = "done" if code is None else f'{{"stdout": "it says \\\\"exit_code\\\\": 7", "exit_code": {code}}}'
