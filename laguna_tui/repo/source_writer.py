@@ -113,7 +113,7 @@ def replace_file(
             status, attributes = _checked(folder, name, inside, before)
             new = _NEW_NAME.format(secrets.token_hex(8))
             noted = (unfinished or TemporaryFiles()).noted((workspace.root / inside).with_name(new))
-            with noted, _written(folder, new, data, status, attributes):
+            with noted, _written(folder, new, data, stat.S_IMODE(status.st_mode), (status, attributes)):
                 if _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) != _identity(status):
                     raise _changed(inside)
                 os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -125,6 +125,99 @@ def replace_file(
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise NotWrittenError(f"{escaped(inside)} cannot be changed ({reason}); it is as it was") from error
+
+
+def put_file(
+    workspace: Workspace,
+    inside: str,
+    data: bytes,
+    mode: int,
+    expected: os.stat_result | None,
+    unfinished: TemporaryFiles | None = None,
+) -> None:
+    """Put a file at a path, atomically; its folder exists.
+
+    Args:
+        workspace: Its folder.
+        inside: Its path, without links on the way.
+        data: Its bytes.
+        mode: Its permission bits.
+        expected: Status of the file or link that it replaces, whose owner and attributes a file keeps; None where
+            nothing may be.
+        unfinished: Notes of temporary files; None keeps none.
+
+    Raises:
+        ChangedError: Something else is there now.
+        OSError: The disk refuses; what was there is unchanged.
+        WorkspaceError: Its folder is missing or behind a link.
+    """
+    with workspace.holding(inside) as (folder, name):
+        new = _NEW_NAME.format(secrets.token_hex(8))
+        noted = (unfinished or TemporaryFiles()).noted((workspace.root / inside).with_name(new))
+        with noted, _written(folder, new, data, mode, _likeness(folder, name, expected)):
+            _put(folder, new, name, inside, expected)
+
+
+def put_link(workspace: Workspace, inside: str, target: bytes, expected: os.stat_result | None) -> None:
+    """Put a symbolic link at a path, atomically. Arguments and errors as of `put_file`."""
+    with workspace.holding(inside) as (folder, name):
+        new = _NEW_NAME.format(secrets.token_hex(8))
+        os.symlink(target, os.fsencode(new), dir_fd=folder)
+        try:
+            _put(folder, new, name, inside, expected)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(new, dir_fd=folder)
+
+
+def remove_file(workspace: Workspace, inside: str, expected: os.stat_result) -> None:
+    """Remove a file or link. Arguments and errors as of `put_file`."""
+    with workspace.holding(inside) as (folder, name):
+        _check_same(folder, name, inside, expected)
+        os.unlink(name, dir_fd=folder)
+
+
+def _put(folder: int, new: str, name: str, inside: str, expected: os.stat_result | None) -> None:
+    """Rename a new file or link; it never takes the place of anything unexpected."""
+    if expected is not None:
+        _check_same(folder, name, inside, expected)
+        os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+    else:
+        try:
+            os.link(new, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except FileExistsError as error:
+            raise _changed(inside) from error
+        except OSError:  # no hard links there
+            if os.access(name, os.F_OK, dir_fd=folder, follow_symlinks=False):
+                raise _changed(inside) from None
+            os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+    with suppress(OSError):
+        os.fsync(folder)
+
+
+def _check_same(folder: int, name: str, inside: str, expected: os.stat_result) -> None:
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError as error:
+        raise _changed(inside) from error
+    if _identity(found) != _identity(expected):
+        raise _changed(inside)
+
+
+def _likeness(
+    folder: int, name: str, expected: os.stat_result | None
+) -> tuple[os.stat_result, Mapping[str, bytes]] | None:
+    """Status and attributes of a regular file that may be read."""
+    if expected is None or not stat.S_ISREG(expected.st_mode):
+        return None
+    try:
+        descriptor = os.open(name, _FILE_FLAGS & ~os.O_RDWR | os.O_RDONLY, dir_fd=folder)
+    except OSError:
+        return expected, {}
+    try:
+        return expected, _attributes(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _checked(folder: int, name: str, inside: str, before: bytes) -> tuple[os.stat_result, dict[str, bytes]]:
@@ -159,17 +252,21 @@ def _attributes(descriptor: int) -> dict[str, bytes]:
 
 @contextmanager
 def _written(
-    folder: int, name: str, data: bytes, like: os.stat_result, attributes: Mapping[str, bytes]
+    folder: int, name: str, data: bytes, mode: int, like: tuple[os.stat_result, Mapping[str, bytes]] | None
 ) -> Iterator[None]:
-    """A new file in the folder with these bytes; removed at the end, unless it was renamed."""
+    """A new file in the folder with these bytes; removed at the end, unless it was renamed.
+
+    like: status and extended attributes of the file whose owner and attributes it gets, where permitted.
+    """
     descriptor = os.open(name, _NEW_FLAGS, 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            with suppress(PermissionError):
-                os.fchown(descriptor, like.st_uid, like.st_gid)
-            os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
-            for attribute, value in attributes.items():
+            if like is not None:
+                with suppress(PermissionError):
+                    os.fchown(descriptor, like[0].st_uid, like[0].st_gid)
+            os.fchmod(descriptor, mode)
+            for attribute, value in like[1].items() if like is not None else ():
                 # Attributes that only the system may set (a security label) it sets itself.
                 with suppress(OSError):
                     os.setxattr(descriptor, attribute, value)
