@@ -1,17 +1,15 @@
 """What changed in each file between two moments, as text with hunks, for a person to read."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import takewhile
 from os import fsdecode
 
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.hunks import Hunk, Sign, unified
 from laguna_tui.journal.file_tree import Entry, Kind, same
 from laguna_tui.journal.object_store import ObjectStore
-from laguna_tui.repo.text_diff import diff
+from laguna_tui.repo.text_diff import whole_diff
 from laguna_tui.repo.text_files import decode, is_binary
-from laguna_tui.repo.text_replacement import Replacement
 
 # Nobody reads more; a command may have changed thousands of files.
 TOTAL_LIMIT_BYTES = 16 * 1024 * 1024
@@ -115,7 +113,7 @@ def _file_diff(path: str, before: Entry | None, after: Entry | None, store: Obje
     if is_binary(old) or is_binary(new):
         return FileDiff(path, kind, "", "", (), ", ".join(["it is binary", *notes]))
     one, other = (_text(data, entry) for data, entry in ((old, before), (new, after)))
-    return FileDiff(path, kind, one, other, diff(one, _replacements(one, other)), ", ".join(notes))
+    return FileDiff(path, kind, one, other, whole_diff(one, other), ", ".join(notes))
 
 
 def _differences(before: Entry, after: Entry) -> Iterator[str]:
@@ -131,20 +129,3 @@ def _data(entry: Entry | None, store: ObjectStore) -> bytes:
 
 def _text(data: bytes, entry: Entry | None) -> str:
     return fsdecode(data) if entry is not None and entry.kind is Kind.LINK else decode(data).text
-
-
-def _replacements(before: str, after: str) -> tuple[Replacement, ...]:
-    """One replacement of all lines between those that both texts begin and end with."""
-    if before == after:
-        return ()
-    old, new = before.split("\n"), after.split("\n")
-    shorter = min(len(old), len(new))
-    head = _same_lines(zip(old[: shorter - 1], new, strict=False))
-    tail = _same_lines(zip(old[:head:-1], new[:head:-1], strict=False))
-    start = sum(len(line) + 1 for line in old[:head])
-    kept = len("\n".join(old[len(old) - tail :]))
-    return (Replacement(start, len(before) - kept, after[start : len(after) - kept]),)
-
-
-def _same_lines(pairs: Iterable[tuple[str, str]]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

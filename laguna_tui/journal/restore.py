@@ -3,14 +3,22 @@
 import errno
 import os
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from laguna_tui.journal.file_tree import Entry, Kind, TreeReader, same
 from laguna_tui.journal.object_store import ObjectStore, StoreError
 from laguna_tui.repo.root_folder import RootFolder
-from laguna_tui.repo.source_writer import ChangedError, TemporaryFiles, put_file, put_link, remove_file
+from laguna_tui.repo.source_writer import (
+    ChangedError,
+    TemporaryFiles,
+    attributes_of,
+    check_same,
+    rename_without_replacing,
+    temporary_name,
+    written,
+)
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 _CHANGED = "it was changed since"
@@ -50,7 +58,7 @@ class Restorer:
         self._workspace = workspace
         self._reader = reader
         self._store = store
-        self._unfinished = unfinished
+        self._unfinished = unfinished or TemporaryFiles()
         self._failed: dict[str, str] = {}
 
     def restore(self, steps: Sequence[Step], *, again: bool = False) -> dict[str, str]:
@@ -78,7 +86,7 @@ class Restorer:
             return
         try:
             why = make(step, again)
-        except ChangedError:
+        except (ChangedError, FileExistsError):
             why = _CHANGED
         except OSError as error:
             why = (error.strerror or str(error)).lower()
@@ -98,7 +106,9 @@ class Restorer:
         if not same(found, step.now):
             return _CHANGED
         if found.kind is not Kind.FOLDER:
-            remove_file(self._workspace, step.path, status)
+            with self._workspace.holding(step.path) as (folder, name):
+                check_same(folder, name, step.path, status)
+                os.unlink(name, dir_fd=folder)
             return ""
         try:
             with self._workspace.holding(step.path) as (folder, name):
@@ -125,12 +135,27 @@ class Restorer:
         if then.kind is Kind.FOLDER:
             with self._workspace.holding(step.path) as (folder, name):
                 os.mkdir(name, _NEW_FOLDER_MODE, dir_fd=folder)
-        elif then.kind is Kind.LINK:
-            put_link(self._workspace, step.path, self._store.get(then.content), status)
         else:
-            data = self._store.get(then.content)
-            put_file(self._workspace, step.path, data, then.mode, status, self._unfinished)
+            self._put_file(step.path, then, self._store.get(then.content), status)
         return ""
+
+    def _put_file(self, path: str, then: Entry, data: bytes, status: os.stat_result | None) -> None:
+        """Put a file or link in place of what had this status; None is nothing."""
+        new = temporary_name()
+        with self._workspace.holding(path) as (folder, name), ExitStack() as made:
+            if then.kind is Kind.LINK:
+                os.symlink(data, os.fsencode(new), dir_fd=folder)
+                made.callback(_unlink, folder, new)
+            else:
+                made.enter_context(self._unfinished.noted((self._workspace.root / path).with_name(new)))
+                made.enter_context(written(folder, new, data, status, _attributes(folder, name, status), then.mode))
+            if status is None:
+                rename_without_replacing(folder, new, folder, name)
+            else:
+                check_same(folder, name, path, status)
+                os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+            with suppress(OSError):
+                os.fsync(folder)
 
     def _make_parents(self, path: str) -> None:
         """Make the folders that are missing on the way to a path."""
@@ -153,6 +178,25 @@ class Restorer:
         with suppress(OSError), RootFolder(self._workspace.root, self._workspace.identity) as tree:
             status = tree.lstat(path)
         return status, self._reader.at([path])[path]
+
+
+def _attributes(folder: int, name: str, status: os.stat_result | None) -> Mapping[str, bytes]:
+    """The extended attributes of a file that is replaced, if there is one that may be read."""
+    if status is None or not stat.S_ISREG(status.st_mode):
+        return {}
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return {}
+    try:
+        return attributes_of(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unlink(folder: int, name: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
 
 
 def _is_folder(entry: Entry) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.spelling import nearest
+from laguna_tui.repo.nearest_text import nearest_text
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
 from laguna_tui.repo.relative_paths import escaped
@@ -46,10 +47,12 @@ class EditDialect:
     Attributes:
         additions: a text that is only added to may be broken into lines otherwise than in the file.
         reindents: following lines get an indentation that was forgotten, where a Python file stays valid only so.
+        shows_nearest: a text that is not there is answered with the lines that are most like it.
     """
 
     additions: bool = False
     reindents: bool = True
+    shows_nearest: bool = False
 
 
 class EditError(WorkspaceError):
@@ -79,23 +82,20 @@ def propose_edit(
         WorkspaceError: the file cannot be used, or the text is not there, or is there too often.
     """
     _check(old, new)
-    inside = _found(workspace, path, should_stop)
-    if belongs_to_git(workspace.root, inside):
-        raise EditError(f"{escaped(inside)} belongs to git itself; edit another file")
-    data = workspace.read(inside)
-    if is_binary(data):
-        raise EditError(f"{escaped(inside)} is a binary file; only text can be edited")
-    file = decode(data)
+    inside = find_file(workspace, path, should_stop)
+    data, file = read_editable(workspace, inside)
     made = find_replacements(file.text, old, new, every=all, limit=MAX_PLACES + 1)
     if not made and not all and dialect.additions:
         made = find_additions(file.text, old, new, limit=MAX_PLACES + 1)
+    if not made and dialect.shows_nearest:
+        raise EditError(nearest_text(inside, file.text, old))
     _check_places(inside, file.text, old, made, every=all)
     made, warnings, notes = _sound(inside, file.text, made, reindents=dialect.reindents)
     after = replace_text(file.text, made)
     hunks = diff(file.text, made)
     if any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines):
         warnings.append(_LONG)
-    encoded = _encoded(inside, file, after)
+    encoded = encode(inside, file, after)
     because = asks_because(workspace.root, inside)
     if because:
         warnings.insert(0, _ASKED.format(because=because))
@@ -137,8 +137,13 @@ def _check(old: str, new: str) -> None:
         raise EditError("new has a NUL character, which no text file has; call again without it")
 
 
-def _found(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> str:
-    """The located path of the file that is meant."""
+def find_file(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> str:
+    """The located path of the file that is meant: as given, or the only one that ends so.
+
+    Raises:
+        EditError: there is none, or several end so.
+        OutsideError: it leads out of the folder.
+    """
     inside = workspace.locate(path)
     try:
         workspace.is_folder(inside)
@@ -215,7 +220,26 @@ def _sound(
     return made, [_FAULTY.format(fault=wrong)], [_MADE_FAULTY.format(fault=wrong)]
 
 
-def _encoded(inside: str, file: TextFile, after: str) -> bytes:
+def read_editable(workspace: Workspace, inside: str) -> tuple[bytes, TextFile]:
+    """The bytes of a located file, and its text.
+
+    Raises:
+        WorkspaceError: it cannot be read, belongs to git, or is binary.
+    """
+    if belongs_to_git(workspace.root, inside):
+        raise EditError(f"{escaped(inside)} belongs to git itself; edit another file")
+    data = workspace.read(inside)
+    if is_binary(data):
+        raise EditError(f"{escaped(inside)} is a binary file; only text can be edited")
+    return data, decode(data)
+
+
+def encode(inside: str, file: TextFile, after: str) -> bytes:
+    """A file's new text in its encoding.
+
+    Raises:
+        EditError: the encoding lacks a character, or the file would be too large.
+    """
     try:
         data = file.encode(after)
     except UnicodeEncodeError as error:
