@@ -41,6 +41,10 @@ MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
 MAX_CALLS_A_STEP = 8
 
+# A model that fills the context again and again with one answer does not come to an end.
+MAX_FILLED = 2
+
+_CUT_OFF = "The context was full, so your words were cut off here. Room was made: go on where you stopped."
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
 _REFUSED = "the call was refused; the answer says why"
@@ -49,13 +53,19 @@ _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in th
 
 @dataclass(frozen=True, slots=True)
 class TurnParts:
-    """What a turn works with. `cancelled` may be set from any thread."""
+    """What a turn works with.
+
+    Attributes:
+        cancelled: whether the turn is to end; may be set from any thread.
+        make_room: makes room in the context where too little is free; None for a model that forgets old turns instead.
+    """
 
     engine: TokenEngine
     toolbox: Toolbox
     conversation: Conversation
     options: AgentOptions
     cancelled: Callable[[], bool]
+    make_room: Callable[[], Iterator[AgentEvent]] | None = None
 
 
 class Turn:
@@ -69,6 +79,7 @@ class Turn:
         self._rejected = 0
         self._refused = ""
         self._nudged = False
+        self._filled = 0
         self._unanswered: list[ToolCall | Malformed] = []
         self._running: list[CallRun] = []
 
@@ -82,7 +93,11 @@ class Turn:
 
     def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:
         for _ in range(MAX_STEPS):
+            if self._parts.make_room is not None:
+                yield from self._parts.make_room()
             end = yield from self._step()
+            if end is TurnEnd.CONTEXT_FULL and self._goes_on():
+                continue
             if end is TurnEnd.EMPTY_ANSWER and not self._nudged:
                 self._nudged = True
                 self._conversation.add_reminder(_NUDGE)
@@ -117,6 +132,15 @@ class Turn:
             self._conversation.record(step.record(request))
             self._unanswered = list(step.calls)
         return (yield from self._correct(answer, self._end_of(step, answer)))
+
+    def _goes_on(self) -> bool:
+        """Whether an answer that filled the context goes on once there is room, and then tell the model so."""
+        self._filled += 1
+        if self._parts.make_room is None or self._filled > MAX_FILLED:
+            return False
+        self._answer_the_rest()
+        self._conversation.add_reminder(_CUT_OFF)
+        return True
 
     def _end_of(self, step: Generation, answer: CheckedAnswer) -> TurnEnd | None:
         """How a generation ends the turn; None when it asks for tools, if only before it lost its way."""

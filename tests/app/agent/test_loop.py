@@ -18,7 +18,7 @@ from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS
+from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_FILLED, MAX_REJECTED, MAX_STEPS
 from laguna_tui.base.events import (
     CallRejected,
     DraftRound,
@@ -341,16 +341,26 @@ def test_an_engine_error_or_ctrl_c_in_a_tool_ends_the_turn_and_leaves_a_whole_co
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
 
-@pytest.mark.parametrize(
-    ("reason", "end"),
-    [(FinishReason.MAX_TOKENS, TurnEnd.MAX_TOKENS), (FinishReason.CONTEXT_FULL, TurnEnd.CONTEXT_FULL)],
-)
-def test_limits_end_the_turn_with_what_happened(chat, reason, end):
-    talk = chat(Say("\nHalf an ans", reason), answer("Two."), max_tokens=5)
+def test_a_limit_of_tokens_ends_the_turn_with_what_happened(chat):
+    talk = chat(Say("\nHalf an ans", FinishReason.MAX_TOKENS), answer("Two."), max_tokens=5)
     last = talk.ask("a")[-1]
-    assert last.end is end
+    assert last.end is TurnEnd.MAX_TOKENS
     assert last.sentence.count(".") == 1
     assert talk.engine.requests[0].max_tokens == 5
+    assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
+
+
+def test_an_answer_that_fills_the_context_goes_on_behind_it(chat):
+    talk = chat(Say("\nHalf an ans", FinishReason.CONTEXT_FULL), answer("wer."))
+    assert talk.ask("a")[-1].end is TurnEnd.ANSWERED
+    assert "go on where you stopped" in talk.text
+
+
+def test_an_answer_that_fills_the_context_again_and_again_ends_the_turn(chat):
+    talk = chat(*[Say("\nHalf an ans", FinishReason.CONTEXT_FULL)] * (MAX_FILLED + 1), answer("Two."))
+    last = talk.ask("a")[-1]
+    assert last.end is TurnEnd.CONTEXT_FULL
+    assert last.sentence.count(".") == 1
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
 
