@@ -1,1 +1,1 @@
-"""What a session may do without asking: modes, rules and the policy made of them."""
+"""What a tool may do: modes, rules, and the policy that decides with them."""
