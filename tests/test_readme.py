@@ -48,6 +48,11 @@ def test_the_example_of_rules_is_a_file_of_rules(tmp_path):
     assert (read.broken, len(read.rules.allow), len(read.rules.deny)) == ("", 2, 2)
 
 
+def test_the_tools_are_those_that_are_declared():
+    text = README.read_text(encoding="utf-8")
+    assert text == script(TOP / "packaging/readme_tools.py").updated(text), "run: python packaging/readme_tools.py"
+
+
 def test_the_exit_codes_are_those_of_the_help():
     text = README.read_text(encoding="utf-8")
     for code in re.findall(r"^ +(\d+)", EXIT_CODES, re.MULTILINE):
