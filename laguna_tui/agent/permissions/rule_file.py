@@ -65,6 +65,18 @@ def read_user_rules(path: Path) -> RuleFile:
         return _broken(str(path), error)
 
 
+def check_user_rules(text: str, path: Path) -> None:
+    """Check the text of the user's file.
+
+    Raises:
+        UserError: it cannot be read as a whole; names the file and the reason.
+    """
+    try:
+        _user_rules(_table(text.encode()))
+    except ValueError as error:
+        raise UserError(f"{path}: {_reason(error)}") from error
+
+
 def read_repository_rules(root: Path, identity: FolderIdentity | None = None) -> RuleFile:
     """Read what the workspace's own file denies and asks about. Never raises; no link is followed.
 
