@@ -44,7 +44,7 @@ def test_the_example_of_rules_is_a_file_of_rules(tmp_path):
     file = tmp_path / "permissions.toml"
     file.write_text(f"[rules] {example}", encoding="utf-8")
     file.chmod(0o600)
-    read = read_user_rules(file)
+    read = read_user_rules(file, TOP)
     assert (read.broken, len(read.rules.allow), len(read.rules.deny)) == ("", 2, 2)
 
 

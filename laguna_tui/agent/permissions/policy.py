@@ -202,7 +202,7 @@ class Permissions:
             return
         stamp = _stamp(self._rules_path)
         if stamp != self._stamp:
-            self._user, self._stamp = read_user_rules(self._rules_path), stamp
+            self._user, self._stamp = read_user_rules(self._rules_path, self._root), stamp
 
 
 def _settings(rules_path: Path) -> tuple[Path, ...]:

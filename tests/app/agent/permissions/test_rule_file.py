@@ -21,6 +21,7 @@ from laguna_tui.agent.permissions.rules import NO_RULES
 from laguna_tui.base.errors import UserError
 from tests.app.agent.permissions.requests import change, command
 
+ELSEWHERE = Path("/home/me/shop")
 ALLOW, ASK, DENY = Effect.ALLOW, Effect.ASK, Effect.DENY
 
 
@@ -44,8 +45,8 @@ def written(rules: Path, text: str) -> Path:
 
 
 def test_without_a_file_there_are_no_rules(rules: Path):
-    assert read_user_rules(rules).rules == NO_RULES
-    assert read_user_rules(rules).notes == ()
+    assert read_user_rules(rules, ELSEWHERE).rules == NO_RULES
+    assert read_user_rules(rules, ELSEWHERE).notes == ()
 
 
 def test_rules_hold_everywhere_or_in_their_folder(rules: Path, shop: Path, tmp_path: Path):
@@ -91,7 +92,7 @@ def test_what_stands_in_the_file_stays_comments_too(rules: Path, shop: Path):
     written(rules, before)
     append_rule(rules, shop, "shell(ls …)")
     assert rules.read_text().startswith(before + "\n")
-    assert read_user_rules(rules).broken == ""
+    assert read_user_rules(rules, ELSEWHERE).broken == ""
 
 
 def test_a_rule_is_written_once(rules: Path, shop: Path):
@@ -116,7 +117,7 @@ def test_rules_written_at_the_same_time_are_all_there(rules: Path, shop: Path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert {rule.pattern for rule in read_user_rules(rules).rules.allow} == {f"{n}.py" for n in range(12)}
+    assert {rule.pattern for rule in read_user_rules(rules, ELSEWHERE).rules.allow} == {f"{n}.py" for n in range(12)}
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
@@ -128,7 +129,7 @@ def test_a_folder_of_any_name_can_stand_in_the_file_or_is_refused(tmp_path_facto
     except UserError:
         assert not rules.exists()
         return
-    assert [rule.base for rule in read_user_rules(rules).rules.allow] == [os.path.realpath(folder)]
+    assert [rule.base for rule in read_user_rules(rules, ELSEWHERE).rules.allow] == [os.path.realpath(folder)]
 
 
 def test_a_rule_that_cannot_be_written_holds_for_the_session_and_that_is_said(rules: Path, shop: Path):
@@ -138,6 +139,27 @@ def test_a_rule_that_cannot_be_written_holds_for_the_session_and_that_is_said(ru
         here.allow_always("edit(a.py)")
     assert here.decide(change("a.py")).effect is ALLOW
     assert not rules.exists()
+
+
+def test_a_file_that_commands_could_change_only_tightens(shop: Path):
+    text = '[rules]\nallow = ["edit", "read(.env)"]\ndeny = ["edit(gen/**)"]\n'
+    rules = written(shop / "config" / "permissions.toml", text)
+    here = Permissions(shop, rules_path=rules)
+    assert here.decide(change("a.py")).effect is ASK
+    assert here.decide(change("gen/a.py")).effect is DENY
+    assert here.readable(".env")
+    assert "lies in this folder" in here.notes[0]
+    with pytest.raises(UserError, match="holds for this session only"):
+        here.allow_always("edit(a.py)")
+    assert rules.read_text() == text
+    assert here.decide(change("a.py")).effect is ALLOW
+
+
+def test_a_link_to_a_file_that_commands_could_change_only_tightens_too(shop: Path, rules: Path):
+    written(shop / "kept.toml", '[rules]\nallow = ["edit"]\n')
+    rules.parent.mkdir()
+    rules.symlink_to(shop / "kept.toml")
+    assert Permissions(shop, rules_path=rules).decide(change("a.py")).effect is ASK
 
 
 BROKEN = {
@@ -286,4 +308,4 @@ def test_the_example_in_the_module_is_a_file_of_rules(rules: Path):
 
     example = rule_file.__doc__.split("```toml\n")[1].split("```")[0]
     assert tomllib.loads(example)
-    assert read_user_rules(written(rules, example)).broken == ""
+    assert read_user_rules(written(rules, example), ELSEWHERE).broken == ""
