@@ -208,12 +208,23 @@ def test_reading_is_denied_by_rules_that_deny_or_ask(tmp_path: Path):
         "cat {.env,x}",
         "cat<.env",
         "openssl rsa -in server.key",
+        "cat .e*",
+        "cat .?nv",
+        "cat ~/keys/id_*",
+        "cat *.pem",
     ],
 )
 def test_a_command_that_names_a_file_with_secrets_is_asked_about_whatever_is_allowed(text: str):
     here = permissions(Mode.AUTO, allow=["shell", "read(.env)"])
     assert here.decide(command(text)).effect is ASK
     assert here.suggest(command(text)) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["cat *", "ls *.py", "cat src/*", "grep -rn process.env src", "cat .env.example", "ls .g*"]
+)
+def test_a_command_that_names_other_files_is_not(text: str):
+    assert permissions(Mode.AUTO).decide(command(text)).effect is ALLOW
 
 
 def test_a_tool_of_somebody_else_is_asked_about_even_in_auto_until_a_rule_allows_it():
