@@ -194,7 +194,7 @@ class CommandRunner:
         with self._lock:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
-        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp, state=self._state)
+        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp)
         # Models write bash. It reads no file of the user's when it is started like this.
         shell = find_program("bash") or "/bin/sh"
         prepared = prepare(status, policy, (shell, "-c", command), folder=folder)
