@@ -1,4 +1,4 @@
-"""The profile of models that read code themselves: they search by pattern, by symbol and by meaning, read and edit.
+"""The profile of models that work on their own: they search by pattern, symbol and meaning, read, edit, run commands.
 
 Every model of the catalogue has it but the bundled one, and so has a file that the catalogue does not know. A tool that
 is listed here is offered to all of them.
@@ -8,7 +8,7 @@ from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools.base.edit import edit_tool
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
-from laguna_tui.agent.tools.full import find, read, search
+from laguna_tui.agent.tools.full import find, read, search, shell
 from laguna_tui.repo.edit_files import EditDialect
 
 DIALECT = EditDialect(
@@ -26,6 +26,7 @@ FULL = ModelProfile(
         search.SEARCH,
         read.READ,
         edit_tool(DIALECT),
+        shell.SHELL,
     ),
     # What such a model says is taken as it is.
     guard=lambda asked, before: Guard(),
