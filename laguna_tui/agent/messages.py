@@ -103,6 +103,11 @@ class GeneratedMessage:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was said, thought or called."""
+        return not (self.answer.text.strip() or self.answer.reasoning.strip() or self.calls)
+
 
 @dataclass(frozen=True, slots=True)
 class GenerationRecord:
@@ -114,6 +119,8 @@ class GenerationRecord:
         sampling: with which sampling, seed included.
         answer, calls: what was said, taken apart, as in `GeneratedMessage`.
         rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
+        begun: what the model said before, with which the prompt ends: it was stopped in a loop, and went on from there.
+        thinking_budget, no_repeat: the request's.
     """
 
     prompt: Sequence[int]
@@ -122,6 +129,9 @@ class GenerationRecord:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
     rounds: Sequence[tuple[int, int]] = ()
+    begun: Sequence[int] = ()
+    thinking_budget: int | None = None
+    no_repeat: tuple[tuple[int, ...], ...] = ()
 
 
 class MessageWriter:
