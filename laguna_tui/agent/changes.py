@@ -3,17 +3,17 @@
 The journal is in memory and the old bytes lie where long results do; both are gone when the session ends.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import ChangeMade
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.permission_request import PermissionRequest
 from laguna_tui.base.units import plural
-from laguna_tui.repo.edit_files import apply_edit, with_text
+from laguna_tui.repo.file_changes import apply_change, with_text
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.source_writer import ChangedError, TemporaryFiles, digest, replace_file
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -21,6 +21,7 @@ from laguna_tui.repo.workspace import Workspace, WorkspaceError
 UNFINISHED = "edits"
 """The folder in the state folder that notes which changes are being written."""
 
+EDITED = "The user edited the change before it was made; read the file before you go on."
 STOPPED = "the turn was stopped before this edit was made"
 
 UNDONE = "{path} is as it was before the last edit."
@@ -73,13 +74,16 @@ class Changes:
             ToolError, WorkspaceError: it is not made, and why; the files are as they were.
         """
         answer = run.ask(PermissionRequest(tool, proposal, always_asks=proposal.asks_because))
-        change = proposal if answer.edited is None else with_text(proposal, answer.edited)
+        change = proposal
+        if answer.edited is not None:
+            change = replace(with_text(proposal, answer.edited), notes=(EDITED,))
         if run.cancelled():
             raise ToolError(STOPPED)
-        # Kept first: a change that cannot be taken back is not made.
+        # Kept first: an edit that cannot be taken back is not made.
         kept = self._kept.keep_bytes(change.old) or change.old
-        self._apply(change)
-        self._made.append(_Made(change.root, change.identity, change.path, digest(change.new), kept))
+        apply_change(change, self._unfinished)
+        if change.kind is ChangeKind.EDIT:
+            self._made.append(_Made(change.root, change.identity, change.path, digest(change.new), kept))
         run.emit(ChangeMade(run.call_id, change))
         return change
 
@@ -117,10 +121,6 @@ class Changes:
         """Forget everything; what was changed stays."""
         self._made.clear()
         self._kept.close()
-
-    def _apply(self, change: ChangeProposal) -> None:
-        """Make the change on the disk."""
-        apply_edit(change, self._unfinished)
 
     def _more(self) -> str:
         count = len(self._made) - 1

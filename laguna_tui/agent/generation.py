@@ -6,17 +6,43 @@ Deals in tokens and events. Changes no transcript: the conversation records the 
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from laguna_engine.chat.messages import CallFinished, Malformed, ParserEvent, Reasoning, Text, ToolCall
 from laguna_engine.chat.parser import StreamParser
-from laguna_engine.config import Request
+from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
 from laguna_engine.events import DrafterFailed, Event, Finished, FinishReason, Prefill, Round, Source, Token
 from laguna_engine.sequence import Preview
 from laguna_tui.agent.loop_guard import Loop, find_loop
 from laguna_tui.agent.messages import GenerationRecord, assistant_message, calls_of
 from laguna_tui.base.events import AgentEvent, DraftRound, Notice, Rate, ReasoningDelta, StepFinished, TextDelta
+
+# Longer thinking was seen to go round in circles and to end no more, from about 10,000 tokens on.
+_THINKING_BUDGET = 8192
+# In a small context a thinking leaves room for its answer, and for the turns after it.
+_THINKING_SHARE = 1 / 4
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """How answers are generated. `max_tokens` is per generation; None means until the context is full.
+
+    `drafting` is how they are sped up; the files to copy from are added to it. `thinking_budget` is the most tokens of
+    thinking in one generation, 0 for no limit; None means 8,192, and at most a quarter of the context.
+    """
+
+    sampling: Sampling = GREEDY
+    thinking: bool = False
+    max_tokens: int | None = None
+    drafting: Drafting = DRAFTING
+    thinking_budget: int | None = None
+
+    def thinking_limit(self, n_ctx: int) -> int | None:
+        """Most tokens of thinking in a context of `n_ctx`; None for no limit, and for a model that does not think."""
+        if not self.thinking or self.thinking_budget == 0:
+            return None
+        return self.thinking_budget or min(_THINKING_BUDGET, int(n_ctx * _THINKING_SHARE))
 
 
 class TokenEngine(Protocol):

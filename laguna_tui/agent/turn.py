@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
-from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
+from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, Generation, TokenEngine
+from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generation, TokenEngine
 from laguna_tui.agent.loop_guard import LoopGuard, call_key
 from laguna_tui.agent.messages import call_title
 from laguna_tui.agent.tools.base.guard import CheckedAnswer
@@ -41,37 +41,12 @@ MAX_STEPS = 25
 MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
 MAX_CALLS_A_STEP = 8
-# Longer thinking was seen to go round in circles and to end no more, from about 10,000 tokens on.
-THINKING_BUDGET = 8192
-# In a small context a thinking leaves room for its answer, and for the turns after it.
-_THINKING_SHARE = 4
 
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _LOOPED = "You repeated the same words and were stopped. Say only what is new, or try something else."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
 _REFUSED = "the call was refused; the answer says why"
 _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
-
-
-@dataclass(frozen=True, slots=True)
-class AgentOptions:
-    """How answers are generated. `max_tokens` is per generation; None means until the context is full.
-
-    `drafting` is how they are sped up; the files to copy from are added to it. `thinking_budget` is the most tokens of
-    one thinking, 0 for no limit; None means `THINKING_BUDGET`, or a share of a small context.
-    """
-
-    sampling: Sampling = GREEDY
-    thinking: bool = False
-    max_tokens: int | None = None
-    drafting: Drafting = DRAFTING
-    thinking_budget: int | None = None
-
-    def thinking_limit(self, n_ctx: int) -> int | None:
-        """The most tokens of one thinking in a context of `n_ctx`; None for no limit, and where none is asked for."""
-        if not self.thinking or self.thinking_budget == 0:
-            return None
-        return self.thinking_budget or min(THINKING_BUDGET, n_ctx // _THINKING_SHARE)
 
 
 @dataclass(frozen=True, slots=True)

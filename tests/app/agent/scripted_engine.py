@@ -83,7 +83,10 @@ class ScriptedEngine:
         self._cached = []
 
     def preview(self, tokens: Sequence[int]) -> Preview:
-        cached = len(self._cached)
+        pairs = zip(self._cached, tokens, strict=False)
+        cached = next(
+            (at for at, (mine, given) in enumerate(pairs) if mine != given), min(len(self._cached), len(tokens))
+        )
         return Preview(cached, len(tokens) - cached, None, False, None, len(tokens) < self.n_ctx)
 
 

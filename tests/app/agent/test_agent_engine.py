@@ -6,12 +6,11 @@ from laguna_engine.chat.parser import StreamParser
 from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Prefill
-from laguna_tui.agent.generation import Generation
+from laguna_tui.agent.generation import AgentOptions, Generation
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.loop_guard import find_loop
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import AgentOptions
 from laguna_tui.base.events import StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.workspace import Workspace

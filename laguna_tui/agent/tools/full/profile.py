@@ -11,15 +11,21 @@ from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.full import find, read, search
 from laguna_tui.repo.edit_files import EditDialect
 
+DIALECT = EditDialect(
+    # A text that is not there is answered with the nearest one, which such a model tries next.
+    additions=False,
+    # Forgotten indentation is put right, which saves a round and is told to the model and to the user.
+    reindents=True,
+)
+"""What is made of its texts where they are not quite the file's."""
+
 FULL = ModelProfile(
     system_prompt=system_prompt("full"),
     tools=(
         find.FIND,
         search.SEARCH,
         read.READ,
-        # A text that is not there is answered with the nearest one, which such a model tries next. Forgotten
-        # indentation is put right, which saves a round and is told to the model and to the user.
-        edit_tool(EditDialect(additions=False, reindents=True)),
+        edit_tool(DIALECT),
     ),
     # What such a model says is taken as it is.
     guard=lambda asked, before: Guard(),
