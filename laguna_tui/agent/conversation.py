@@ -11,12 +11,19 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from laguna_engine.chat.encoding import SafeEncoder, Tokenizer
+from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.chat.messages import AssistantMessage
 from laguna_engine.chat.parser import StreamParser
-from laguna_engine.chat.template import Renderer
 from laguna_engine.chat.transcript import Block, Role, TokenView, Transcript
-from laguna_tui.agent.messages import MESSAGE, REMINDER, ChatMessage, FilesRead, GeneratedMessage, GenerationRecord
+from laguna_tui.agent.messages import (
+    MESSAGE,
+    REMINDER,
+    ChatMessage,
+    FilesRead,
+    GeneratedMessage,
+    GenerationRecord,
+    MessageWriter,
+)
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.context.blocks import Attachment, Gathered, Place
 from laguna_tui.context.mentions import unmarked
@@ -80,7 +87,6 @@ class Conversation:
         self.files = FilesRead()
         self.computed = 0
         self.last: GenerationRecord | None = None
-        self._tools = profile.specs
         self._thinking = thinking
         self._opening = opening
         self._opened: str | None = None
@@ -89,19 +95,16 @@ class Conversation:
         self._heard: list[ChatMessage | GeneratedMessage] = []
         self._forgotten: list[ChatMessage | GeneratedMessage] = []
         self.use_vocabulary(vocabulary)
-        self.stop_tokens = self._renderer.stop_tokens
+        self.stop_tokens = self._writer.stop_tokens
         self.transcript = Transcript()
-        system = self._renderer.system(profile.system_prompt, self._tools)
-        self.transcript.append(Role.SYSTEM, system, "system prompt and tools")
+        self.transcript.append(Role.SYSTEM, self._writer.system(), "system prompt and tools")
 
     def use_vocabulary(self, vocabulary: Tokenizer) -> None:
         """Go on with this vocabulary, which is that of the same model opened again."""
         self._vocabulary = vocabulary
         self.piece = vocabulary.piece
         self.count = CachedTokenCounter(lambda text: len(vocabulary.tokenize(text, special=False)))
-        encoder = SafeEncoder(vocabulary)
-        self._renderer = Renderer(encoder, self.profile.family, self._thinking)
-        self._markers = encoder.markers
+        self._writer = MessageWriter(vocabulary, self.profile, thinking=self._thinking)
 
     def emptied(self) -> "Conversation":
         """A new chat with the same model. The ids of calls go on, so that each is given once in a session."""
@@ -164,7 +167,7 @@ class Conversation:
 
     def message_parts(self, said: ChatMessage) -> list[list[int]]:
         """The tokens that a user's message would add, piece by piece; it is not added."""
-        return self._renderer.user_parts(said.parts)
+        return self._writer.user_parts(said)
 
     def with_message(self, *said: ChatMessage) -> list[int]:
         """The tokens the engine would be given for a message and what stands before it, which are not added yet."""
@@ -192,7 +195,7 @@ class Conversation:
 
     def add_message(self, said: ChatMessage) -> None:
         """Add what the user said."""
-        self._add_message(self.transcript, said)
+        self._writer.add(self.transcript, said)
         self._heard.append(said)
 
     def add_reminder(self, text: str) -> None:
@@ -222,23 +225,23 @@ class Conversation:
 
     def result_size(self, text: str) -> int:
         """How many tokens a tool's answer and the opening of the next turn take."""
-        return len(self._renderer.tool_response(text)) + len(self._renderer.generation_prompt())
+        return self._writer.result_size(text)
 
     def add_result(self, text: str, label: str) -> None:
         """Add what a tool answered."""
         said = ChatMessage(Role.TOOL, label, text)
-        self._add_result(self.transcript, said)
+        self._writer.add(self.transcript, said)
         self._heard.append(said)
 
     def open_turn(self) -> StreamParser:
         """Open the assistant's turn; returns the parser for what it will say."""
-        self.transcript.append(Role.ASSISTANT, self._renderer.generation_prompt(), _ANSWER)
-        return StreamParser(self._tools, in_reasoning=self._thinking, markers=self._markers)
+        self.transcript.append(Role.ASSISTANT, self._writer.opening(), _ANSWER)
+        return self._writer.parser()
 
     def record(self, generation: GenerationRecord) -> None:
         """Add what the model said and whatever its turn needs to be whole."""
         heard = GeneratedMessage(_ANSWER, generation.tokens, generation.answer, generation.calls)
-        self.transcript.extend(self._answered(heard))
+        self.transcript.extend(self._writer.answered(heard))
         self._heard.append(heard)
         if generation.tokens:
             self.last = generation
@@ -252,7 +255,7 @@ class Conversation:
     def add_answer(self, text: str) -> None:
         """Add an answer that the model did not give itself."""
         said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text))
-        self._add(self.transcript, said)
+        self._writer.add(self.transcript, said)
         self._heard.append(said)
 
     def said(self) -> tuple[ChatMessage, ...]:
@@ -268,7 +271,7 @@ class Conversation:
     def retell(self, said: Sequence[ChatMessage]) -> None:
         """Add what was said to another model, written as this one writes it."""
         for each in said:
-            self._add(self.transcript, each)
+            self._writer.add(self.transcript, each)
             self._heard.append(each)
 
     def pieces(self) -> list[ConversationBlock]:
@@ -301,7 +304,7 @@ class Conversation:
         system = self.transcript.blocks[0]
         transcript.append(system.role, self.transcript.tokens[: system.end], system.label)
         for each in kept:
-            self._add(transcript, each)
+            self._writer.add(transcript, each)
         self._forgotten += _opened(self._heard[:at], "" if self._forgotten else None)
         self.transcript, self._heard = transcript, kept
 
@@ -317,7 +320,7 @@ class Conversation:
 
     def _prompt(self, before: Iterable[int], said: Iterable[ChatMessage]) -> list[int]:
         added = (token for each in said for part in self.message_parts(each) for token in part)
-        return [*before, *added, *self._renderer.generation_prompt()]
+        return [*before, *added, *self._writer.opening()]
 
     def _pieces(self, transcript: Transcript) -> list[ConversationBlock]:
         system, *others = transcript.blocks
@@ -353,29 +356,8 @@ class Conversation:
                 for block in (first.block, *(piece.block for piece in others)):
                     transcript.append(block.role, tokens[block.start : block.end], block.label)
             else:
-                self._add(transcript, heard[item])
+                self._writer.add(transcript, heard[item])
         return transcript
-
-    def _add(self, transcript: Transcript, each: ChatMessage | GeneratedMessage) -> None:
-        if isinstance(each, GeneratedMessage):
-            opening = self._renderer.generation_prompt()
-            transcript.append(Role.ASSISTANT, [*opening, *self._answered(each)], each.label)
-        elif each.answer is not None:
-            transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
-        elif each.role is Role.TOOL:
-            self._add_result(transcript, each)
-        else:
-            self._add_message(transcript, each)
-
-    def _add_message(self, transcript: Transcript, said: ChatMessage) -> None:
-        for part in self.message_parts(said):
-            transcript.append(Role.USER, part, said.label)
-
-    def _add_result(self, transcript: Transcript, said: ChatMessage) -> None:
-        transcript.append(Role.TOOL, self._renderer.tool_response(said.given), said.label)
-
-    def _answered(self, heard: GeneratedMessage) -> list[int]:
-        return [*heard.tokens, *self._renderer.close_assistant(heard.tokens)]
 
 
 def _is_question(each: ChatMessage | GeneratedMessage) -> bool:

@@ -6,6 +6,7 @@ Tokens mean something else to another model, so what a model says is kept taken 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from laguna_engine.chat.encoding import SafeEncoder, Tokenizer
 from laguna_engine.chat.messages import (
     AssistantMessage,
     CallFinished,
@@ -15,8 +16,11 @@ from laguna_engine.chat.messages import (
     Text,
     ToolCall,
 )
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.parser import StreamParser
+from laguna_engine.chat.template import Renderer
+from laguna_engine.chat.transcript import Role, Transcript
 from laguna_engine.config import Sampling
+from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.base.results import in_place
 from laguna_tui.context.blocks import Attachment, Place
 
@@ -118,6 +122,58 @@ class GenerationRecord:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
     rounds: Sequence[tuple[int, int]] = ()
+
+
+class MessageWriter:
+    """Writes what was said as one model reads it: in its template, as its tokens.
+
+    Attributes:
+        stop_tokens: what ends the model's turn.
+    """
+
+    def __init__(self, vocabulary: Tokenizer, profile: ModelProfile, *, thinking: bool) -> None:
+        encoder = SafeEncoder(vocabulary)
+        self._renderer = Renderer(encoder, profile.family, thinking)
+        self._markers = encoder.markers
+        self._profile = profile
+        self._thinking = thinking
+        self.stop_tokens = self._renderer.stop_tokens
+
+    def system(self) -> list[int]:
+        """The system prompt and the tools."""
+        return self._renderer.system(self._profile.system_prompt, self._profile.specs)
+
+    def user_parts(self, said: ChatMessage) -> list[list[int]]:
+        """A user's message, piece by piece."""
+        return self._renderer.user_parts(said.parts)
+
+    def opening(self) -> list[int]:
+        """What opens the model's turn."""
+        return self._renderer.generation_prompt()
+
+    def parser(self) -> StreamParser:
+        """A parser for what the model says in its turn."""
+        return StreamParser(self._profile.specs, in_reasoning=self._thinking, markers=self._markers)
+
+    def answered(self, said: GeneratedMessage) -> list[int]:
+        """What the model said and whatever its turn needs to be whole, behind its opening."""
+        return [*said.tokens, *self._renderer.close_assistant(said.tokens)]
+
+    def result_size(self, text: str) -> int:
+        """How many tokens a tool's answer and the opening of the next turn take."""
+        return len(self._renderer.tool_response(text)) + len(self.opening())
+
+    def add(self, transcript: Transcript, each: ChatMessage | GeneratedMessage) -> None:
+        """Add what was said to a transcript."""
+        if isinstance(each, GeneratedMessage):
+            transcript.append(Role.ASSISTANT, [*self.opening(), *self.answered(each)], each.label)
+        elif each.answer is not None:
+            transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
+        elif each.role is Role.TOOL:
+            transcript.append(Role.TOOL, self._renderer.tool_response(each.given), each.label)
+        else:
+            for part in self.user_parts(each):
+                transcript.append(Role.USER, part, each.label)
 
 
 # About 1,500 lines of code: what a conversation is about at the moment. More only makes wrong matches likelier.
