@@ -3,24 +3,37 @@
 The journal is in memory and the old bytes lie where long results do; both are gone when the session ends.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import platformdirs
+
 from laguna_tui.agent.kept_files import KeptFiles
+from laguna_tui.agent.seen_files import SeenFiles
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import ChangeMade
-from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.base.paths import APP, FolderIdentity
 from laguna_tui.base.permission_request import PermissionRequest
 from laguna_tui.base.units import plural
-from laguna_tui.repo.edit_files import apply_edit, with_text
+from laguna_tui.repo.file_changes import apply_change, with_text
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.source_writer import ChangedError, TemporaryFiles, digest, replace_file
+from laguna_tui.repo.source_writer import (
+    ChangedError,
+    TemporaryFiles,
+    create_file,
+    digest,
+    move_file,
+    remove_file,
+    replace_file,
+)
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 UNFINISHED = "edits"
 """The folder in the state folder that notes which changes are being written."""
 
+_OWN = "{path} belongs to laguna-tui itself; edit another file"
 STOPPED = "the turn was stopped before this edit was made"
 
 UNDONE = "{path} is as it was before the last edit."
@@ -41,10 +54,16 @@ class _Made:
     path: str
     left: bytes
     kept: Path | bytes
+    kind: ChangeKind
+    target: str
 
 
 class Changes:
-    """What a session's changes of files go through."""
+    """What a session's changes of files go through.
+
+    Attributes:
+        seen: what the model was shown of files.
+    """
 
     def __init__(self, kept: KeptFiles | None = None, state: Path | None = None) -> None:
         """Begin with no change made, and remove what the changes of killed sessions left half written.
@@ -53,6 +72,7 @@ class Changes:
             kept: where old bytes are kept; None means the cache folder.
             state: the user's state folder, where it is noted what is being written; None notes nothing.
         """
+        self.seen = SeenFiles()
         self._kept = kept or KeptFiles()
         self._unfinished = TemporaryFiles(state / UNFINISHED if state is not None else None)
         self._unfinished.sweep()
@@ -72,6 +92,7 @@ class Changes:
         Raises:
             ToolError, WorkspaceError: it is not made, and why; the files are as they were.
         """
+        _check_owner(proposal)
         answer = run.ask(PermissionRequest(tool, proposal, always_asks=proposal.asks_because))
         change = proposal if answer.edited is None else with_text(proposal, answer.edited)
         if run.cancelled():
@@ -79,7 +100,9 @@ class Changes:
         # Kept first: a change that cannot be taken back is not made.
         kept = self._kept.keep_bytes(change.old) or change.old
         self._apply(change)
-        self._made.append(_Made(change.root, change.identity, change.path, digest(change.new), kept))
+        self._made.append(
+            _Made(change.root, change.identity, change.path, digest(change.new), kept, change.kind, change.target)
+        )
         run.emit(ChangeMade(run.call_id, change))
         return change
 
@@ -94,7 +117,7 @@ class Changes:
         path = escaped(last.path)
         try:
             old = last.kept if isinstance(last.kept, bytes) else last.kept.read_bytes()
-            replace_file(Workspace(last.root, last.identity), last.path, last.left, old, self._unfinished)
+            self._take_back(last, old)
         except OSError:
             return self._forget(LOST.format(path=path))
         except ChangedError:
@@ -120,7 +143,19 @@ class Changes:
 
     def _apply(self, change: ChangeProposal) -> None:
         """Make the change on the disk."""
-        apply_edit(change, self._unfinished)
+        apply_change(change, self._unfinished)
+
+    def _take_back(self, made: _Made, old: bytes) -> None:
+        workspace = Workspace(made.root, made.identity)
+        match made.kind:
+            case ChangeKind.EDIT:
+                replace_file(workspace, made.path, made.left, old, self._unfinished)
+            case ChangeKind.CREATE:
+                remove_file(workspace, made.path, made.left)
+            case ChangeKind.DELETE:
+                create_file(workspace, made.path, old, self._unfinished)
+            case ChangeKind.MOVE:
+                move_file(workspace, made.target, made.path, made.left)
 
     def _more(self) -> str:
         count = len(self._made) - 1
@@ -129,3 +164,16 @@ class Changes:
     def _forget(self, sentence: str) -> str:
         self._made.pop()
         return sentence
+
+
+def _check_owner(proposal: ChangeProposal) -> None:
+    """Refuse to change what the app itself goes by, in a folder that has it inside."""
+    places = (
+        platformdirs.user_config_path(APP),
+        platformdirs.user_state_path(APP),
+        platformdirs.user_cache_path(APP),
+        platformdirs.user_data_path(APP),
+    )
+    for path in filter(None, (proposal.path, proposal.target)):
+        if any((proposal.root / path).is_relative_to(os.path.realpath(place)) for place in places):
+            raise ToolError(_OWN.format(path=escaped(path)))

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.diagnostics import Diagnostics
 from laguna_tui.agent.permission_gate import NOBODY_TO_ASK, PermissionGate
+from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
@@ -47,6 +49,8 @@ class Toolbox:
         codebase: Codebase | None = None,
         changes: Changes | None = None,
         permissions: PermissionGate | None = None,
+        todo: TodoList | None = None,
+        diagnostics: Diagnostics | None = None,
         state: Path | None = None,
     ) -> None:
         """Take a workspace.
@@ -57,6 +61,8 @@ class Toolbox:
             codebase: the folder's index, for tools that search it; it is started when a search needs it.
             changes: what changes of files go through; None: the toolbox has its own.
             permissions: what lets calls through; None lets none change anything.
+            todo: the model's list of steps; None: the toolbox has its own.
+            diagnostics: what says what a change broke; None says only what a grammar does.
             state: the user's state folder, which gets the traceback of a tool that fails; None: the system's own.
 
         Raises:
@@ -65,7 +71,7 @@ class Toolbox:
         self.profile = profile
         self.workspace = workspace
         self.permissions = permissions or PermissionGate(EditMode.NEVER)
-        self._services = ToolServices(changes or Changes(), codebase)
+        self._services = ToolServices(changes or Changes(), codebase, todo or TodoList(), diagnostics or Diagnostics())
         self._store = store or ResultStore()
         self._state = state
         self._tools = {tool.name: _BoundTool(tool, tool.bind(self._services)) for tool in profile.tools}
@@ -80,6 +86,8 @@ class Toolbox:
             codebase=services.codebase,
             changes=services.changes,
             permissions=self.permissions,
+            todo=services.todo,
+            diagnostics=services.diagnostics,
             state=self._state,
         )
 

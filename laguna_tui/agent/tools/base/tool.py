@@ -1,11 +1,13 @@
 """A tool: one declaration gives its schema, the check of its arguments, the model's text and the documentation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.diagnostics import Diagnostics
+from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.base.schema import json_schema
@@ -21,10 +23,14 @@ class ToolServices:
     Attributes:
         changes: what changes of files go through.
         codebase: the folder's index; None where a session has none.
+        todo: the model's list of steps.
+        diagnostics: what says what a change broke; None where nothing does.
     """
 
     changes: Changes
     codebase: Codebase | None = None
+    todo: TodoList = field(default_factory=TodoList)
+    diagnostics: Diagnostics | None = None
 
 
 @dataclass(frozen=True, slots=True)
