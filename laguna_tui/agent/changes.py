@@ -4,7 +4,7 @@ The journal is in memory and the old bytes lie where long results do; both are g
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import platformdirs
@@ -34,6 +34,7 @@ UNFINISHED = "edits"
 """The folder in the state folder that notes which changes are being written."""
 
 _OWN = "{path} belongs to laguna-tui itself; edit another file"
+EDITED = "The user edited the change before it was made; read the file before you go on."
 STOPPED = "the turn was stopped before this edit was made"
 
 UNDONE = "{path} is as it was before the last edit."
@@ -94,12 +95,14 @@ class Changes:
         """
         _check_owner(proposal)
         answer = run.ask(PermissionRequest(tool, proposal, always_asks=proposal.asks_because))
-        change = proposal if answer.edited is None else with_text(proposal, answer.edited)
+        change = proposal
+        if answer.edited is not None:
+            change = replace(with_text(proposal, answer.edited), notes=(EDITED,))
         if run.cancelled():
             raise ToolError(STOPPED)
         # Kept first: a change that cannot be taken back is not made.
         kept = self._kept.keep_bytes(change.old) or change.old
-        self._apply(change)
+        apply_change(change, self._unfinished)
         self._made.append(
             _Made(change.root, change.identity, change.path, digest(change.new), kept, change.kind, change.target)
         )
@@ -140,10 +143,6 @@ class Changes:
         """Forget everything; what was changed stays."""
         self._made.clear()
         self._kept.close()
-
-    def _apply(self, change: ChangeProposal) -> None:
-        """Make the change on the disk."""
-        apply_change(change, self._unfinished)
 
     def _take_back(self, made: _Made, old: bytes) -> None:
         workspace = Workspace(made.root, made.identity)

@@ -9,47 +9,31 @@ newest turns of a chat.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
 
 from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.chat.messages import AssistantMessage
 from laguna_engine.chat.parser import StreamParser
-from laguna_engine.chat.transcript import Block, Role, TokenView, Transcript
+from laguna_engine.chat.transcript import Role, TokenView, Transcript
 from laguna_tui.agent.messages import (
     MESSAGE,
     REMINDER,
     ChatMessage,
+    ConversationBlock,
+    ConversationMark,
     FilesRead,
     GeneratedMessage,
     GenerationRecord,
     MessageWriter,
+    is_question,
+    with_opening,
 )
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
+from laguna_tui.agent.tools.base.results import shortened
 from laguna_tui.context.blocks import Attachment, Gathered, Place
 from laguna_tui.context.mentions import unmarked
 from laguna_tui.context.token_counter import CachedTokenCounter
 
 _ANSWER = "answer"
-
-
-class ConversationBlock(NamedTuple):
-    """One block of the transcript: part number `part` of what was `said`, which is number `item` of all that was.
-
-    said: None for the system's block.
-    """
-
-    number: int
-    block: Block
-    said: ChatMessage | GeneratedMessage | None
-    item: int = -1
-    part: int = 0
-
-    @property
-    def attachment(self) -> Attachment | None:
-        """What is attached here, if this is no part of anybody's words."""
-        if not isinstance(self.said, ChatMessage) or not 0 < self.part <= len(self.said.attachments):
-            return None
-        return self.said.attached[self.part - 1]
 
 
 _FORGETS = "this model keeps in mind {kept} of a chat, so the earlier ones are left out of its prompt from here on"
@@ -143,7 +127,7 @@ class Conversation:
 
     def asked(self) -> tuple[str, str]:
         """The user's newest message, and all that stands in the prompt before it, but for the system's part."""
-        *_, newest = (piece for piece in self.pieces() if piece.said is not None and _is_question(piece.said))
+        *_, newest = (piece for piece in self.pieces() if piece.said is not None and is_question(piece.said))
         assert isinstance(newest.said, ChatMessage)
         return newest.said.text, self.decode(self.tokens[self.transcript.blocks[0].end : newest.block.start])
 
@@ -262,7 +246,7 @@ class Conversation:
         """Everything said so far, for another model."""
         # What opens the chat stands before its first words, and again before those that are first in the prompt.
         opening = "" if self._forgotten else None
-        heard = [*self._forgotten, *_opened(self._heard, opening)]
+        heard = [*self._forgotten, *with_opening(self._heard, opening)]
         return tuple(
             each if isinstance(each, ChatMessage) else ChatMessage(Role.ASSISTANT, each.label, answer=each.answer)
             for each in heard
@@ -294,19 +278,61 @@ class Conversation:
 
     def forget(self, turns: int) -> None:
         """Keep only the newest `turns` turns in the prompt; not while a turn runs. `said` still has the others."""
-        begins = [index for index, each in enumerate(self._heard) if _is_question(each)]
+        begins = [index for index, each in enumerate(self._heard) if is_question(each)]
         if len(begins) <= turns:
             return
         at = begins[-turns] if turns else len(self._heard)
-        first = self._heard[0]
-        kept = _opened(self._heard[at:], first.opening if isinstance(first, ChatMessage) else None)
+        kept = with_opening(self._heard[at:], self._prompt_opening())
+        self._forgotten += with_opening(self._heard[:at], "" if self._forgotten else None)
+        self._say(kept)
+
+    def replace_oldest(self, items: int, summary: ChatMessage) -> None:
+        """Put a summary in the place of the first `items` of what was said; not while a generation runs.
+
+        The newest question stays behind it, if it is among them.
+        """
+        left, kept = self._heard[:items], self._heard[items:]
+        if not any(map(is_question, kept)):
+            kept = [*[each for each in left if is_question(each)][-1:], *kept]
+        opening = self._prompt_opening() or ""
+        self._forgotten = []
+        self._say([replace(summary, opening=opening), *with_opening(kept, "")])
+
+    def mark(self) -> ConversationMark:
+        """What was said so far, to come back to."""
+        return ConversationMark(tuple(self._heard), tuple(self._forgotten))
+
+    def restore(self, mark: ConversationMark) -> None:
+        """Go back to what was said at a mark; not while a turn runs."""
+        self._forgotten = list(mark.forgotten)
+        self._say(mark.said)
+
+    def items(self) -> tuple[ChatMessage | GeneratedMessage, ...]:
+        """What is in the prompt, one after the other."""
+        return tuple(self._heard)
+
+    def summary_prompt(self, instruction: str) -> tuple[list[int], StreamParser]:
+        """The prompt that asks for a summary of all so far, which is not added, and what parses the answer.
+
+        The model does not think first: the parser begins behind it.
+        """
+        writer = MessageWriter(self._vocabulary, self.profile, thinking=False)
+        asked = ChatMessage(Role.USER, REMINDER, instruction)
+        parts = [token for part in writer.user_parts(asked) for token in part]
+        return [*self.tokens, *parts, *writer.opening()], writer.parser()
+
+    def _prompt_opening(self) -> str | None:
+        """What stands before the first words in the prompt; None where the first are nobody's."""
+        return first.opening if self._heard and isinstance(first := self._heard[0], ChatMessage) else None
+
+    def _say(self, said: Sequence[ChatMessage | GeneratedMessage]) -> None:
+        """Make this what was said, behind the same system prompt."""
         transcript = Transcript()
         system = self.transcript.blocks[0]
         transcript.append(system.role, self.transcript.tokens[: system.end], system.label)
-        for each in kept:
+        for each in said:
             self._writer.add(transcript, each)
-        self._forgotten += _opened(self._heard[:at], "" if self._forgotten else None)
-        self.transcript, self._heard = transcript, kept
+        self.transcript, self._heard = transcript, list(said)
 
     def _first(self) -> str:
         """What stands before the first question: asked for once, so that what was read ahead stays right."""
@@ -341,8 +367,15 @@ class Conversation:
         for piece in pieces:
             said, wanted = heard[piece.item] if piece.said else None, places.get(piece.number)
             if isinstance(said, ChatMessage) and wanted is not None:
-                heard[piece.item] = said.placed(piece.part, wanted)
+                heard[piece.item] = said.placed(piece.part, wanted, self._shorten)
         return heard
+
+    def _shorten(self, text: str, label: str) -> str:
+        return shortened(text, label, self._newest_question(), self.count)
+
+    def _newest_question(self) -> str:
+        asked = [each.text for each in self._heard if isinstance(each, ChatMessage) and is_question(each)]
+        return asked[-1] if asked else ""
 
     def _with(self, heard: Sequence[ChatMessage | GeneratedMessage]) -> Transcript:
         """The conversation with this instead of what was said: what stays keeps its tokens, the rest is rendered."""
@@ -358,17 +391,3 @@ class Conversation:
             else:
                 self._writer.add(transcript, heard[item])
         return transcript
-
-
-def _is_question(each: ChatMessage | GeneratedMessage) -> bool:
-    """Whether these are the user's own words, with which a turn begins."""
-    return isinstance(each, ChatMessage) and each.role is Role.USER and each.label == MESSAGE
-
-
-def _opened(
-    heard: Sequence[ChatMessage | GeneratedMessage], opening: str | None
-) -> list[ChatMessage | GeneratedMessage]:
-    """The same with this before the first words; None leaves them as they are."""
-    if not heard or opening is None or not isinstance(first := heard[0], ChatMessage):
-        return list(heard)
-    return [replace(first, opening=opening), *heard[1:]]

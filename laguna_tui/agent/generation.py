@@ -6,17 +6,30 @@ Deals in tokens and events. Changes no transcript: the conversation records the 
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from laguna_engine.chat.messages import CallFinished, Malformed, ParserEvent, Reasoning, Text, ToolCall
 from laguna_engine.chat.parser import StreamParser
-from laguna_engine.config import Request
+from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
 from laguna_engine.events import DrafterFailed, Event, Finished, FinishReason, Prefill, Round, Source, Token
 from laguna_engine.sequence import Preview
 from laguna_tui.agent.loop_guard import is_loop
 from laguna_tui.agent.messages import GenerationRecord, assistant_message, calls_of
 from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, StepFinished, TextDelta
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """How answers are generated. `max_tokens` is per generation; None means until the context is full.
+
+    `drafting` is how they are sped up; the files to copy from are added to it.
+    """
+
+    sampling: Sampling = GREEDY
+    thinking: bool = False
+    max_tokens: int | None = None
+    drafting: Drafting = DRAFTING
 
 
 class TokenEngine(Protocol):

@@ -11,11 +11,11 @@ from dataclasses import replace
 from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.config import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import TokenEngine
+from laguna_tui.agent.generation import AgentOptions, TokenEngine
 from laguna_tui.agent.prompt import facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import AgentOptions, Turn, TurnParts
+from laguna_tui.agent.turn import Turn, TurnParts
 from laguna_tui.base.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, Gathered, Place

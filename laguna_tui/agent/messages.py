@@ -3,8 +3,9 @@
 Tokens mean something else to another model, so what a model says is kept taken apart too, to be rendered again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from laguna_engine.chat.encoding import SafeEncoder, Tokenizer
 from laguna_engine.chat.messages import (
@@ -18,25 +19,31 @@ from laguna_engine.chat.messages import (
 )
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.chat.template import Renderer
-from laguna_engine.chat.transcript import Role, Transcript
+from laguna_engine.chat.transcript import Block, Role, Transcript
 from laguna_engine.config import Sampling
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
-from laguna_tui.agent.tools.base.results import in_place
+from laguna_tui.agent.tools.base.results import dropped, places_of
 from laguna_tui.context.blocks import Attachment, Place
 
 MESSAGE = "message"
 """The label of the user's own words."""
 REMINDER = "reminder"
 """The label of what the app tells the model in the user's place."""
+SUMMARY = "summary"
+"""The label of what stands in the place of the oldest messages."""
 _TITLE_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message. text: the user's or a tool's. answer: the model's, None for others.
+    """One message.
 
-    opening, attachments: what stands before a user's text, in this order. places: what the user made of the attachments
-    or of a tool's text, one for each; empty leaves them as they came.
+    Attributes:
+        text: the user's or a tool's.
+        answer: the model's, None for others.
+        opening, attachments: what stands before a user's text, in this order.
+        places: how much of the attachments or of a tool's text is given, one for each; empty for all as they came.
+        shorter: a tool's text where its place is SHORTENED; empty until it was shortened.
     """
 
     role: Role
@@ -46,6 +53,7 @@ class ChatMessage:
     opening: str = ""
     attachments: tuple[Attachment, ...] = ()
     places: tuple[Place, ...] = ()
+    shorter: str = ""
 
     @classmethod
     def asked(cls, text: str) -> "ChatMessage":
@@ -74,12 +82,24 @@ class ChatMessage:
     @property
     def given(self) -> str:
         """What the model reads of a tool's text."""
-        return in_place(self.text, self.place)
+        match self.place:
+            case Place.KEPT:
+                return self.text
+            case Place.SHORTENED:
+                return self.shorter
+            case Place.DROPPED:
+                return dropped(self.text)
 
-    def placed(self, part: int, place: Place) -> "ChatMessage":
-        """The same with one part in another place; the user's own words and the model's stay as they are."""
+    def placed(self, part: int, place: Place, shorten: Callable[[str, str], str]) -> "ChatMessage":
+        """The same with one part in another place; the user's own words and the model's stay as they are.
+
+        Args:
+            part: which part of a user's message, from 0; 0 for a tool's.
+            shorten: shortens a tool's text, given with its label.
+        """
         if self.role is Role.TOOL:
-            return replace(self, places=(place,))
+            shorter = self.shorter or (shorten(self.text, self.label) if place is Place.SHORTENED else "")
+            return replace(self, places=(place,), shorter=shorter)
         if not 0 < part <= len(self.attachments):
             return self
         places = [each.place for each in self.attached]
@@ -102,6 +122,66 @@ class GeneratedMessage:
     tokens: Sequence[int]
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
+
+
+class ConversationBlock(NamedTuple):
+    """One block of the transcript: part number `part` of what was `said`, which is number `item` of all that was.
+
+    said: None for the system's block.
+    """
+
+    number: int
+    block: Block
+    said: ChatMessage | GeneratedMessage | None
+    item: int = -1
+    part: int = 0
+
+    @property
+    def attachment(self) -> Attachment | None:
+        """What is attached here, if this is no part of anybody's words."""
+        if not isinstance(self.said, ChatMessage) or not 0 < self.part <= len(self.said.attachments):
+            return None
+        return self.said.attached[self.part - 1]
+
+    @property
+    def place(self) -> Place:
+        """How much of it is in the prompt."""
+        if self.attachment is not None:
+            return self.attachment.place
+        return self.said.place if isinstance(self.said, ChatMessage) and self.said.role is Role.TOOL else Place.KEPT
+
+    @property
+    def choices(self) -> tuple[Place, ...]:
+        """The other places it can have, and its own; none for words and the system's block."""
+        if self.attachment is not None:
+            return self.attachment.choices
+        return places_of(self.said.text) if isinstance(self.said, ChatMessage) and self.said.role is Role.TOOL else ()
+
+    @property
+    def about(self) -> str:
+        """What a tool's answer or an attachment is about."""
+        return self.attachment.path if self.attachment is not None else self.block.label
+
+
+class ConversationMark(NamedTuple):
+    """What was said in a conversation at some moment, in the prompt and before it."""
+
+    said: tuple[ChatMessage | GeneratedMessage, ...]
+    forgotten: tuple[ChatMessage | GeneratedMessage, ...]
+
+
+def is_question(each: ChatMessage | GeneratedMessage) -> bool:
+    """Whether these are the user's own words, with which a turn begins."""
+    return isinstance(each, ChatMessage) and each.role is Role.USER and each.label == MESSAGE
+
+
+def with_opening(
+    heard: Sequence[ChatMessage | GeneratedMessage], opening: str | None
+) -> list[ChatMessage | GeneratedMessage]:
+    """The same with this before the first words; None leaves them as they are."""
+    if not heard or opening is None or not isinstance(first := heard[0], ChatMessage):
+        return list(heard)
+    return [replace(first, opening=opening), *heard[1:]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +237,8 @@ class MessageWriter:
 
     def answered(self, said: GeneratedMessage) -> list[int]:
         """What the model said and whatever its turn needs to be whole, behind its opening."""
-        return [*said.tokens, *self._renderer.close_assistant(said.tokens)]
+        kept = self._renderer.kept(said.tokens)
+        return [*kept, *self._renderer.close_assistant(kept)]
 
     def result_size(self, text: str) -> int:
         """How many tokens a tool's answer and the opening of the next turn take."""

@@ -11,9 +11,16 @@ from itertools import takewhile
 
 from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
 from laguna_engine.chat.transcript import Role
-from laguna_tui.agent.conversation import Conversation, ConversationBlock
+from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import TokenEngine
-from laguna_tui.agent.messages import MESSAGE, ChatMessage, GeneratedMessage, call_title, short_title
+from laguna_tui.agent.messages import (
+    MESSAGE,
+    ChatMessage,
+    ConversationBlock,
+    GeneratedMessage,
+    call_title,
+    short_title,
+)
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, places_of
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Cost, Gathered, Place

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
-from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
+from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import Generation, TokenEngine
+from laguna_tui.agent.generation import AgentOptions, Generation, TokenEngine
 from laguna_tui.agent.loop_guard import LoopGuard, call_key
 from laguna_tui.agent.messages import call_title
 from laguna_tui.agent.tools.base.guard import CheckedAnswer
@@ -45,19 +45,6 @@ _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
 _REFUSED = "the call was refused; the answer says why"
 _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
-
-
-@dataclass(frozen=True, slots=True)
-class AgentOptions:
-    """How answers are generated. `max_tokens` is per generation; None means until the context is full.
-
-    `drafting` is how they are sped up; the files to copy from are added to it.
-    """
-
-    sampling: Sampling = GREEDY
-    thinking: bool = False
-    max_tokens: int | None = None
-    drafting: Drafting = DRAFTING
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from enum import Enum, StrEnum
 from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
+from laguna_tui.base.units import plural
 
 
 class TurnEnd(Enum):
@@ -189,6 +190,50 @@ class AnswerCorrected:
 
 
 @dataclass(frozen=True, slots=True)
+class Compacting:
+    """The context is nearly full, or the user asked for it: room is being made, which may take a generation.
+
+    Attributes:
+        used, size: tokens of the context.
+    """
+
+    used: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Room was made in the context.
+
+    Attributes:
+        before, after: tokens of the prompt.
+        shortened: blocks that were shortened; the user can take each of them back.
+        replaced: messages that a summary replaced.
+        recomputed: tokens that have to be computed again.
+        summary: its text, empty where nothing was replaced.
+    """
+
+    before: int
+    after: int
+    shortened: int
+    replaced: int
+    recomputed: int
+    summary: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told."""
+        if not self.shortened and not self.replaced:
+            return "There is nothing in the context that can be left out."
+        what = (
+            f"{self.shortened} old {plural(self.shortened, 'block')} shortened"
+            if self.shortened
+            else f"the oldest {self.replaced} messages replaced by a summary"
+        )
+        return f"The context was compacted: {what}, {self.before:,} tokens became {self.after:,}."
+
+
+@dataclass(frozen=True, slots=True)
 class StepFinished:
     """One generation of the model ended (a turn has one per tool round, plus the answer)."""
 
@@ -249,6 +294,8 @@ AgentEvent = (
     | DrafterFailed
     | Rate
     | AnswerCorrected
+    | Compacting
+    | Compacted
     | StepFinished
     | TurnFinished
 )

@@ -38,7 +38,6 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 _LINE_BREAK = re.compile("\r\n|\n|\r")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ASKED = "You are asked in any case, because {because}."
-_EDITED = "The user edited the change before it was made; read the file before you go on."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 _LINK = "{path} is a link to {target}; call again with {target}, or use shell for the link itself"
 
@@ -195,9 +194,7 @@ def with_text(proposal: ChangeProposal, text: str) -> ChangeProposal:
     file = TextFile("", "utf-8") if proposal.kind is ChangeKind.CREATE else decode(proposal.old)
     text = text if proposal.kind is ChangeKind.CREATE else _like(file, text)
     new = encode(proposal.path, file, text)
-    return replace(
-        proposal, after=text, new=new, places=1, hunks=whole_diff(file.text, text), warning="", notes=(_EDITED,)
-    )
+    return replace(proposal, after=text, new=new, places=1, hunks=whole_diff(file.text, text), warning="", notes=())
 
 
 def apply_change(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:

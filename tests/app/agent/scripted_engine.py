@@ -62,7 +62,8 @@ class ScriptedEngine:
             if self._cancelled:
                 yield Finished(FinishReason.CANCELLED, stats)
                 return
-            self._cached = [*self._cached, token]
+            # The newest token is computed with the one after it.
+            self._cached = [*prompt, *tokens[:index]]
             if index in rounds:
                 yield rounds[index]
             yield Token(token, self._vocabulary.piece(token).decode(), sources[index], index)
@@ -78,7 +79,10 @@ class ScriptedEngine:
         self._cached = []
 
     def preview(self, tokens: Sequence[int]) -> Preview:
-        cached = len(self._cached)
+        pairs = zip(self._cached, tokens, strict=False)
+        cached = next(
+            (at for at, (mine, given) in enumerate(pairs) if mine != given), min(len(self._cached), len(tokens))
+        )
         return Preview(cached, len(tokens) - cached, None, False, None, len(tokens) < self.n_ctx)
 
 

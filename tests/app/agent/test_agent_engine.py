@@ -5,10 +5,10 @@ import pytest
 from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Prefill
+from laguna_tui.agent.generation import AgentOptions
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import AgentOptions
 from laguna_tui.base.events import StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.repo.workspace import Workspace
 

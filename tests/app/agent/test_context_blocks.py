@@ -1,5 +1,6 @@
 """A conversation as blocks: what they cost, what the user may make of them, and what the model reads then."""
 
+import json
 from dataclasses import dataclass, replace
 
 import pytest
@@ -197,14 +198,40 @@ def test_what_is_shortened_says_what_it_would_take_whole(asks, conversation, vie
     assert view()[2].tokens < view()[2].whole == whole
 
 
-def test_a_long_result_is_shortened_to_both_its_ends(asks, conversation, view, text):
+def shortened(conversation, view, text, result, label):
+    conversation.add_result(result, label)
+    conversation.change({view()[-1].number: Place.SHORTENED})
+    return text()
+
+
+def test_a_long_result_keeps_what_the_question_asks_for(asks, conversation, view, text):
+    asks(conversation, "What does parse_price raise?")
+    code = [f"{n}: def other_{n}(value):\n{n + 1}:     return value * {n}" for n in range(1, 80, 2)]
+    code[20] = "41: def parse_price(text):\n42:     raise PriceError(text)"
+    kept = shortened(conversation, view, text, "\n".join(code), "read shop/prices.py")
+    assert "42:     raise PriceError(text)" in kept
+    assert "return value * 71" not in kept
+    assert "left out to save room: lines " in kept
+
+
+def test_what_a_command_printed_keeps_its_end(asks, conversation, view, text):
+    asks(conversation, "Do the tests pass?")
+    printed = "\n".join([*(f"tests/test_{n}.py ....." for n in range(200)), "=== 1 failed, 999 passed ==="])
+    kept = shortened(conversation, view, text, json.dumps({"stdout": printed, "exit_code": 1}), "shell pytest")
+    assert "=== 1 failed, 999 passed ===" in kept
+    assert '"exit_code": 1' in kept
+    assert "tests/test_150.py" not in kept
+
+
+def test_a_shortened_result_can_be_had_whole_again(asks, conversation, view, text):
     asks(conversation, "What is this?")
-    conversation.add_result("\n".join(f"line {number}" for number in range(100)), "read cart.py")
+    conversation.add_result("\n".join(f"{n}: line {n}" for n in range(1, 100)), "read notes.txt")
+    before = text()
     number = view()[-1].number
     conversation.change({number: Place.SHORTENED})
-    assert "line 19\n… 70 lines left out by the user here" in text()
-    assert "line 90" in text()
-    assert "line 50" not in text()
+    assert text() != before
+    conversation.change({number: Place.KEPT})
+    assert text() == before
 
 
 def test_words_and_system_prompt_stay_whatever_is_asked(asks, conversation, text):

@@ -12,12 +12,13 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import FinishReason, Prefill, Source
+from laguna_tui.agent.generation import AgentOptions
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS, AgentOptions
+from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS
 from laguna_tui.base.events import (
     CallRejected,
     DraftRound,
@@ -249,6 +250,7 @@ def test_a_turn_that_ends_after_its_reasoning_is_asked_for_its_answer(chat):
     events = talk.ask("Where?")
     assert said(events) == "Here."
     assert talk.after_header.count("<user>") == 2
+    assert "<think>\nHm.\n</think>\n</assistant>\n<user>" in talk.after_header
 
 
 def test_a_cancelled_answer_is_closed_and_the_next_one_goes_on(chat):

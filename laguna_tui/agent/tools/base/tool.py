@@ -47,6 +47,7 @@ class Tool(Generic[A]):
         read_only: whether it changes nothing outside this process. Calls of such tools that stand side by side run at
             the same time, and are allowed in every mode.
         bind: makes the function that runs its calls in one session; raises ValueError where a service is missing.
+        spec: what the model is told about it.
     """
 
     name: str
@@ -54,6 +55,11 @@ class Tool(Generic[A]):
     arguments: type[A]
     read_only: bool
     bind: Callable[[ToolServices], Callable[[ToolRun, A], Answer]]
+    spec: ToolSpec = field(init=False)
+
+    def __post_init__(self) -> None:
+        spec = ToolSpec(self.name, self.description, json_schema(self.arguments))
+        object.__setattr__(self, "spec", spec)
 
     @classmethod
     def stateless(
@@ -61,8 +67,3 @@ class Tool(Generic[A]):
     ) -> "Tool[A]":
         """A read-only tool that needs the workspace and its arguments alone."""
         return cls(name, description, arguments, read_only=True, bind=lambda services: run)
-
-    @property
-    def spec(self) -> ToolSpec:
-        """What the model is told about it."""
-        return ToolSpec(self.name, self.description, json_schema(self.arguments))
