@@ -23,8 +23,8 @@ from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult, Execution, LiveText, RunningCommand
 
-OUTPUT_CHARS = 12_000
-"""Most characters of an output that a result has: as many as any tool's answer (`agent.tools.base.results`)."""
+OUTPUT_CHARS = 11_000
+"""Most characters of an output that a result has: a tool's answer has 12,000, and there is something to add."""
 
 MAX_BACKGROUND = 8
 """Most background commands at a time: a server, a watcher, and some that were forgotten."""
@@ -194,7 +194,7 @@ class CommandRunner:
         with self._lock:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
-        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp, state=self._state)
+        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp)
         # Models write bash. It reads no file of the user's when it is started like this.
         shell = find_program("bash") or "/bin/sh"
         prepared = prepare(status, policy, (shell, "-c", command), folder=folder)

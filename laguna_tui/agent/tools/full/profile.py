@@ -1,4 +1,4 @@
-"""The profile of models that read code themselves: they search by pattern, symbol and meaning, read and change files.
+"""The profile of models that work on their own: they search by pattern, symbol and meaning, change files, run commands.
 
 Every model of the catalogue has it but the bundled one, and so has a file that the catalogue does not know. A tool that
 is listed here is offered to all of them.
@@ -7,7 +7,7 @@ is listed here is offered to all of them.
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
-from laguna_tui.agent.tools.full import edits, files, find, read, search, todo
+from laguna_tui.agent.tools.full import edits, files, find, read, search, shell, todo
 from laguna_tui.agent.tools.full import list as list_
 
 FULL = ModelProfile(
@@ -22,6 +22,7 @@ FULL = ModelProfile(
         files.WRITE,
         files.MOVE,
         files.DELETE,
+        shell.SHELL,
         todo.TODO,
     ),
     # What such a model says is taken as it is.

@@ -46,7 +46,7 @@ def test_both_sets_find_search_and_edit_and_the_full_one_reads():
     basic, full = NANO.specs, FULL.specs
     assert [spec.name for spec in basic] == ["find", "search", "edit"]
     looks, changes = ["find", "search", "list", "read"], ["edit", "replace_symbol", "write", "move", "delete"]
-    assert [spec.name for spec in full] == [*looks, *changes, "todo"]
+    assert [spec.name for spec in full] == [*looks, *changes, "shell", "todo"]
     assert basic[2] == full[4]
 
 

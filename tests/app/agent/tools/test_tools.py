@@ -284,7 +284,7 @@ def test_a_long_result_keeps_head_and_tail_and_the_whole_on_disk(toolbox, root, 
         ("search", {"pattern": " "}, "error: pattern is empty; call again with pattern as text"),
         ("search", {"pattern": "x", "path": "no"}, "error: there is no file no; use find to see which files there are"),
         ("find", {"pattern": "x", "deep": 1}, "error: unknown argument deep; use pattern"),
-        ("bash", {}, "error: there is no tool bash; the tools are find, search, list, read, edit, replace_symbol, write, move, delete, todo"),  # noqa: E501
+        ("bash", {}, "error: there is no tool bash; the tools are find, search, list, read, edit, replace_symbol, write, move, delete, shell, todo"),  # noqa: E501
     ],
 )  # fmt: skip
 def test_a_mistake_is_answered_with_what_to_do(toolbox, name, arguments, expected):
