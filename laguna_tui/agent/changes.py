@@ -35,6 +35,7 @@ UNFINISHED = "edits"
 
 _OWN = "{path} belongs to laguna-tui itself; edit another file"
 EDITED = "The user edited the change before it was made; read the file before you go on."
+EDITED_AWAY = "the user edited this change so that {path} stays as it is; ask what to do instead"
 STOPPED = "the turn was stopped before this edit was made"
 
 UNDONE = "{path} is as it was before the last edit."
@@ -98,6 +99,8 @@ class Changes:
         change = proposal
         if answer.edited is not None:
             change = replace(with_text(proposal, answer.edited), notes=(EDITED,))
+            if change.kind is ChangeKind.EDIT and change.new == change.old:
+                raise ToolError(EDITED_AWAY.format(path=escaped(change.path)))
         if run.cancelled():
             raise ToolError(STOPPED)
         # Kept first: a change that cannot be taken back is not made.
