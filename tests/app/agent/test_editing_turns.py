@@ -76,7 +76,10 @@ def test_an_edit_is_told_between_its_calls_beginning_and_its_end(chat, cart):
     events = list(talk.agent.run("Rename it."))
     assert kinds(events) == [ToolStarted, PermissionAsked, PermissionAnswered, ChangeMade, ToolFinished]
     assert "def amount" in cart.read_text()
-    assert "\nChanged `cart.py` in 1 place.\n</tool_response>" in talk.text
+    assert (
+        "\nChanged `cart.py` in 1 place.\n1: def amount(items):\n2:     return sum(items)\n</tool_response>"
+        in talk.text
+    )
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
 
 

@@ -148,10 +148,13 @@ def test_a_tool_call_runs_and_its_result_goes_back(chat):
 
 
 def test_several_calls_are_answered_in_order(chat):
-    both = SEARCH.removesuffix("\n</assistant>") + call("read", path="cart.py", end="1")
+    both = SEARCH.removesuffix("\n</assistant>") + call("read", path="cart.py", limit="1")
     talk = chat(both, answer("Here."))
     events = talk.ask("Where?")
-    assert [event.output for event in of(ToolFinished, events)] == [FOUND, "1: def total(items):"]
+    assert [event.output for event in of(ToolFinished, events)] == [
+        FOUND,
+        "1: def total(items):\n… lines 2-2 not shown; read them with offset=2",
+    ]
     assert talk.roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL, Role.ASSISTANT]
 
 
@@ -492,7 +495,7 @@ def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
 
 def test_a_result_is_cut_to_the_context_that_is_left(chat, root):
     (root / "long.txt").write_text("some words on a line\n" * 150)
-    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=4000)
+    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=5500)
     (finished,) = of(ToolFinished, events := talk.ask("Where?"))
     assert finished.output.startswith("1: some words")
     assert finished.output.endswith("\n… the rest does not fit in the context that is left")
