@@ -48,6 +48,11 @@ _HOOKS = "git runs its hooks from there"
 _UNKNOWN = "git cannot be asked which files it runs here"
 
 
+def protected_names() -> tuple[str, ...]:
+    """Return the table's names and globs: one part, or several with "/" between them."""
+    return tuple(name for names in _TABLE.values() for name in names.split())
+
+
 def is_git_name(part: str) -> bool:
     """Whether a part of a path names git's folder or file on some file system."""
     return folded(part) in _GIT_NAMES
