@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from laguna_tui.agent.tools.full.profile import FULL
+from laguna_tui.base.settings import KEYS
 from tests.agent_tasks.task import Outcome, Task, ToolCallRecord
 from tests.scripted_model import Script
 from tests.scripted_model.ask import run
@@ -22,9 +23,10 @@ def arguments(task: Task, folder: Path) -> list[str]:
 
 def missing(task: Task) -> str:
     """Why the task cannot run here, or cannot yet; empty if it can."""
-    tools = sorted(set(task.tools) - {spec.name for spec in FULL.specs})
-    programs = [program for program in task.programs if shutil.which(program) is None]
-    lacks = [*(f"the tool {name}" for name in tools), *(f"the program {program}" for program in programs)]
+    tools = set(task.tools) - {spec.name for spec in FULL.specs}
+    lacks = [f"the tool {name}" for name in sorted(tools)]
+    lacks += [f"the program {program}" for program in task.programs if shutil.which(program) is None]
+    lacks += [] if "mode" in KEYS else ["the option --mode"]
     return f"needs {', '.join(lacks)}" if lacks else ""
 
 
