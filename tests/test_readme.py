@@ -31,6 +31,11 @@ def test_the_settings_are_those_that_are_declared():
     )
 
 
+def test_the_tools_are_those_that_are_declared():
+    text = README.read_text(encoding="utf-8")
+    assert text == script(TOP / "packaging/readme_tools.py").updated(text), "run: python packaging/readme_tools.py"
+
+
 def test_the_exit_codes_are_those_of_the_help():
     text = README.read_text(encoding="utf-8")
     for code in re.findall(r"^ +(\d+)", EXIT_CODES, re.MULTILINE):

@@ -42,7 +42,7 @@ class LoopGuard:
 
     def objection(self, call: ToolCall) -> str | None:
         """A sentence for the model when this call had the same result often enough, else None."""
-        seen = self._seen.get(_key(call))
+        seen = self._seen.get(call_key(call))
         if seen is None or seen.times < SAME_CALLS_ALLOWED:
             return None
         return (
@@ -52,7 +52,7 @@ class LoopGuard:
 
     def record(self, call: ToolCall, output: str, *, edited: bool) -> None:
         """Count a call that ran. output: its result; edited: whether it changed a file."""
-        key = _key(call)
+        key = call_key(call)
         before = self._seen.get(key)
         if edited:
             self._seen = {other: seen for other, seen in self._seen.items() if seen.edited}
@@ -60,7 +60,8 @@ class LoopGuard:
         self._seen[key] = _Seen(output, times, edited)
 
 
-def _key(call: ToolCall) -> str:
+def call_key(call: ToolCall) -> str:
+    """The same text for calls that ask for the same."""
     return json.dumps([call.name, call.arguments], sort_keys=True)
 
 

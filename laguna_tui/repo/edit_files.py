@@ -6,7 +6,7 @@ person agrees, is in `protected`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.spelling import nearest
@@ -36,6 +36,7 @@ _NAMED = 3
 _FAULTY = "After this edit the file is no longer valid Python: {fault}."
 _MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
 _INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
+_EDITED = "The user edited the change before it was made; read the file before you go on."
 _ASKED = "You are asked in any case, because {because}."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 
@@ -113,6 +114,28 @@ def propose_edit(
         asks_because=because,
         notes=tuple(notes),
     )
+
+
+def with_text(proposal: ChangeProposal, text: str) -> ChangeProposal:
+    """The proposal with another text after the change, as the user edited it.
+
+    Raises:
+        EditError: the file's encoding cannot hold the text, or it is too large.
+    """
+    before = proposal.before
+    if "\r\n" in before and "\r" not in text:
+        text = text.replace("\n", "\r\n")
+    start = _alike_for(before, text)
+    rest = _alike_for(before[start:][::-1], text[start:][::-1])
+    made = [Replacement(start, len(before) - rest, text[start : len(text) - rest])] if text != before else []
+    encoded = encode(proposal.path, decode(proposal.old), text)
+    return replace(proposal, after=text, new=encoded, places=1, hunks=diff(before, made), warning="", notes=(_EDITED,))
+
+
+def _alike_for(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def apply_edit(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:

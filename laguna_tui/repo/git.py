@@ -133,8 +133,33 @@ def _is_odd(path: Path) -> bool:
 
 def list_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
     """Return the paths of tracked files and of new, not ignored ones, relative to the folder, in git's order."""
-    command = ("ls-files", "-co", "--exclude-standard", "-z")
-    listed = _git(folder, command, timeout_s=LIST_TIMEOUT_S, should_stop=should_stop)
+    return _listed(folder, should_stop, "-co", "--exclude-standard")
+
+
+def tracked_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
+    """Return the paths in git's index, relative to the folder."""
+    return _listed(folder, should_stop, "-c")
+
+
+def ignored_paths(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
+    """Return the paths that git ignores, relative to the folder; a folder ignored as a whole once, with a "/" behind.
+
+    What lies in a repository inside the folder is that repository's to ignore, and not listed.
+    """
+    listed = _listed(folder, should_stop, "-oi", "--exclude-standard", "--directory")
+    if listed is None:
+        return None
+    listed.sort()
+    # A folder that only happens to contain nothing else is listed too, followed by its contents.
+    return [
+        path
+        for path, after in zip(listed, [*listed[1:], ""], strict=False)
+        if not (path.endswith("/") and after.startswith(path))
+    ]
+
+
+def _listed(folder: Path, should_stop: Callable[[], bool], *options: str) -> list[str] | None:
+    listed = _git(folder, ("ls-files", *options, "-z"), timeout_s=LIST_TIMEOUT_S, should_stop=should_stop)
     return None if listed is None else [os.fsdecode(path) for path in listed.split(b"\0") if path]
 
 

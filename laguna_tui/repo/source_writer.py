@@ -91,6 +91,11 @@ class TemporaryFiles:
             os.close(held)
 
 
+def temporary_name() -> str:
+    """Return a name for a new temporary file."""
+    return _NEW_NAME.format(secrets.token_hex(8))
+
+
 def digest(data: bytes) -> bytes:
     """Return a hash of the bytes."""
     return blake2b(data).digest()
@@ -116,10 +121,10 @@ def replace_file(
     try:
         with workspace.holding(inside) as (folder, name):
             status, attributes = _checked(folder, name, inside, before)
-            new = _NEW_NAME.format(secrets.token_hex(8))
+            new = temporary_name()
             noted = (unfinished or TemporaryFiles()).noted((workspace.root / inside).with_name(new))
-            with noted, _written(folder, new, data, status, attributes):
-                _check_same(folder, name, inside, status)
+            with noted, written(folder, new, data, status, attributes):
+                check_same(folder, name, inside, status)
                 os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
             # The change is made; only a power cut at this moment could still undo it.
             with suppress(OSError):
@@ -143,13 +148,13 @@ def create_file(workspace: Workspace, inside: str, data: bytes, unfinished: Temp
         ChangedError: Something has its name already.
         NotWrittenError: A part of its path is no folder, or the disk refuses.
     """
-    new = _NEW_NAME.format(secrets.token_hex(8))
+    new = temporary_name()
     try:
         with RootFolder(workspace.root, workspace.identity) as tree, _folders(tree, inside):
             folder, name = tree.holding(inside)
             noted = (unfinished or TemporaryFiles()).noted((workspace.root / inside).with_name(new))
-            with noted, _written(folder, new, data):
-                _rename_without_replacing(folder, new, folder, name)
+            with noted, written(folder, new, data):
+                rename_without_replacing(folder, new, folder, name)
             with suppress(OSError):
                 os.fsync(folder)
     except FileExistsError as error:
@@ -176,7 +181,7 @@ def remove_file(workspace: Workspace, inside: str, before: bytes) -> None:
                 os.rmdir(name, dir_fd=folder)
             else:
                 status, _ = _checked(folder, name, inside, before)
-                _check_same(folder, name, inside, status)
+                check_same(folder, name, inside, status)
                 os.unlink(name, dir_fd=folder)
             with suppress(OSError):
                 os.fsync(folder)
@@ -204,8 +209,8 @@ def move_file(workspace: Workspace, inside: str, target: str, before: bytes) -> 
             status, _ = _checked(folder, name, inside, before)
             with RootFolder(workspace.root, workspace.identity) as tree, _folders(tree, target):
                 into, new = tree.holding(target)
-                _check_same(folder, name, inside, status)
-                _rename_without_replacing(folder, name, into, new)
+                check_same(folder, name, inside, status)
+                rename_without_replacing(folder, name, into, new)
                 for changed in (folder, into):
                     with suppress(OSError):
                         os.fsync(changed)
@@ -241,8 +246,13 @@ def _folders(tree: RootFolder, inside: str) -> Iterator[None]:
         raise
 
 
-def _rename_without_replacing(folder: int, name: str, into: int, new: str) -> None:
-    """Rename a file. Raises FileExistsError where something has the new name, be it a link that leads nowhere."""
+def rename_without_replacing(folder: int, name: str, into: int, new: str) -> None:
+    """Rename a file or link.
+
+    Raises:
+        FileExistsError: Something has the new name, be it a link that leads nowhere.
+        OSError: The disk refuses.
+    """
     try:
         os.link(name, new, src_dir_fd=folder, dst_dir_fd=into, follow_symlinks=False)
     except FileExistsError:
@@ -270,7 +280,13 @@ def _is_same_name(folder: int, name: str, into: int, new: str) -> bool:
     return same and new not in os.listdir(into)
 
 
-def _check_same(folder: int, name: str, inside: str, status: os.stat_result) -> None:
+def check_same(folder: int, name: str, inside: str, status: os.stat_result) -> None:
+    """Check that a file is the one that had this status.
+
+    Raises:
+        ChangedError: It was changed or replaced.
+        OSError: It is gone.
+    """
     if _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) != _identity(status):
         raise _changed(inside)
 
@@ -291,11 +307,11 @@ def _checked(folder: int, name: str, inside: str, before: bytes) -> tuple[os.sta
             raise NotWrittenError(f"{escaped(inside)} is read-only; it has to be made writable first")
         if digest(file.read()) != before:
             raise _changed(inside)
-        return status, _attributes(descriptor)
+        return status, attributes_of(descriptor)
 
 
-def _attributes(descriptor: int) -> dict[str, bytes]:
-    """A file's extended attributes, access control lists included; empty where the system or the disk has none.
+def attributes_of(descriptor: int) -> dict[str, bytes]:
+    """Return a file's extended attributes, access control lists included; empty where the system or the disk has none.
 
     macOS stores its access control lists elsewhere, and Python cannot read its attributes.
     """
@@ -310,18 +326,25 @@ def _attributes(descriptor: int) -> dict[str, bytes]:
 
 
 @contextmanager
-def _written(
+def written(
     folder: int,
     name: str,
     data: bytes,
     like: os.stat_result | None = None,
     attributes: Mapping[str, bytes] = MappingProxyType({}),
+    mode: int | None = None,
 ) -> Iterator[None]:
     """A new file in the folder with these bytes; removed at the end, unless it was renamed.
 
-    like: the file whose owner and mode it gets; None for those of any program's new file.
+    Args:
+        folder: Descriptor of its folder.
+        name: Its name.
+        data: Its bytes.
+        like: The file whose owner and mode it gets; None for those of any program's new file.
+        attributes: Its extended attributes, as far as they are permitted.
+        mode: Its permission bits; None for those of `like`.
     """
-    descriptor = os.open(name, _NEW_FLAGS, 0o666 if like is None else 0o600, dir_fd=folder)
+    descriptor = os.open(name, _NEW_FLAGS, 0o666 if like is None and mode is None else 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -329,6 +352,8 @@ def _written(
                 with suppress(PermissionError):
                     os.fchown(descriptor, like.st_uid, like.st_gid)
                 os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             for attribute, value in attributes.items():
                 # Attributes that only the system may set (a security label) it sets itself.
                 with suppress(OSError):

@@ -2,18 +2,27 @@
 
 import pytest
 
+from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.messages import ChatMessage
-from laguna_tui.agent.permissions import Decision, EditMode
-from laguna_tui.agent.tools.base.edit import SessionEdits
-from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.base.events import EditDone, EditProposed, ToolFinished, ToolStarted, TurnEnd, TurnFinished
+from laguna_tui.base.events import (
+    ChangeMade,
+    PermissionAnswered,
+    PermissionAsked,
+    ToolFinished,
+    ToolStarted,
+    TurnEnd,
+    TurnFinished,
+)
+from laguna_tui.base.permission_request import EditMode
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
-from tests.app.approvers import always, never
+from tests.app.approvers import NO, YES, always, never
 
 EDIT = call("edit", path="cart.py", old="total", new="amount")
 
@@ -24,8 +33,9 @@ class Chat:
     def __init__(self, vocabulary, root, codebase, approver, script):
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, 16384)
-        self.edits = SessionEdits(EditMode.ASK, approver, ResultStore(root.parent / "cache"))
-        toolbox = Toolbox(FULL, Workspace(root), codebase=codebase, edits=self.edits)
+        self.edits = Changes(KeptFiles(root.parent / "cache"))
+        gate = PermissionGate(EditMode.ASK, approver)
+        toolbox = Toolbox(FULL, Workspace(root), codebase=codebase, changes=self.edits, permissions=gate)
         self.agent = Agent(self.engine, vocabulary, toolbox, opening=lambda: "")
 
     @property
@@ -52,14 +62,14 @@ def chat(tiny_model, cart, tmp_path):
 
 
 def kinds(events):
-    told = (ToolStarted, EditProposed, EditDone, ToolFinished)
+    told = (ToolStarted, PermissionAsked, PermissionAnswered, ChangeMade, ToolFinished)
     return [type(event) for event in events if isinstance(event, told)]
 
 
 def test_an_edit_is_told_between_its_calls_beginning_and_its_end(chat, cart):
     talk = chat(always, EDIT, answer("Done."))
     events = list(talk.agent.run("Rename it."))
-    assert kinds(events) == [ToolStarted, EditProposed, EditDone, ToolFinished]
+    assert kinds(events) == [ToolStarted, PermissionAsked, PermissionAnswered, ChangeMade, ToolFinished]
     assert "def amount" in cart.read_text()
     assert "\nChanged `cart.py` in 1 place.\n</tool_response>" in talk.text
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
@@ -76,7 +86,7 @@ def test_a_file_can_be_read_again_after_each_edit(chat):
 def test_a_declined_edit_is_told_to_the_model_and_the_turn_goes_on(chat, cart):
     talk = chat(never, EDIT, answer("Then not."))
     events = list(talk.agent.run("Rename it."))
-    assert kinds(events) == [ToolStarted, EditProposed, ToolFinished]
+    assert kinds(events) == [ToolStarted, PermissionAsked, PermissionAnswered, ToolFinished]
     assert "\nerror: the user declined this edit; ask what to do instead\n</tool_response>" in talk.text
     assert "def total" in cart.read_text()
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
@@ -85,22 +95,22 @@ def test_a_declined_edit_is_told_to_the_model_and_the_turn_goes_on(chat, cart):
 def test_the_front_end_hears_of_the_edit_before_the_user_is_asked(chat):
     order = []
 
-    def approver(proposal, cancelled):
+    def approver(request, cancelled):
         order.append("asked")
-        return Decision.NO
+        return NO
 
     for event in chat(approver, EDIT, answer("Then not.")).agent.run("Rename it."):
         order += [type(event)]
-    assert order.index(EditProposed) + 1 == order.index("asked")
+    assert order.index(PermissionAsked) + 1 == order.index("asked")
 
 
 def test_the_time_in_which_the_user_decides_is_not_the_tools(chat, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("laguna_tui.agent.turn.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("laguna_tui.agent.tool_calls.time.perf_counter", lambda: now[0])
 
-    def approver(proposal, cancelled):
+    def approver(request, cancelled):
         now[0] += 60
-        return Decision.YES
+        return YES
 
     (finished,) = (
         event for event in chat(approver, EDIT, answer("Done.")).agent.run("Go") if isinstance(event, ToolFinished)
@@ -109,9 +119,9 @@ def test_the_time_in_which_the_user_decides_is_not_the_tools(chat, monkeypatch):
 
 
 def test_a_stop_while_the_user_is_asked_ends_the_turn_and_makes_no_edit(chat, cart):
-    def approver(proposal, cancelled):
+    def approver(request, cancelled):
         talk.agent.cancel()
-        return Decision.NO if cancelled() else Decision.YES
+        return NO if cancelled() else YES
 
     both = EDIT.removesuffix("\n</assistant>") + EDIT
     talk = chat(approver, both, answer("Two."))
@@ -122,16 +132,16 @@ def test_a_stop_while_the_user_is_asked_ends_the_turn_and_makes_no_edit(chat, ca
     assert list(talk.agent.run("And now?"))[-1].end is TurnEnd.ANSWERED
 
 
-@pytest.mark.parametrize("kind", [EditProposed, EditDone])
+@pytest.mark.parametrize("kind", [PermissionAsked, PermissionAnswered, ChangeMade])
 def test_a_front_end_that_goes_away_in_the_middle_leaves_a_whole_conversation(chat, cart, kind):
     talk = chat(always, EDIT, answer("Two."))
     events = talk.agent.run("Rename it.")
     while not isinstance(next(events), kind):
         pass
     events.close()
-    assert ("def amount" in cart.read_text()) is (kind is EditDone)
+    assert ("def amount" in cart.read_text()) is (kind is ChangeMade)
     # The model knows what became of its edit.
-    assert ("Changed `cart.py` in 1 place." in talk.after_header) is (kind is EditDone)
+    assert ("Changed `cart.py` in 1 place." in talk.after_header) is (kind is ChangeMade)
     assert talk.after_header.count("<tool_response>") == 1
     assert list(talk.agent.run("And now?"))[-1].end is TurnEnd.ANSWERED
 

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.changes import Changes
 from laguna_tui.repo.edit_files import MAX_PLACES, EditDialect, EditError, apply_edit, propose_edit
 from laguna_tui.repo.source_writer import TemporaryFiles
 from laguna_tui.repo.text_diff import LINE_CHARS
@@ -328,7 +328,7 @@ def killed(workspace, notes):
 
 def test_what_a_killed_edit_left_is_removed_by_the_next_session(workspace, killed, tmp_path):
     assert killed.read_text() == "amount\n"
-    SessionEdits(state=tmp_path / "state")
+    Changes(state=tmp_path / "state")
     assert [path.name for path in (workspace.root / "src").iterdir()] == ["cart.py"]
     assert (workspace.root / "src/cart.py").read_text() == "total\n"
     assert list((tmp_path / "state/edits").iterdir()) == []

@@ -1,15 +1,14 @@
 """`read`: some lines of one file, each with its number."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.result_lines import read_lines
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError, read_arguments
-from laguna_tui.base.schema import declared, json_schema
+from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
+from laguna_tui.base.schema import declared
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.workspace import Workspace
 
 # A screen or four of code: enough for a function and what is around it.
 LINES_A_CALL = 200
@@ -24,23 +23,15 @@ class ReadArguments:
     end: int | None = declared(None, minimum=1, maximum=LAST_LINE, unit="line number")
 
 
-SPEC = ToolSpec(
-    name="read",
-    description="Show lines of a file.",
-    parameters=json_schema(ReadArguments),
-)
-
-
-def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+def read(run: ToolRun, wanted: ReadArguments) -> Answer:
     """The lines `start` to `end` of `path`, at most 200 of them, then a line that says what is not shown.
 
     Raises:
         ArgumentError: an argument is wrong, or `start` is behind the last line or behind `end`.
         WorkspaceError: the path cannot be used.
     """
-    wanted = read_arguments(ReadArguments, arguments)
-    inside, start, end = workspace.locate(wanted.path), wanted.start or 1, wanted.end
-    lines = read_lines(workspace, inside)
+    inside, start, end = run.workspace.locate(wanted.path), wanted.start or 1, wanted.end
+    lines = read_lines(run.workspace, inside)
     if not lines:
         return Answer(f"{escaped(inside)} is empty")
     if start > len(lines):
@@ -57,3 +48,11 @@ def _numbered(lines: list[str], start: int, last: int, end: int) -> list[str]:
     if last < end:
         shown.append(f"… lines {last + 1}-{end} not shown; read them with start={last + 1}")
     return shown
+
+
+READ = Tool.stateless(
+    "read",
+    "Show lines of a file.",
+    ReadArguments,
+    read,
+)

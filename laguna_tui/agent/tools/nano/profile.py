@@ -8,8 +8,8 @@ byte for byte, is `tests/app/agent/tools/nano_system.txt`.
 """
 
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.base import edit
-from laguna_tui.agent.tools.base.model_profile import ModelProfile, Run, Tool, ToolServices
+from laguna_tui.agent.tools.base.edit import edit_tool
+from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.nano import find, search
 from laguna_tui.agent.tools.nano.guard import NanoGuard
 from laguna_tui.repo.edit_files import EditDialect
@@ -17,18 +17,14 @@ from laguna_tui.repo.edit_files import EditDialect
 LOOKS_UP = "this model is too small to read files beside a question, so it looks up what you mention"
 
 
-def _edit(services: ToolServices) -> Run:
-    # It repeats a definition on one line, however many it is written on,
-    # and forgets how deep that line stands.
-    return edit.Edit(services.edits, EditDialect(additions=True, reindents=True))
-
-
 NANO = ModelProfile(
     system_prompt=system_prompt("nano"),
     tools=(
-        Tool.stateless(find.SPEC, find.run),
-        Tool.stateless(search.SPEC, search.run),
-        Tool(edit.SPEC, _edit),
+        find.FIND,
+        search.SEARCH,
+        # It repeats a definition on one line, however many it is written on,
+        # and forgets how deep that line stands.
+        edit_tool(EditDialect(additions=True, reindents=True)),
     ),
     guard=NanoGuard,
     # A file beside the question is longer than anything it was trained on.

@@ -15,6 +15,7 @@ from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
+from tests.app.approvers import run_tool
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_the_user_can_stop_a_search(toolbox, root, monkeypatch):
     monkeypatch.setattr("laguna_tui.agent.tools.full.search.BUDGET_S", 1e6)
     (root / "trap.txt").write_text(("a" * 60 + "!\n") * 10_000)
     asked = itertools.count()
-    toolbox.run("search", {"pattern": "(a|aa)+$", "path": "trap.txt"}, lambda: next(asked) > 8)
+    run_tool(toolbox, "search", {"pattern": "(a|aa)+$", "path": "trap.txt"}, lambda: next(asked) > 8)
     assert next(asked) > 9
 
 
