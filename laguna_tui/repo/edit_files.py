@@ -1,4 +1,4 @@
-"""Edits of one file: a change is proposed, shown to whoever decides, and applied to exactly what it was proposed for.
+"""Edits of one file: what replacing a text would make of it. `file_changes` applies what is proposed here.
 
 Deals in paths and texts from a model, which are hostile: what the workspace refuses to read is not changed either.
 Only files that exist are changed; nothing is created, renamed or removed. What is never changed, and what only when a
@@ -6,7 +6,7 @@ person agrees, is in `protected`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.spelling import nearest
@@ -14,7 +14,6 @@ from laguna_tui.repo.nearest_text import nearest_text
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.source_writer import TemporaryFiles, digest, replace_file
 from laguna_tui.repo.text_diff import LINE_CHARS, diff
 from laguna_tui.repo.text_files import TextFile, decode, is_binary
 from laguna_tui.repo.text_replacement import (
@@ -36,7 +35,7 @@ _NAMED = 3
 _FAULTY = "After this edit the file is no longer valid Python: {fault}."
 _MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
 _INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
-_EDITED = "The user edited the change before it was made; read the file before you go on."
+_PART = "old is only a part of longer names in {path}, and all finds whole names; call again with a whole name"
 _ASKED = "You are asked in any case, because {because}."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 
@@ -89,7 +88,8 @@ def propose_edit(
     if not made and not all and dialect.additions:
         made = find_additions(file.text, old, new, limit=MAX_PLACES + 1)
     if not made and dialect.shows_nearest:
-        raise EditError(nearest_text(inside, file.text, old))
+        part = all and old.isidentifier() and old in file.text
+        raise EditError(_PART.format(path=escaped(inside)) if part else nearest_text(inside, file.text, old))
     _check_places(inside, file.text, old, made, every=all)
     made, warnings, notes = _sound(inside, file.text, made, reindents=dialect.reindents)
     after = replace_text(file.text, made)
@@ -114,41 +114,6 @@ def propose_edit(
         asks_because=because,
         notes=tuple(notes),
     )
-
-
-def with_text(proposal: ChangeProposal, text: str) -> ChangeProposal:
-    """The proposal with another text after the change, as the user edited it.
-
-    Raises:
-        EditError: the file's encoding cannot hold the text, or it is too large.
-    """
-    before = proposal.before
-    if "\r\n" in before and "\r" not in text:
-        text = text.replace("\n", "\r\n")
-    start = _alike_for(before, text)
-    rest = _alike_for(before[start:][::-1], text[start:][::-1])
-    made = [Replacement(start, len(before) - rest, text[start : len(text) - rest])] if text != before else []
-    encoded = encode(proposal.path, decode(proposal.old), text)
-    return replace(proposal, after=text, new=encoded, places=1, hunks=diff(before, made), warning="", notes=(_EDITED,))
-
-
-def _alike_for(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((index for index, (left, right) in pairs if left != right), min(len(one), len(other)))
-
-
-def apply_edit(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:
-    """Make the change, if the file still is what it was proposed for.
-
-    Args:
-        unfinished: notes of what is being written; None keeps none.
-
-    Raises:
-        WorkspaceError: it is not, or cannot be written; the file is as it was.
-    """
-    workspace = Workspace(proposal.root, proposal.identity)
-    replace_file(workspace, proposal.path, digest(proposal.old), proposal.new, unfinished)
 
 
 def _check(old: str, new: str) -> None:

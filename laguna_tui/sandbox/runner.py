@@ -23,8 +23,8 @@ from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult, Execution, LiveText, RunningCommand
 
-OUTPUT_CHARS = 12_000
-"""Most characters of an output that a result has: as many as any tool's answer (`agent.tools.base.results`)."""
+OUTPUT_CHARS = 11_000
+"""Most characters of an output that a result has: a tool's answer has 12,000, and there is something to add."""
 
 MAX_BACKGROUND = 8
 """Most background commands at a time: a server, a watcher, and some that were forgotten."""

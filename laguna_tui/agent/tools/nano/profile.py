@@ -15,16 +15,20 @@ from laguna_tui.agent.tools.nano.guard import NanoGuard
 from laguna_tui.repo.edit_files import EditDialect
 
 LOOKS_UP = "this model is too small to read files beside a question, so it looks up what you mention"
-
+DIALECT = EditDialect(
+    # It repeats a definition on one line, however many it is written on,
+    additions=True,
+    # and forgets how deep that line stands.
+    reindents=True,
+)
+"""What is made of its texts where they are not quite the file's."""
 
 NANO = ModelProfile(
     system_prompt=system_prompt("nano"),
     tools=(
         find.FIND,
         search.SEARCH,
-        # It repeats a definition on one line, however many it is written on,
-        # and forgets how deep that line stands.
-        edit_tool(EditDialect(additions=True, reindents=True)),
+        edit_tool(DIALECT),
     ),
     guard=NanoGuard,
     # A file beside the question is longer than anything it was trained on.
@@ -32,5 +36,9 @@ NANO = ModelProfile(
     unattached_note=LOOKS_UP,
     # It has never seen a reminder, and takes its words for the question.
     takes_news=False,
+    # After a loop it would only find another one.
+    recovers=False,
+    # It runs no commands, and was trained on one line of facts.
+    tells_environment=False,
 )
 """Template and kept turns are those of its entry in the catalogue."""
