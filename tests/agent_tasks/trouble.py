@@ -277,7 +277,7 @@ def _head_and_tail_are_seen(outcome: Outcome) -> None:
 
 
 def _a_job_in_the_background(seen):
-    seen = yield call("shell", cmd="while true; do echo tick; sleep 0.05; done", background=True)
+    seen = yield call("shell", cmd="while true; do echo tick; sleep 0.5; done", background=True)
     seen = yield call("shell", job=1, timeout=5)
     assert "tick" in seen.result, seen.result
     seen = yield call("shell", job=1, stop=True)
