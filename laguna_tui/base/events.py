@@ -26,6 +26,7 @@ class TurnEnd(Enum):
     MALFORMED_CALL = "malformed_call"
     EMPTY_ANSWER = "empty_answer"
     REPEATING = "repeating"
+    SAME_CALL = "same_call"
 
     @property
     def sentence(self) -> str:
@@ -40,6 +41,7 @@ _SENTENCES = {
     TurnEnd.TOO_MANY_STEPS: "No answer after many tool calls. Ask something narrower, or ask it to go on.",
     TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run. Ask in other words.",
     TurnEnd.EMPTY_ANSWER: "The model wrote no answer. Ask in other words.",
+    TurnEnd.SAME_CALL: "The model kept making the same tool call, and its answer was the same. Ask in other words.",
     TurnEnd.REPEATING: "The answer began to repeat itself and was stopped. Start a new chat, or ask in other words.",
 }
 
