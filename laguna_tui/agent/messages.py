@@ -123,6 +123,11 @@ class GeneratedMessage:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was said, thought or called."""
+        return not (self.answer.text.strip() or self.answer.reasoning.strip() or self.calls)
+
 
 class ConversationBlock(NamedTuple):
     """One block of the transcript: part number `part` of what was `said`, which is number `item` of all that was.
@@ -194,6 +199,8 @@ class GenerationRecord:
         sampling: with which sampling, seed included.
         answer, calls: what was said, taken apart, as in `GeneratedMessage`.
         rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
+        begun: what the model said before, with which the prompt ends: it was stopped in a loop, and went on from there.
+        thinking_budget, no_repeat: the request's.
     """
 
     prompt: Sequence[int]
@@ -202,6 +209,9 @@ class GenerationRecord:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
     rounds: Sequence[tuple[int, int]] = ()
+    begun: Sequence[int] = ()
+    thinking_budget: int | None = None
+    no_repeat: tuple[tuple[int, ...], ...] = ()
 
 
 class MessageWriter:
@@ -237,7 +247,8 @@ class MessageWriter:
 
     def answered(self, said: GeneratedMessage) -> list[int]:
         """What the model said and whatever its turn needs to be whole, behind its opening."""
-        return [*said.tokens, *self._renderer.close_assistant(said.tokens)]
+        kept = self._renderer.kept(said.tokens)
+        return [*kept, *self._renderer.close_assistant(kept)]
 
     def result_size(self, text: str) -> int:
         """How many tokens a tool's answer and the opening of the next turn take."""

@@ -1,4 +1,4 @@
-"""Edits of one file: a change is proposed, shown to whoever decides, and applied to exactly what it was proposed for.
+"""Edits of one file: what replacing a text would make of it. `file_changes` applies what is proposed here.
 
 Deals in paths and texts from a model, which are hostile: what the workspace refuses to read is not changed either.
 Only files that exist are changed; nothing is created, renamed or removed. What is never changed, and what only when a
@@ -14,7 +14,6 @@ from laguna_tui.repo.nearest_text import nearest_text
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.source_writer import TemporaryFiles, digest, replace_file
 from laguna_tui.repo.text_diff import LINE_CHARS, diff
 from laguna_tui.repo.text_files import TextFile, decode, is_binary
 from laguna_tui.repo.text_replacement import (
@@ -36,6 +35,7 @@ _NAMED = 3
 _FAULTY = "After this edit the file is no longer valid Python: {fault}."
 _MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
 _INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
+_PART = "old is only a part of longer names in {path}, and all finds whole names; call again with a whole name"
 _ASKED = "You are asked in any case, because {because}."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 
@@ -88,7 +88,8 @@ def propose_edit(
     if not made and not all and dialect.additions:
         made = find_additions(file.text, old, new, limit=MAX_PLACES + 1)
     if not made and dialect.shows_nearest:
-        raise EditError(nearest_text(inside, file.text, old))
+        part = all and old.isidentifier() and old in file.text
+        raise EditError(_PART.format(path=escaped(inside)) if part else nearest_text(inside, file.text, old))
     _check_places(inside, file.text, old, made, every=all)
     made, warnings, notes = _sound(inside, file.text, made, reindents=dialect.reindents)
     after = replace_text(file.text, made)
@@ -113,19 +114,6 @@ def propose_edit(
         asks_because=because,
         notes=tuple(notes),
     )
-
-
-def apply_edit(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:
-    """Make the change, if the file still is what it was proposed for.
-
-    Args:
-        unfinished: notes of what is being written; None keeps none.
-
-    Raises:
-        WorkspaceError: it is not, or cannot be written; the file is as it was.
-    """
-    workspace = Workspace(proposal.root, proposal.identity)
-    replace_file(workspace, proposal.path, digest(proposal.old), proposal.new, unfinished)
 
 
 def _check(old: str, new: str) -> None:

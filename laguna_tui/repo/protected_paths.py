@@ -24,7 +24,7 @@ _TABLE: dict[str, str] = {
         .cursor .cursorrules .cursorignore .gemini .qwen .opencode opencode.json opencode.jsonc .windsurf
         .windsurfrules .clinerules .roo .roomodes .kiro .junie .amazonq .continue .goosehints .goose .aider* .mcp.json
         mcp.json .github/copilot-instructions.md .github/instructions .github/prompts .github/agents .github/chatmodes
-        .laguna-tui
+        .laguna-tui .laguna-tui.toml
     """,
     "editors run what it says": """
         .vscode *.code-workspace .idea .run .fleet .zed .vs .devcontainer .devcontainer.json .exrc .nvimrc .nvim.lua
@@ -48,9 +48,14 @@ _HOOKS = "git runs its hooks from there"
 _UNKNOWN = "git cannot be asked which files it runs here"
 
 
+def protected_names() -> tuple[str, ...]:
+    """Return the table's names and globs: one part, or several with "/" between them."""
+    return tuple(name for names in _TABLE.values() for name in names.split())
+
+
 def is_git_name(part: str) -> bool:
     """Whether a part of a path names git's folder or file on some file system."""
-    return _folded(part) in _GIT_NAMES
+    return folded(part) in _GIT_NAMES
 
 
 def belongs_to_git(root: Path, inside: str) -> bool:
@@ -81,11 +86,11 @@ def asks_because(root: Path, inside: str) -> str:
 
 def _named(parts: Sequence[str]) -> str:
     """The reason for a path in the table."""
-    folded = [_folded(part) for part in parts]
+    names = [folded(part) for part in parts]
     for why, wanted in _entries():
         size = len(wanted)
-        for at in range(len(folded) - size + 1):
-            if all(map(fnmatchcase, folded[at : at + size], wanted)):
+        for at in range(len(names) - size + 1):
+            if all(map(fnmatchcase, names[at : at + size], wanted)):
                 return why
     return ""
 
@@ -119,7 +124,7 @@ def _hooked(path: Path) -> str:
 def _entries() -> Iterator[tuple[str, list[str]]]:
     for why, names in _TABLE.items():
         for name in names.split():
-            yield why, [_folded(part) for part in name.split("/")]
+            yield why, [folded(part) for part in name.split("/")]
 
 
 def _has_git_shape(folder: Path) -> bool:
@@ -130,7 +135,10 @@ def _has_all(folder: Path, names: Iterable[str]) -> bool:
     return all(os.path.lexists(folder / name) for name in names)
 
 
-def _folded(part: str) -> str:
+def folded(part: str) -> str:
     """A name as the most permissive file systems see it: without case, invisible characters and trailing dots."""
-    plain = "".join(letter for letter in unicodedata.normalize("NFKC", part) if unicodedata.category(letter) != "Cf")
+    plain = part
+    if not part.isascii():
+        whole = unicodedata.normalize("NFKC", part)
+        plain = "".join(letter for letter in whole if unicodedata.category(letter) != "Cf")
     return plain.casefold().rstrip(" .") or plain

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
-from laguna_tui.agent.permissions import Approver, EditMode
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
+from laguna_tui.base.permission_request import Approver, EditMode
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 
 

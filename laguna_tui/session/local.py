@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
-from laguna_tui.agent.permissions import Approver, EditMode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
+from laguna_tui.base.permission_request import Approver, EditMode
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot
@@ -133,11 +133,12 @@ class LocalSession:
         if self.parts is not None:
             self.parts.use_engine(engine)
             return
-        from laguna_tui.agent.tools.base.edit import SessionEdits
+        from laguna_tui.agent.changes import Changes
+        from laguna_tui.agent.permission_gate import PermissionGate
 
-        edits = SessionEdits(self.edits.mode, self.edits.approver, state=self.state)
+        changes, permissions = Changes(state=self.state), PermissionGate(self.edits.mode, self.edits.approver)
         folder = self.folder
-        parts = SessionParts.begin(engine, selection, edits, folder.path, self.state, self._wait_s)
+        parts = SessionParts.begin(engine, selection, changes, permissions, folder.path, self.state, self._wait_s)
         parts.context.codebase.withheld = folder.withheld
         # Other threads see it from here on.
         self.parts = parts
@@ -246,25 +247,25 @@ class LocalEdits:
     def mode(self) -> EditMode:
         """Which edits the model may make. May be set from any thread; the user's ALWAYS sets ALLOW."""
         parts = self._session.parts
-        return self._mode if parts is None else parts.edits.mode
+        return self._mode if parts is None else parts.permissions.mode
 
     @mode.setter
     def mode(self, mode: EditMode) -> None:
         self._mode = mode
         if self._session.parts is not None:
-            self._session.parts.edits.mode = mode
+            self._session.parts.permissions.mode = mode
 
     def use_approver(self, approver: Approver) -> None:
         """Whom to ask about edits; before that, nobody can be asked."""
         self.approver = approver
         if self._session.parts is not None:
-            self._session.parts.edits.approver = approver
+            self._session.parts.permissions.approver = approver
 
     def undo(self) -> str:
         """Take back the newest edit of this session; a sentence about what became of it. Not while a turn runs."""
-        from laguna_tui.agent.tools.base.edit import NOTHING
+        from laguna_tui.agent.changes import NOTHING
 
-        return NOTHING if self._session.parts is None else self._session.parts.edits.undo()
+        return NOTHING if self._session.parts is None else self._session.parts.changes.undo()
 
 
 class LocalFolder:

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from laguna_tui.agent.permissions import EditMode
-from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.permission_request import EditMode
 from laguna_tui.repo.workspace import Workspace
 
 RECIPE = Path(__file__).parents[2] / "assets/nano/recipe"
@@ -197,7 +197,7 @@ def tools(tmp_path: Path) -> Toolbox:
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    return Toolbox(NANO, Workspace(tmp_path), edits=SessionEdits(EditMode.ALLOW))
+    return Toolbox(NANO, Workspace(tmp_path), permissions=PermissionGate(EditMode.ALLOW))
 
 
 class Printed:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Self
 
-from laguna_tui.agent.permissions import Approver, EditMode
+from laguna_tui.base.permission_request import Approver, EditMode
 
 
 class QuietSession:

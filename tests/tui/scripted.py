@@ -15,26 +15,31 @@ from laguna_engine.config import Speculation
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.events import LoadProgress, Prefill, Round, Stats
-from laguna_tui.agent.permissions import Approver, EditMode
-from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     DraftRound,
+    PermissionAnswered,
+    PermissionAsked,
     Rate,
     ReasoningDelta,
     ReplayCheck,
     ReplayProgress,
     StepFinished,
     TextDelta,
+    ToolEvent,
     ToolFinished,
     ToolStarted,
     TurnEnd,
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.base.permission_request import Approver, Decision, EditMode, PermissionAnswer, PermissionRequest
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
-from laguna_tui.repo.workspace import WorkspaceError
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.session.api import ModelChoice, SessionInfo
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal
@@ -79,7 +84,7 @@ class ScriptedSession:
         change_error: Exception | None = None,
         prefetch_gate: threading.Event | None = None,
     ) -> None:
-        self.made = SessionEdits()
+        self.made, self.gate = Changes(), PermissionGate()
         self.ended = threading.Event()
         self.title = title
         self.path = folder
@@ -147,10 +152,22 @@ class ScriptedSession:
 
     def _change(self, proposal: ChangeProposal) -> Iterator[AgentEvent]:
         yield ToolStarted(70, "edit", {"path": proposal.path})
+        told: list[ToolEvent] = []
+        answer = PermissionAnswer(Decision.YES)
         try:
-            yield from self.made.make(proposal, self.cancelled.is_set)
+            request = PermissionRequest("edit", proposal, always_asks=proposal.asks_because)
+            if self.gate.asks(request):
+                yield PermissionAsked(70, request)
+                assert self.gate.approver is not None
+                answer = self.gate.approver(request, self.cancelled.is_set)
+                yield PermissionAnswered(70, answer, "user")
+                self.gate.take(request, answer)
+            workspace = Workspace(proposal.root)
+            run = ToolRun(workspace, 70, told.append, lambda request: answer, self.cancelled.is_set)
+            self.made.make(run, "edit", proposal)
+            yield from told
             output, ok = f"Changed `{proposal.path}`.", True
-        except WorkspaceError as error:
+        except (ToolError, WorkspaceError) as error:
             output, ok = f"error: {error}", False
         self.ended.set()
         yield ToolFinished(70, "edit", output, ok, 0.02)
@@ -227,14 +244,14 @@ class ScriptedSession:
 
     @property
     def mode(self) -> EditMode:
-        return self.made.mode
+        return self.gate.mode
 
     @mode.setter
     def mode(self, mode: EditMode) -> None:
-        self.made.mode = mode
+        self.gate.mode = mode
 
     def use_approver(self, approver: Approver) -> None:
-        self.made.approver = approver
+        self.gate.approver = approver
 
     def undo(self) -> str:
         return self.made.undo()

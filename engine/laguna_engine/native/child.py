@@ -127,6 +127,7 @@ def run(
     limit_s: float = LIMIT_S,
     variables: Mapping[str, str] | None = None,
     waiting: Callable[[], None] | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> Output:
     """Run a program without input and wait until it ends.
 
@@ -137,6 +138,7 @@ def run(
         limit_s: seconds after which it is killed.
         variables: the environment, by default this process's; `PYTHON…` variables are removed.
         waiting: called every 0.2 s until the program ends; an exception from it kills the program.
+        pass_fds: descriptors that it inherits.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
@@ -148,6 +150,7 @@ def run(
                 env=environment(variables),
                 cwd=FOLDER,
                 start_new_session=True,
+                pass_fds=pass_fds,
             )
         except OSError:
             return MISSING

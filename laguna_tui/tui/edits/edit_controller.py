@@ -9,15 +9,14 @@ from collections.abc import Callable
 
 from textual.app import App
 
-from laguna_tui.agent.permissions import Decision, EditMode
-from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.permission_request import Decision, EditMode, PermissionAnswer, PermissionRequest
 from laguna_tui.session.api import Edits
 from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import SessionState
-from laguna_tui.tui.transcript.edit_entry import EditEntry
+from laguna_tui.tui.transcript.edit_entry import RequestEntry
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
@@ -31,35 +30,35 @@ class Approvals:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._decided = threading.Event()
-        self._decision = Decision.NO
+        self._answer = PermissionAnswer(Decision.NO)
         self._waiting = self._left = False
 
     @property
     def waiting(self) -> bool:
-        """Whether an edit waits for a decision."""
+        """Whether a request waits for an answer."""
         return self._waiting
 
-    def __call__(self, proposal: ChangeProposal, cancelled: Callable[[], bool]) -> Decision:
-        del proposal  # the screen has it from the preceding event
+    def __call__(self, request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
+        del request  # the screen has it from the preceding event
         with self._lock:
             self._decided.clear()
-            self._decision, self._waiting = Decision.NO, not self._left
+            self._answer, self._waiting = PermissionAnswer(Decision.NO), not self._left
         while self._waiting and not self._decided.wait(POLL_S):
             if cancelled():
                 break
         with self._lock:
             self._waiting = False
-            return self._decision
+            return self._answer
 
-    def answer(self, decision: Decision) -> None:
-        """Decide the waiting edit; without one, do nothing."""
+    def answer(self, answer: PermissionAnswer) -> None:
+        """Answer the waiting request; without one, do nothing."""
         with self._lock:
             if self._waiting:
-                self._decision, self._waiting = decision, False
+                self._answer, self._waiting = answer, False
                 self._decided.set()
 
     def leave(self) -> None:
-        """Decline the waiting edit and all later ones, because the app exits."""
+        """Decline the waiting request and all later ones, because the app exits."""
         with self._lock:
             self._left, self._waiting = True, False
             self._decided.set()
@@ -91,7 +90,7 @@ class EditController:
         self._app, self._edits, self._controller, self._writer = app, edits, controller, writer
         self._panel, self._prompt, self._transcript = panel, prompt, transcript
         self._approvals = Approvals()
-        self._edit: EditEntry | None = None
+        self._edit: RequestEntry | None = None
         self._focus_offered = self._followed = False
         edits.use_approver(self._approvals)
 
@@ -117,7 +116,7 @@ class EditController:
         if edit is not None:
             self._offer_focus()
 
-    def _begin(self, edit: EditEntry) -> None:
+    def _begin(self, edit: RequestEntry) -> None:
         transcript = self._transcript
         self._edit, self._focus_offered, self._followed = edit, False, transcript.following
         self._app.screen_stack[0].add_class("-asking")
@@ -154,7 +153,7 @@ class EditController:
         """Apply the user's decision."""
         if self._edit is not None:
             self._edit.agreed = decision is not Decision.NO
-        self._approvals.answer(decision)
+        self._approvals.answer(PermissionAnswer(decision))
         self.show()
         if decision is Decision.ALWAYS:
             notify(self._app, MODE_SENTENCES[EditMode.ALLOW])

@@ -251,4 +251,3 @@ def test_cancelled_while_it_writes_the_summary_the_conversation_is_whole(convers
     before = list(conversation.tokens)
     list(made.run())
     assert list(conversation.tokens) == before
-

@@ -1,11 +1,11 @@
 """A conversation as blocks: what they cost, what the user may make of them, and what the model reads then."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
-from laguna_engine.chat.messages import AssistantMessage, ToolCall, ToolSpec
+from laguna_engine.chat.messages import AssistantMessage, ToolCall
 from laguna_engine.chat.transcript import Role
 from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
@@ -13,9 +13,10 @@ from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import Generation
 from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.prompt_preview import block_text, blocks
-from laguna_tui.agent.tools.base.model_profile import Tool
-from laguna_tui.agent.tools.nano import search
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.nano.profile import NANO
+from laguna_tui.base.schema import declared
 from laguna_tui.context.blocks import Attachment, BlockKind, Place
 from tests.app.agent.scripted_engine import Say, ScriptedEngine
 
@@ -87,6 +88,14 @@ def test_every_block_has_its_kind_and_together_they_are_all_tokens(asks, convers
     assert (shown[2].title, shown[3].title, shown[5].title) == ("cart.py", "What is this?", "search total")
 
 
+@dataclass(frozen=True, slots=True)
+class AnyArguments:
+    list: str = declared("")
+    pattern: str = declared("")
+    path: str = declared("")
+    old: str = declared("")
+
+
 @pytest.mark.parametrize(
     ("arguments", "title"),
     [
@@ -97,9 +106,8 @@ def test_every_block_has_its_kind_and_together_they_are_all_tokens(asks, convers
     ],
 )
 def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(vocabulary, arguments, title):
-    texts = {name: {"type": "string"} for name in ("list", "pattern", "path", "old")}
-    spec = ToolSpec("search", "", {"type": "object", "properties": texts})
-    profile = replace(NANO, tools=(Tool.stateless(spec, search.run),))
+    tool = Tool.stateless("search", "", AnyArguments, lambda run, arguments: Answer(""))
+    profile = replace(NANO, tools=(tool,))
     conversation = Conversation(vocabulary, profile, thinking=False)
     conversation.add_message(ChatMessage.asked("Where?"))
     said = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in arguments.items())

@@ -4,11 +4,11 @@ import shutil
 
 import pytest
 
-from laguna_tui.agent.permissions import Decision, EditMode
+from laguna_tui.base.permission_request import Decision, EditMode, PermissionAnswer
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.blocks import BlockKind
 from laguna_tui.session.local import LocalSession
-from tests.app.approvers import always
+from tests.app.approvers import always, run_tool
 
 CALL = {"path": "cart.py", "old": "total", "new": "amount"}
 
@@ -34,7 +34,7 @@ def session(tiny_model_path, cart, monkeypatch, tmp_path):
 
 
 def edit(session):
-    return session.parts.toolbox.run("edit", CALL).output
+    return run_tool(session.parts.toolbox, "edit", CALL).output
 
 
 def test_nobody_is_asked_before_there_is_somebody_to_ask(session, cart):
@@ -51,7 +51,7 @@ def test_whom_to_ask_may_be_said_before_the_model_is_open(session, cart):
 
 
 def test_the_mode_is_the_settings_until_it_is_changed(session, cart):
-    session.edits.use_approver(lambda proposal, cancelled: Decision.ALWAYS)
+    session.edits.use_approver(lambda request, cancelled: PermissionAnswer(Decision.ALWAYS))
     assert session.edits.mode is EditMode.ASK
     session.edits.mode = EditMode.NEVER
     session.open(quiet)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from laguna_tui.agent.permissions import EditMode
+from laguna_tui.base.permission_request import EditMode
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.edits import edit_controller, edit_panel
 from laguna_tui.tui.edits.edit_panel import EditPanel

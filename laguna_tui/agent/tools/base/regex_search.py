@@ -9,7 +9,9 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL
@@ -39,6 +41,9 @@ _QUANTIFIERS = "*+?{"
 # What `regex` reads in another way than `re`: braces that are no repeat (fuzzy matching), and brackets in a set.
 _REPEAT = re.compile(r"\{(\d*),?(\d*)\}")
 _IN_SET = re.compile(r"\\.|\[", re.DOTALL)
+# Filters of warnings are the whole process's.
+_COMPILING = Lock()
+_MATCHING = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,7 @@ def prepare(pattern: str) -> SearchPattern:
     """Compile a pattern; one that is no valid regular expression is taken literally."""
     source = pattern
     try:
-        with warnings.catch_warnings():
-            # Advice about a pattern's style would land on the user's screen.
-            warnings.simplefilter("ignore")
+        with _quiet():
             compiled = re.compile(source)
     except (re.error, OverflowError, RecursionError):
         source = re.escape(pattern)
@@ -72,13 +75,20 @@ def prepare(pattern: str) -> SearchPattern:
     return SearchPattern(compiled, needle, True) if _is_tame(pieces) else SearchPattern(_limited(pieces), needle, False)
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without advice about a pattern's style, which would land on the user's screen. One thread at a time."""
+    with _COMPILING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def _limited(pieces: list[str]) -> "regex.Pattern[str]":
     """The pattern for the engine with a time limit."""
     # Imported for such a pattern only: it takes longer than most searches.
     import regex
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _quiet():
         return regex.compile("".join(map(_as_regex, pieces)), regex.VERSION0)
 
 
@@ -217,14 +227,16 @@ class Matcher:
         return found
 
     def _limited(self, line: str) -> "regex.Match[str] | None":
-        # The limit counts the processor's time, of all threads together.
-        limit = max(_SHORTEST_S, min(_LINE_S, self._clock.left))
-        try:
-            return cast("regex.Pattern[str]", self._pattern.compiled).search(line, timeout=limit)
-        except TimeoutError:
+        # The limit counts the processor's time, of all threads together: searches side by side match by turns.
+        with _MATCHING:
             self._clock.check()
-            self.given_up += 1
-            return None
+            limit = max(_SHORTEST_S, min(_LINE_S, self._clock.left))
+            try:
+                return cast("regex.Pattern[str]", self._pattern.compiled).search(line, timeout=limit)
+            except TimeoutError:
+                self._clock.check()
+                self.given_up += 1
+                return None
 
 
 # A pattern that matches everything must not fill the memory.

@@ -4,21 +4,14 @@ The whole of a cut answer lies in the user's cache folder, readable by the user 
 ends. What is left out is always said, and how to get it again, so that the model neither guesses nor is stuck.
 """
 
-import contextlib
 import json
-import os
 import re
-import tempfile
-import time
-from collections.abc import Callable, Container, Generator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
-from laguna_tui.base.events import EditDone, EditProposed
-from laguna_tui.base.paths import APP
+from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.base.units import plural
 from laguna_tui.context.blocks import Place
 
@@ -29,24 +22,20 @@ if TYPE_CHECKING:
 RESULT_LIMIT_CHARS = 12_000
 # The head of a result says more than its tail (paths and definitions come first).
 _HEAD_SHARE = 0.7
-# No session needs a result for longer.
-_KEPT_S = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a tool has to say: for the model, and `whole` for the disk when the tool itself left lines out.
 
-    `excerpt`: the part of a file that it shows, as it stands in the file.
+    `excerpt`: the part of a file that it shows, as it stands in the file. `full_output`: the file that has all of it,
+    where the tool has kept it already.
     """
 
     output: str
     whole: str | None = None
     excerpt: str = ""
-
-
-Steps = Generator[EditProposed | EditDone, None, Answer]
-"""A tool that tells what it does before it answers."""
+    full_output: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +57,14 @@ def failure(message: str) -> ToolResult:
     return ToolResult(f"error: {message}", ok=False)
 
 
-class ResultStore:
+class ResultStore(KeptFiles):
     """Keeps the whole of results that were cut, until it is closed."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or platformdirs.user_cache_path(APP) / "results"
-        self._paths: list[Path] = []
 
     def result(self, answer: Answer) -> ToolResult:
         """The answer within the limit; what was left out, here or by the tool, is kept on disk."""
         shown = _head_and_tail(answer.output)
+        if answer.full_output is not None:
+            return ToolResult(shown, full_output=str(answer.full_output), excerpt=answer.excerpt)
         if answer.whole is None and shown == answer.output:
             return ToolResult(shown, excerpt=answer.excerpt)
         whole = self.keep(answer.whole or answer.output)
@@ -87,33 +74,6 @@ class ResultStore:
         """The path of a new private file (mode 0600) with the text, or None when the disk refuses."""
         kept = self.keep_bytes(text.encode("utf-8", "backslashreplace"))
         return None if kept is None else str(kept)
-
-    def keep_bytes(self, data: bytes) -> Path | None:
-        """The path of a new private file (mode 0600) with these bytes, or None when the disk refuses."""
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._sweep()
-            # mkstemp creates the file with mode 0600.
-            descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".txt", dir=self._folder)
-            self._paths.append(Path(name))
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            return Path(name)
-        return None
-
-    def _sweep(self) -> None:
-        """Remove what sessions that were killed left behind, once a session."""
-        if self._paths:
-            return
-        for path in self._folder.glob("*.txt"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > _KEPT_S:
-                    path.unlink()
-
-    def close(self) -> None:
-        """Remove what was kept."""
-        while self._paths:
-            self._paths.pop().unlink(missing_ok=True)
 
 
 def _head_and_tail(text: str) -> str:

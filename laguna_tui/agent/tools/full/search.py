@@ -5,10 +5,10 @@ what speaks for each behind it.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import (
     BUDGET_S,
     PATTERN_LIMIT_CHARS,
@@ -20,8 +20,9 @@ from laguna_tui.agent.tools.base.regex_search import (
 )
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, symbol_line
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
-from laguna_tui.base.schema import declared, json_schema
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.ranking import Found
@@ -32,27 +33,21 @@ from laguna_tui.repo.workspace import Workspace
 LINES_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class RegexArguments:
-    """A regular expression, and the file or folder to search; empty for all of the workspace."""
-
-    pattern: str = declared()
-    path: str = declared("")
-
-
-def search_lines(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+def search_lines(workspace: Workspace, pattern: str, path: str, should_stop: Callable[[], bool]) -> Answer:
     """The first 20 matching lines as `symbol path:line: code`, then how many more there are.
 
+    Args:
+        pattern: a regular expression.
+        path: the file or folder to search; empty for all of the workspace.
+
     Raises:
-        ArgumentError: the pattern is missing or too long.
+        ArgumentError: the pattern is too long.
         WorkspaceError: the path cannot be used.
     """
-    wanted = read_arguments(RegexArguments, arguments)
-    pattern = wanted.pattern
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
     clock = Clock(should_stop, BUDGET_S)
-    listing = listing_of(workspace, wanted.path, clock.is_over)
+    listing = listing_of(workspace, path, clock.is_over)
     hits, notes = collect_hits(workspace, listing.entries, prepare(pattern), clock)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
@@ -100,17 +95,6 @@ class SearchArguments:
     path: str = declared("", "file or folder to search in")
 
 
-SPEC = ToolSpec(
-    name="search",
-    description=(
-        "Search the code. mode regex: lines that match a regular expression, definitions first. mode symbol: where a"
-        " function, class or method is defined, by its name or a part of it. mode ranked: the code that a few words"
-        " describe, best first."
-    ),
-    parameters=json_schema(SearchArguments),
-)
-
-
 class Search:
     """The tool, for one folder's index."""
 
@@ -118,23 +102,20 @@ class Search:
         self._codebase = codebase
         self._wait_s = wait_s
 
-    def __call__(
-        self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
-    ) -> Answer:
+    def __call__(self, run: ToolRun, wanted: SearchArguments) -> Answer:
         """The first results as `symbol path:line: code`.
 
         Raises:
-            ArgumentError: an argument is missing or wrong.
+            ArgumentError: the pattern is too long.
             WorkspaceError: the path cannot be used.
         """
-        wanted = read_arguments(SearchArguments, arguments)
         if wanted.mode == REGEX:
-            return search_lines(workspace, {"pattern": wanted.pattern, "path": wanted.path}, should_stop)
+            return search_lines(run.workspace, wanted.pattern, wanted.path, run.cancelled)
         mode, pattern = wanted.mode, wanted.pattern.strip()
         if len(pattern) > _QUERY_CHARS:
             raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
-        inside = workspace.locate(wanted.path)
-        known = self._brought_up_to_date(should_stop)
+        inside = run.workspace.locate(wanted.path)
+        known = self._brought_up_to_date(run.cancelled)
         lines = (self._symbols if mode == SYMBOL else self._ranked)(pattern, inside)
         return _answer(lines, _nothing(mode, pattern), [] if known else [STILL_INDEXING])
 
@@ -155,6 +136,23 @@ class Search:
     def _ranked(self, words: str, inside: str) -> list[str]:
         found = self._codebase.search(words, _LOOKED_THROUGH if inside else LINES_SHOWN)
         return [_ranked_line(result) for result in found if _below(result.unit.path, inside)]
+
+
+def _bound(services: ToolServices) -> Search:
+    if services.codebase is None:
+        raise ValueError("search asks the folder's index; give the toolbox a codebase")
+    return Search(services.codebase)
+
+
+SEARCH = Tool(
+    "search",
+    "Search the code. mode regex: lines that match a regular expression, definitions first. mode symbol: where a"
+    " function, class or method is defined, by its name or a part of it. mode ranked: the code that a few words"
+    " describe, best first.",
+    SearchArguments,
+    read_only=True,
+    bind=_bound,
+)
 
 
 def _below(path: str, inside: str) -> bool:

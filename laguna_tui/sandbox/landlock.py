@@ -1,0 +1,80 @@
+"""What a command may reach under Landlock, which can only allow.
+
+Everything that is not allowed is refused, so a folder that contains something hidden is not allowed itself, but what
+else is in it is. Inside the workspace nothing can be held back that way without losing the workspace: `GAPS` names it.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from laguna_engine.native.landlock import SIGNALS_ABI, Confinement, confined_command
+from laguna_engine.native.seccomp import AF_INET, AF_INET6
+from laguna_tui.sandbox.policy import SandboxPolicy
+from laguna_tui.sandbox.protected import ProtectedFiles
+
+MAX_PROCESSES = 1024
+
+GAPS = (
+    "git's configuration and hooks, and files that assistants and editors execute, can be changed in the workspace",
+    "the command lines of your other processes can be read",
+    "programs that it leaves in the background outlive it",
+    "for root, the number of processes is not limited",
+)
+SIGNALS_GAP = "your other processes can be stopped by signals"
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_NEVER = ("/tmp", "/var/tmp", "/run", "/dev")
+
+
+def gaps(abi: int) -> tuple[str, ...]:
+    """Return what Landlock of this version does not enforce."""
+    return GAPS if abi >= SIGNALS_ABI else (*GAPS, SIGNALS_GAP)
+
+
+def trial_confinement() -> tuple[str, ...]:
+    """Return a command that does nothing, confined like others."""
+    return confined_command(Confinement(readable=("/",), writable=(), devices=_DEVICES), ("true",))
+
+
+def landlock_command(
+    policy: SandboxPolicy, argv: Sequence[str], *, files: ProtectedFiles, hidden: Sequence[Path], tmp: Path
+) -> tuple[str, ...]:
+    """Return the command that confines itself and becomes `argv`.
+
+    Args:
+        policy: What the command may do.
+        argv: The command.
+        files: The workspace's folders of git are writable.
+        hidden: What it cannot read.
+        tmp: Its temporary folder.
+    """
+    roots = (policy.root, *(Path(os.path.realpath(path)) for path in policy.writable), tmp)
+    secret = [path for path in hidden if not any(root.is_relative_to(path) for root in roots)]
+    inside = [path for root in roots for path in _allowed(root, secret)]
+    never = [*secret, *(Path(path) for path in _NEVER)]
+    readable = [path for path in _allowed(Path("/"), never) if path not in inside]
+    confinement = Confinement(
+        readable=tuple(map(str, readable)),
+        writable=tuple(map(str, (*inside, *files.git))),
+        devices=_DEVICES,
+        sockets=(AF_INET, AF_INET6) if policy.network else (),
+        tcp=policy.network,
+        processes=MAX_PROCESSES,
+    )
+    return confined_command(confinement, argv)
+
+
+def _allowed(folder: Path, hidden: Sequence[Path]) -> Iterator[Path]:
+    """The folder if nothing hidden is in it, else what is in it except that."""
+    if folder in hidden:
+        return
+    if not any(path.is_relative_to(folder) for path in hidden):
+        yield folder
+        return
+    try:
+        entries = sorted(Path(entry.path) for entry in os.scandir(folder) if not entry.is_symlink())
+    except OSError:
+        return
+    for entry in entries:
+        yield from _allowed(entry, hidden)

@@ -1,0 +1,239 @@
+"""Commands made ready to start inside the sandbox, and what is left of them cleared away."""
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, PrivateFiles, bubblewrap_command, filter_descriptor
+from laguna_tui.sandbox.landlock import landlock_command
+from laguna_tui.sandbox.policy import SandboxPolicy, hidden_paths, scrubbed
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
+from laguna_tui.sandbox.protected import ProtectedFiles, protected_files, protected_paths
+from laguna_tui.sandbox.seatbelt import seatbelt_command, seatbelt_profile
+from laguna_tui.sandbox.stubs import Stubs
+
+_WATCH_S = 0.1
+"""Seconds between two counts of the processes."""
+_REPLACED = ".changed-by-a-command"
+"""Added to the name of what a command put in the place of a protected link."""
+
+
+@dataclass
+class Prepared:
+    """A command as it is to be started: in a session of its own (`start_new_session`), without a terminal or input.
+
+    The kernel kills it when the thread that started it ends, so that thread must outlive it. Close it after the
+    command has ended, also after a kill.
+
+    Attributes:
+        argv: Program and arguments.
+        env: Its whole environment.
+        cwd: Folder to start it in.
+        pass_fds: Descriptors that it inherits.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    pass_fds: tuple[int, ...] = ()
+    _undo: list[Callable[[], None]] = field(default_factory=list)
+    _look: Callable[[], tuple[str, ...]] = tuple
+    _ended: threading.Event = field(default_factory=threading.Event)
+
+    def watch(self, pid: int) -> None:
+        """Kill everything in the sandbox when it has too many processes: for root, no limit of the kernel holds.
+
+        Args:
+            pid: The process that was started.
+        """
+        if self.pass_fds:
+            threading.Thread(target=_watch, args=(pid, self._ended), name="sandbox-watch", daemon=True).start()
+
+    def cleanup(self) -> tuple[str, ...]:
+        """Remove what was made for the command; idempotent.
+
+        Returns:
+            Files that the command made or replaced and that git, assistants or editors would execute, relative to the
+            workspace.
+        """
+        self._ended.set()
+        while self._undo:
+            with contextlib.suppress(OSError):
+                self._undo.pop()()
+        look, self._look = self._look, tuple
+        return look()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.cleanup()
+
+
+def prepare(
+    status: SandboxStatus,
+    policy: SandboxPolicy,
+    argv: Sequence[str],
+    *,
+    folder: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Prepared:
+    """Make a command ready to start inside the sandbox.
+
+    Args:
+        status: The sandbox that works here.
+        policy: What the command may do.
+        argv: Program and arguments; a shell command is `("/bin/sh", "-c", command)`.
+        folder: Where it runs; the workspace by default.
+        env: Environment to take the allowed variables from; by default this process's.
+
+    Raises:
+        OSError: The sandbox cannot be made.
+    """
+    where = Path(os.path.realpath(folder or policy.root))
+    prepared = Prepared(tuple(argv), scrubbed(env), str(where))
+    if status.kind is SandboxKind.NONE:
+        return prepared
+    try:
+        roots = tuple(dict.fromkeys((policy.root, *(Path(os.path.realpath(path)) for path in policy.writable))))
+        files, hidden = protected_files(roots), hidden_paths(policy)
+        own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
+        prepared._undo.append(lambda: shutil.rmtree(own, ignore_errors=True))
+        prepared._look = lambda: _changed(files, roots)
+        prepared._undo.append(lambda: _put_back(files))
+        private = PrivateFiles.make(own, policy.tmp)
+        _STARTERS[status.kind](prepared, status, policy, files, hidden, private, where)
+    except BaseException:
+        prepared.cleanup()
+        raise
+    return prepared
+
+
+def _under_bubblewrap(
+    prepared: Prepared,
+    status: SandboxStatus,
+    policy: SandboxPolicy,
+    files: ProtectedFiles,
+    hidden: Sequence[Path],
+    private: PrivateFiles,
+    where: Path,
+) -> None:
+    stubs = Stubs(policy.root)
+    prepared._undo.append(stubs.remove)
+    places = stubs.make(sorted(files.absent))
+    descriptor = filter_descriptor()
+    if descriptor is None:
+        raise OSError("the system calls of this processor are not known")
+    prepared._undo.append(lambda: os.close(descriptor))
+    prepared.pass_fds = (descriptor,)
+    prepared.argv = bubblewrap_command(
+        status.program,
+        policy,
+        prepared.argv,
+        folder=where,
+        filter_fd=descriptor,
+        files=files,
+        places=places,
+        hidden=hidden,
+        private=private,
+    )
+    prepared.env |= {**_caches(Path("/tmp")), "TMPDIR": "/tmp"}
+
+
+def _under_landlock(
+    prepared: Prepared,
+    status: SandboxStatus,
+    policy: SandboxPolicy,
+    files: ProtectedFiles,
+    hidden: Sequence[Path],
+    private: PrivateFiles,
+    where: Path,
+) -> None:
+    prepared.argv = landlock_command(policy, prepared.argv, files=files, hidden=hidden, tmp=private.tmp.resolve())
+    prepared.env |= {**_caches(private.tmp), "TMPDIR": str(private.tmp)}
+
+
+def _under_sandbox_exec(
+    prepared: Prepared,
+    status: SandboxStatus,
+    policy: SandboxPolicy,
+    files: ProtectedFiles,
+    hidden: Sequence[Path],
+    private: PrivateFiles,
+    where: Path,
+) -> None:
+    prepared.argv = seatbelt_command(seatbelt_profile(policy, files, hidden, private.tmp), prepared.argv)
+    prepared.env |= {**_caches(private.tmp), "TMPDIR": str(private.tmp)}
+
+
+_STARTERS = {
+    SandboxKind.BUBBLEWRAP: _under_bubblewrap,
+    SandboxKind.LANDLOCK: _under_landlock,
+    SandboxKind.SANDBOX_EXEC: _under_sandbox_exec,
+}
+
+
+def _caches(tmp: Path) -> dict[str, str]:
+    """Variables of programs that fail when they cannot write to their cache in the home folder."""
+    names = {"GOCACHE": "go-build", "npm_config_cache": "npm", "UV_CACHE_DIR": "uv"}
+    return {variable: str(tmp / name) for variable, name in names.items()}
+
+
+def _put_back(files: ProtectedFiles) -> None:
+    """Restore protected links; what took their place is kept beside them."""
+    for link, target in files.links.items():
+        with contextlib.suppress(OSError):
+            if link.is_symlink() and os.readlink(link) == target:  # noqa: PTH115
+                continue
+            if os.path.lexists(link):
+                link.rename(link.with_name(link.name + _REPLACED))
+            link.symlink_to(target)
+
+
+def _changed(files: ProtectedFiles, roots: Sequence[Path]) -> tuple[str, ...]:
+    """Protected paths that were made or replaced."""
+    now = [(top, path, identity) for top in roots for path, identity in protected_paths(top).items()]
+    new = [(top, path) for top, path, identity in now if files.found.get(path) != identity]
+    return tuple(
+        str(path.relative_to(top)) for top, path in new if path not in files.links and not _is_empty_folder(path)
+    )
+
+
+def _is_empty_folder(path: Path) -> bool:
+    try:
+        return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+    except OSError:
+        return False
+
+
+def _watch(pid: int, ended: threading.Event) -> None:
+    """Kill the first process of a PID namespace, and with it all others, when there are too many."""
+    first: int | None = None
+    while not ended.wait(_WATCH_S):
+        first = first or _child(pid)
+        if first is not None and _count(first) > MAX_PROCESSES:
+            with contextlib.suppress(OSError):
+                os.kill(first, signal.SIGKILL)
+
+
+def _child(pid: int) -> int | None:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except OSError:
+        return None
+    return int(children[0]) if children else None
+
+
+def _count(first: int) -> int:
+    """Processes of the namespace that a process is the first of, as its own /proc lists them."""
+    with contextlib.suppress(OSError):
+        return sum(name.isdigit() for name in os.listdir(f"/proc/{first}/root/proc"))  # noqa: PTH208
+    return 0

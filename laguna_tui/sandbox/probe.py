@@ -1,0 +1,174 @@
+"""Which sandbox works on this machine, found by running a program in each.
+
+Where none works, the sentence says so, and every command asks first.
+"""
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+
+from laguna_engine.native.child import LIMIT_S, Output, find_program, run
+from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
+from laguna_tui.sandbox.bubblewrap import filter_descriptor, trial_command
+from laguna_tui.sandbox.landlock import gaps, trial_confinement
+from laguna_tui.sandbox.seatbelt import PROGRAM, seatbelt_command
+
+
+class SandboxKind(Enum):
+    """The sandboxes, the strongest first."""
+
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+    SANDBOX_EXEC = "sandbox-exec"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxStatus:
+    """The sandbox of commands on this machine.
+
+    Attributes:
+        kind: Which one.
+        sentence: What it enforces, for the doctor and for approvals.
+        gaps: What it does not enforce, a clause each.
+        tried: The sandboxes that do not work here, each with the reason.
+        remedy: How to get a better one; empty when there is none.
+        program: Path of the program that makes it; empty for Landlock and none.
+    """
+
+    kind: SandboxKind
+    sentence: str
+    gaps: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()
+    remedy: str = ""
+    program: str = ""
+
+
+_HOLDS = "no network, no credentials, and writes only to this folder and a private temporary one"
+_BELOW = (
+    "new files in subfolders that assistants or editors would execute are reported, not refused",
+    "what another program replaces while the command runs is no longer held in it",
+)
+_FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin")
+_APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+_USERNS = ("/proc/sys/kernel/unprivileged_userns_clone", "/proc/sys/user/max_user_namespaces")
+_INSTALL = "install bubblewrap with your package manager (apt install bubblewrap)"
+_PROFILE = (
+    "allow it by a profile in /etc/apparmor.d/bwrap (`abi <abi/4.0>, include <tunables/global> profile bwrap "
+    "/usr/bin/bwrap flags=(unconfined) { userns, }`), then: sudo systemctl reload apparmor"
+)
+
+
+@cache
+def probe_sandbox() -> SandboxStatus:
+    """Return the strongest sandbox that can run a program here; tried once per process."""
+    if sys.platform == "darwin":
+        return _sandbox_exec()
+    if sys.platform != "linux":
+        return _none(("no sandbox is known for this system",), "on Windows, use WSL")
+    return _linux()
+
+
+def _linux() -> SandboxStatus:
+    program = find_program("bwrap", *_FOLDERS)
+    reason, remedy = ("bubblewrap is not installed", _INSTALL) if program is None else _bubblewrap_fails(program)
+    if program is not None and not reason:
+        sentence = f"Commands run under bubblewrap: {_HOLDS}."
+        return SandboxStatus(SandboxKind.BUBBLEWRAP, sentence, _BELOW, (), "", program)
+    why = _landlock_fails()
+    if why:
+        return _none((reason, why), remedy)
+    sentence = (
+        f"Commands run under Landlock: {_HOLDS}; but they could change this folder's git hooks, so every command that "
+        f"may write asks first ({reason})."
+    )
+    return SandboxStatus(SandboxKind.LANDLOCK, sentence, gaps(landlock_abi()), (reason,), remedy)
+
+
+def _bubblewrap_fails(program: str) -> tuple[str, str]:
+    """Why bubblewrap cannot be used, and what to do; empty when it can."""
+    descriptor = filter_descriptor()
+    if descriptor is None:
+        return "the system calls of this processor are not known", ""
+    try:
+        output = run(trial_command(program, descriptor), LIMIT_S, pass_fds=(descriptor,))
+    finally:
+        os.close(descriptor)
+    return ("", "") if output.good else _explained(output)
+
+
+def _explained(output: Output) -> tuple[str, str]:
+    """What kept bubblewrap from making namespaces."""
+    if output.timed_out:
+        return "bubblewrap does not answer", "try it: bwrap --ro-bind / / --unshare-all true"
+    if _read(_APPARMOR) == "1":
+        return "AppArmor keeps bubblewrap from making user namespaces, as Ubuntu has it since 24.04", _PROFILE
+    if "0" in map(_read, _USERNS):
+        todo = "allow user namespaces: sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000"
+        return "user namespaces are switched off", todo
+    last = output.errors.strip().splitlines()[-1:] or ["it gives no reason"]
+    todo = "in a container, allow user namespaces and unmasked /proc (docker run --security-opt seccomp=unconfined)"
+    return f"bubblewrap cannot make a sandbox ({last[0].removeprefix('bwrap: ')})", todo
+
+
+def _landlock_fails() -> str:
+    """Why Landlock cannot be used; empty when it can."""
+    abi = landlock_abi()
+    if abi < LEAST_ABI:
+        return "this kernel's Landlock is too old" if abi else "this kernel has no Landlock"
+    return "" if run(trial_confinement(), LIMIT_S).good else "Landlock does not work here"
+
+
+def _sandbox_exec() -> SandboxStatus:
+    trial = "(version 1)(deny default)(allow process-exec process-fork)(allow file-read*)(allow sysctl-read)"
+    if not Path(PROGRAM).exists() or not run(seatbelt_command(trial, ("/usr/bin/true",)), LIMIT_S).good:
+        return _none((f"{PROGRAM} does not work",), "")
+    gap = "the number of its processes is not limited"
+    return SandboxStatus(
+        SandboxKind.SANDBOX_EXEC, f"Commands run under sandbox-exec: {_HOLDS}.", (gap,), (), "", PROGRAM
+    )
+
+
+def _none(tried: tuple[str, ...], remedy: str) -> SandboxStatus:
+    reasons = "; ".join(tried)
+    sentence = f"Commands run without a sandbox, so every command asks first ({reasons})."
+    return SandboxStatus(SandboxKind.NONE, sentence, ("nothing is enforced",), tried, remedy)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+_READING = frozenset(
+    "basename cat cmp cut df dirname du echo false grep head id ls md5sum nl pwd realpath sha256sum stat tail test tr "
+    "true uname wc which whoami".split()
+)
+"""Programs that write nothing whatever their arguments."""
+_JOINS = frozenset(";|&$()<>`\n\r\\!{}")
+
+
+def always_asks(command: str, status: SandboxStatus) -> str:
+    """Return why a command needs the user's approval every time under this sandbox; empty if rules may allow it."""
+    if status.kind is SandboxKind.NONE:
+        return status.sentence
+    if status.kind is SandboxKind.LANDLOCK and not _only_reads(command):
+        return "it may write, and Landlock cannot keep it from changing this folder's git hooks and configuration"
+    return ""
+
+
+def _only_reads(command: str) -> bool:
+    """Whether a command is a single program of those that only read."""
+    if _JOINS & set(command):
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return bool(words) and words[0] in _READING

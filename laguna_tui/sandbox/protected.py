@@ -1,0 +1,249 @@
+"""Which files of the workspace a command cannot change: what git, assistants and editors execute there.
+
+Existing ones are found by a walk from the top, nearest first. Absent ones can only be held where a place for them can
+be named: at the top, and in git's folders. What a command creates further down is found by a second walk.
+"""
+
+import os
+import stat
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+from laguna_engine.files import read_small_file
+from laguna_tui.base.paths import too_wide_because
+from laguna_tui.repo import git
+from laguna_tui.repo.protected_paths import folded, is_git_name, protected_names
+
+MAX_ENTRIES = 50_000
+"""Entries of folders that the walk looks at: 0.1 s."""
+MAX_BELOW = 200
+"""Protected files below the top that are held: each is a mount, and their cost grows with their square."""
+_SKIPPED = frozenset("node_modules .venv venv __pycache__ .tox .nox .mypy_cache .ruff_cache .pytest_cache".split())
+"""Folders of other people's code, which nobody opens in an editor, and of caches."""
+_POINTER_BYTES = 16 * 1024
+_SHAPE = {"HEAD", "objects", "refs"}
+
+_RUN_BY_GIT = ("config", "config.worktree", "hooks", "commondir", "info", "modules", "worktrees")
+_ONLY_THERE = ("gitdir",)
+_SPELLINGS = """
+    lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .lefthook-local.yml .lintstagedrc .lintstagedrc.json
+    .lintstagedrc.yaml .lintstagedrc.yml .lintstagedrc.js .lintstagedrc.mjs .lintstagedrc.cjs .aider.conf.yml
+"""
+"""Names that the table has as globs."""
+
+
+@dataclass
+class ProtectedFiles:
+    """What a command cannot change, without links in its path.
+
+    Attributes:
+        held: Existing files and folders that are read-only.
+        absent: Places where nothing may be created.
+        anchored: Folders that stay where they are, because something below them is held.
+        git: Folders of git outside the workspace that a commit writes to.
+        links: Links that are to stay as they are, and their targets: nothing can be mounted over a link.
+        found: Every protected path that exists, and its device and inode.
+    """
+
+    held: set[Path] = field(default_factory=set)
+    absent: set[Path] = field(default_factory=set)
+    anchored: set[Path] = field(default_factory=set)
+    git: set[Path] = field(default_factory=set)
+    links: dict[Path, str] = field(default_factory=dict)
+    found: dict[Path, tuple[int, int]] = field(default_factory=dict)
+
+
+def protected_files(roots: Iterable[Path]) -> ProtectedFiles:
+    """Return what a command that may write to `roots` cannot change.
+
+    Args:
+        roots: Folders without links in their path.
+    """
+    files = ProtectedFiles()
+    tops = tuple(dict.fromkeys(roots))
+    for top in tops:
+        _hold_the_top(files, top)
+        _hold_the_repository_around(files, top, tops)
+        below = 0
+        for path, identity in protected_paths(top).items():
+            files.found[path] = identity
+            below += path.parent != top
+            if below <= MAX_BELOW:
+                _hold(files, path, tops)
+    for path in (*files.held, *files.absent):
+        files.anchored |= {place for place in path.parents if any(_inside(place, top) for top in tops)}
+    # A folder mounted again below a read-only one would be writable.
+    read_only = {*files.held, *files.absent}
+    files.anchored = {path for path in files.anchored if read_only.isdisjoint((path, *path.parents))}
+    files.held = {
+        path for path in files.held if read_only.isdisjoint(path.parents) or path.parent.parent.name == "worktrees"
+    }
+    files.absent = {path for path in files.absent - files.held if read_only.isdisjoint(path.parents)}
+    return files
+
+
+def protected_paths(top: Path) -> dict[Path, tuple[int, int]]:
+    """Return the protected files and folders below a folder, and the device and inode of each, nearest first."""
+    return {path: (status.st_dev, status.st_ino) for path, status in _walk(top)}
+
+
+def _walk(top: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    pending, left = deque([(top, "")]), MAX_ENTRIES
+    while pending and left > 0:
+        folder, own = pending.popleft()
+        entries = _entries(folder)
+        left -= len(entries)
+        if _SHAPE.issubset(entry.name for entry in entries):
+            # git takes such a folder for a repository wherever it is.
+            yield from ((folder / entry.name, entry.stat(follow_symlinks=False)) for entry in _shape(entries))
+        for entry in entries:
+            name = _folded(entry.name)
+            if _is_protected(own, name):
+                yield Path(entry.path), entry.stat(follow_symlinks=False)
+            elif name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
+                pending.append((Path(entry.path), name))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _shape(entries: Iterable[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+    return (entry for entry in entries if entry.name in ("HEAD", *_RUN_BY_GIT))
+
+
+def _folded(name: str) -> str:
+    """A name as the table has it; most are ASCII, and a walk sees many."""
+    return (name.lower().rstrip(" .") or name) if name.isascii() else folded(name)
+
+
+@cache
+def _table() -> tuple[frozenset[str], frozenset[tuple[str, str]], tuple[str, ...]]:
+    """The table's plain names, its pairs of folder and name, and its globs."""
+    names = [folded(name) for name in protected_names()]
+    pairs = frozenset((first, second) for first, slash, second in (name.partition("/") for name in names) if slash)
+    plain = frozenset(name for name in names if "/" not in name and "*" not in name)
+    return plain, pairs, tuple(name for name in names if "*" in name)
+
+
+def _is_protected(folder: str, name: str) -> bool:
+    plain, pairs, globs = _table()
+    if name in plain or (folder, name) in pairs or is_git_name(name):
+        return True
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def _hold_the_top(files: ProtectedFiles, top: Path) -> None:
+    """Let nothing of the table come to be at the top."""
+    plain = [name for name in protected_names() if "/" not in name and "*" not in name]
+    for name in (*plain, ".git", *_SPELLINGS.split()):
+        if not os.path.lexists(top / name):
+            files.absent.add(top / name)
+    for name in (name for name in protected_names() if "/" in name):
+        folder = top / name.split("/")[0]
+        if folder.is_dir() and not folder.is_symlink():
+            if not os.path.lexists(top / name):
+                files.absent.add(top / name)
+        elif not os.path.lexists(folder):
+            files.absent.add(folder)
+
+
+def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
+    """Let a commit write to a repository whose top is further up, but not to what git executes from it."""
+    above = git.top_of(top)
+    if above is None or above == top or too_wide_because(above):
+        return
+    _hold_hooks(files, above, tops)
+    own = above / ".git"
+    if own.is_dir() and not own.is_symlink():
+        files.git.add(own)
+        _hold_git(files, own, tops)
+    else:
+        _hold_worktree(files, own, tops)
+
+
+def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
+    """Hold an existing protected file, and what git executes if it is git's."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return
+    if stat.S_ISLNK(status.st_mode):
+        _hold_link(files, path, tops)
+    elif not is_git_name(_folded(path.name)):
+        files.held.add(path)
+    elif stat.S_ISDIR(status.st_mode):
+        files.anchored.add(path)
+        _hold_git(files, path, tops)
+        _hold_hooks(files, path.parent, tops)
+    else:
+        files.held.add(path)
+        _hold_worktree(files, path, tops)
+        _hold_hooks(files, path.parent, tops)
+
+
+def _hold_link(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
+    files.links[path] = os.readlink(path)  # noqa: PTH115
+    real = Path(os.path.realpath(path))
+    if real.exists() and any(_inside(real, top) for top in tops):
+        files.held.add(real)
+
+
+def _hold_git(files: ProtectedFiles, folder: Path, tops: Iterable[Path]) -> None:
+    """Hold what git executes or follows in one of its folders."""
+    if not folder.is_dir():
+        return
+    for name in (*_RUN_BY_GIT, *_ONLY_THERE):
+        path = folder / name
+        if path.is_symlink():
+            _hold_link(files, path, tops)
+        elif path.exists():
+            files.held.add(path)
+        elif name not in _ONLY_THERE:
+            files.absent.add(path)
+
+
+def _hold_worktree(files: ProtectedFiles, pointer: Path, tops: Iterable[Path]) -> None:
+    """Hold the folders that a `.git` file leads to; writable only if git says there that they belong to it.
+
+    The file may be anybody's, and lead anywhere.
+    """
+    folders = git.git_folders(pointer.parent)
+    if len(folders) != 2:
+        for folder in folders:
+            if any(_inside(folder, top) for top in tops):
+                _hold_git(files, folder, tops)
+        return
+    own, common = folders
+    if own.parent != common / "worktrees" or not _leads_back(own, pointer):
+        return
+    files.git |= {common, own}
+    for folder in folders:
+        _hold_git(files, folder, tops)
+
+
+def _leads_back(own: Path, pointer: Path) -> bool:
+    try:
+        text = os.fsdecode(read_small_file(own / "gitdir", _POINTER_BYTES)).strip()
+    except (OSError, ValueError):
+        return False
+    return os.path.realpath(own / text) == os.path.realpath(pointer)
+
+
+def _hold_hooks(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
+    """Hold the folders that the configuration names for hooks, as far as a command could write to them."""
+    for folder in git.hooks_folders(top) or ():
+        if any(_inside(folder, place) for place in tops) and not any(folder in (place, top) for place in tops):
+            (files.held if folder.exists() else files.absent).add(folder)
+
+
+def _inside(path: Path, top: Path) -> bool:
+    return path != top and path.is_relative_to(top)
