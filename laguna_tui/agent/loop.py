@@ -47,6 +47,7 @@ class Agent:
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._attacher = attacher
+        self._told: list[Attachment] = []
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
         self.conversation = Conversation(
@@ -61,13 +62,21 @@ class Agent:
         self.conversation = self.conversation.emptied()
         # A new conversation knows of no edit.
         self._toolbox.forget_news()
+        self._told.clear()
+
+    def tell(self, attachment: Attachment) -> bool:
+        """Bring something along with the next message. Returns False for a model that does not read such pieces."""
+        if self._toolbox.profile.attaches:
+            self._told.append(attachment)
+        return self._toolbox.profile.attaches
 
     def prompt_preview(self) -> PromptPreview:
         """What a message would bring along and cost, and the prompt's blocks. Any thread.
 
         What it is asked raises EngineError when the engine is gone.
         """
-        return PromptPreview(self._engine, self.conversation, self._attacher)
+        told = tuple(self._told) if self._toolbox.profile.attaches else ()
+        return PromptPreview(self._engine, self.conversation, self._attacher, told)
 
     @property
     def drafting(self) -> Drafting:
@@ -152,6 +161,7 @@ class Agent:
             return
         conversation.begin(message, gathered, news)
         self._toolbox.forget_news()
+        self._told.clear()
         parts = TurnParts(self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled)
         try:
             yield from Turn(parts).run()
