@@ -12,7 +12,7 @@ from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.config import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import AgentOptions, TokenEngine
-from laguna_tui.agent.prompt import facts_now
+from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import Turn, TurnParts
@@ -40,7 +40,7 @@ class Agent:
             vocabulary: that of the engine's model.
             toolbox: the tools of the model's profile, for the folder that is asked about.
             options: sampling and limits.
-            opening: what stands before the first question; None states folder, date and git's state.
+            opening: what stands before the first question; None states what the model's profile wants.
             attacher: brings along what a message mentions; None attaches nothing.
         """
         self._engine = engine
@@ -54,7 +54,8 @@ class Agent:
             vocabulary,
             toolbox.profile,
             thinking=self._options.thinking,
-            opening=opening or (lambda: facts_now(toolbox.workspace.root)),
+            # The toolbox of the model that is asked first, which may be another one by then.
+            opening=opening or (lambda: opening_of(self._toolbox)),
         )
 
     def new_chat(self) -> None:
@@ -185,6 +186,24 @@ class Agent:
 
     def _note_computed(self) -> None:
         self.conversation.computed = self._engine.preview(self.conversation.tokens).cached
+
+
+def opening_of(toolbox: Toolbox, *, shell: str = "", sandbox: str = "") -> str:
+    """What stands before a chat's first question.
+
+    Args:
+        toolbox: the model's.
+        shell: the program that runs its commands; empty where it runs none.
+        sandbox: one sentence on what commands can and cannot do.
+    """
+    workspace = toolbox.workspace
+    if not toolbox.profile.tells_environment:
+        return facts_now(workspace.root)
+    # Imported late: a model that is told of its folder only needs none of it.
+    from laguna_tui.agent.project_check import find_check
+
+    check = find_check(workspace) if shell else None
+    return Environment.now(workspace.root, shell=shell, sandbox=sandbox, check=check.command if check else "").text
 
 
 def _titled(attachment: Attachment) -> str:

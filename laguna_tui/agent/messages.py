@@ -123,6 +123,11 @@ class GeneratedMessage:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was said, thought or called."""
+        return not (self.answer.text.strip() or self.answer.reasoning.strip() or self.calls)
+
 
 class ConversationBlock(NamedTuple):
     """One block of the transcript: part number `part` of what was `said`, which is number `item` of all that was.
@@ -194,6 +199,8 @@ class GenerationRecord:
         sampling: with which sampling, seed included.
         answer, calls: what was said, taken apart, as in `GeneratedMessage`.
         rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
+        begun: what the model said before, with which the prompt ends: it was stopped in a loop, and went on from there.
+        thinking_budget, no_repeat: the request's.
     """
 
     prompt: Sequence[int]
@@ -202,6 +209,9 @@ class GenerationRecord:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
     rounds: Sequence[tuple[int, int]] = ()
+    begun: Sequence[int] = ()
+    thinking_budget: int | None = None
+    no_repeat: tuple[tuple[int, ...], ...] = ()
 
 
 class MessageWriter:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.diagnostics import Diagnostics
 from laguna_tui.agent.permission_gate import NOBODY_TO_ASK, PermissionGate
+from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
@@ -52,6 +54,8 @@ class Toolbox:
         commands: Callable[[], "CommandRunner"] = no_commands,
         before_command: Callable[[], None] = lambda: None,
         permissions: PermissionGate | None = None,
+        todo: TodoList | None = None,
+        diagnostics: Diagnostics | None = None,
         state: Path | None = None,
     ) -> None:
         """Take a workspace.
@@ -64,6 +68,8 @@ class Toolbox:
             commands: gives what runs commands, once one is to be run.
             before_command: called before each command that the model runs.
             permissions: what lets calls through; None lets none change anything.
+            todo: the model's list of steps; None: the toolbox has its own.
+            diagnostics: what says what a change broke; None: the toolbox has its own.
             state: the user's state folder, which gets the traceback of a tool that fails; None: the system's own.
 
         Raises:
@@ -72,7 +78,14 @@ class Toolbox:
         self.profile = profile
         self.workspace = workspace
         self.permissions = permissions or PermissionGate(EditMode.NEVER)
-        self._services = ToolServices(changes or Changes(), codebase, commands, before_command)
+        self._services = ToolServices(
+            changes or Changes(),
+            codebase,
+            commands,
+            before_command,
+            todo or TodoList(),
+            diagnostics or Diagnostics(commands, before_command),
+        )
         self._store = store or ResultStore()
         self._state = state
         self._tools = {tool.name: _BoundTool(tool, tool.bind(self._services)) for tool in profile.tools}
@@ -89,6 +102,8 @@ class Toolbox:
             commands=services.commands,
             before_command=services.before_command,
             permissions=self.permissions,
+            todo=services.todo,
+            diagnostics=services.diagnostics,
             state=self._state,
         )
 
