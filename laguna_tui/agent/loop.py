@@ -55,6 +55,7 @@ class Agent:
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._attacher = attacher
+        self._told: list[Attachment] = []
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
         # Tokens of the conversation when nothing more could be left out of it.
@@ -72,13 +73,21 @@ class Agent:
         self.conversation = self.conversation.emptied()
         # A new conversation knows of no edit.
         self._toolbox.forget_news()
+        self._told.clear()
+
+    def tell(self, attachment: Attachment) -> bool:
+        """Bring something along with the next message. Returns False for a model that does not read such pieces."""
+        if self._toolbox.profile.attaches:
+            self._told.append(attachment)
+        return self._toolbox.profile.attaches
 
     def prompt_preview(self) -> PromptPreview:
         """What a message would bring along and cost, and the prompt's blocks. Any thread.
 
         What it is asked raises EngineError when the engine is gone.
         """
-        return PromptPreview(self._engine, self.conversation, self._attacher)
+        told = tuple(self._told) if self._toolbox.profile.attaches else ()
+        return PromptPreview(self._engine, self.conversation, self._attacher, told)
 
     @property
     def drafting(self) -> Drafting:
@@ -164,6 +173,7 @@ class Agent:
             return
         conversation.begin(message, gathered, news)
         self._toolbox.forget_news()
+        self._told.clear()
         make_room = self._make_room if conversation.profile.turns is None else None
         parts = TurnParts(self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled, make_room)
         try:
