@@ -66,6 +66,7 @@ def propose_edit(
     new: str,
     all: bool = False,  # noqa: A002 - the tool's own word
     should_stop: Callable[[], bool] = lambda: False,
+    unreadable: Callable[[str], str] = lambda path: "",
     *,
     dialect: EditDialect = EditDialect(),
 ) -> ChangeProposal:
@@ -76,6 +77,7 @@ def propose_edit(
         old: text that occurs exactly once, its line breaks written as line feeds.
         all: it may occur more often; an identifier is only found as a whole word.
         should_stop: asked while a path is looked for among all files.
+        unreadable: why a file's text may not be shown, and so not be changed; empty where it may.
         dialect: what is made of texts that are not quite the file's.
 
     Raises:
@@ -83,6 +85,8 @@ def propose_edit(
     """
     _check(old, new)
     inside = find_file(workspace, path, should_stop)
+    if why := unreadable(inside):
+        raise EditError(why)
     data, file = read_editable(workspace, inside)
     made = find_replacements(file.text, old, new, every=all, limit=MAX_PLACES + 1)
     if not made and not all and dialect.additions:

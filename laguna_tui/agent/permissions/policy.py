@@ -35,13 +35,12 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
-from laguna_tui.repo.sensitive_paths import sensitive_because
+from laguna_tui.repo.sensitive_paths import sensitive_because, unreadable_because
 
 # What a wildcard in a command is tried on; one that begins with it is mostly about other files.
 _SECRETS = (".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials.json")
 _WILDCARDS = frozenset("*?")
 _DENIED = "the rule {rule} forbids it; go on without it, or say what you need it for"
-_SECRET = "{path} {why}, so it is neither read nor changed; go on without it, or ask the user for what you need"
 _SECRET_NAMED = "the command names {path}, which {why}"
 _OWN = "these are laguna-tui's own settings, which only the user changes; go on without it"
 _ALWAYS = "it is always asked about: {why}"
@@ -302,9 +301,9 @@ def _secrets(subject: Subject, rules: RuleSet) -> Iterator[str]:
     if any(names_secrets(rule) and allows(rule, subject) for rule in rules.allow):
         return
     for path in subject.paths:
-        why = sensitive_because(path)
+        why = unreadable_because(path)
         if why:
-            yield _SECRET.format(path=path, why=why)
+            yield why
 
 
 def suggested(request: PermissionRequest, root: Path, now: Circumstances) -> str:

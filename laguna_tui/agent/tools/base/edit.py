@@ -45,7 +45,14 @@ def edit_tool(
         def edit(run: ToolRun, wanted: EditArguments) -> Answer:
             """Make the edit. Raises ToolError or WorkspaceError where it is not made; the file is as it was."""
             proposal = propose_edit(
-                run.workspace, wanted.path, wanted.old, wanted.new, wanted.all, run.cancelled, dialect=dialect
+                run.workspace,
+                wanted.path,
+                wanted.old,
+                wanted.new,
+                wanted.all,
+                run.cancelled,
+                run.readable,
+                dialect=dialect,
             )
             return make(services, run, NAME, proposal)
 

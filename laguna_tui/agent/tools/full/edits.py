@@ -29,7 +29,7 @@ class SymbolArguments:
 def _replace_symbol(services: ToolServices) -> Callable[[ToolRun, SymbolArguments], Answer]:
     def replace_symbol(run: ToolRun, wanted: SymbolArguments) -> Answer:
         """Replace a whole definition. Raises ToolError or WorkspaceError where it is not."""
-        proposal = propose_symbol(run.workspace, wanted.path, wanted.symbol, wanted.new, run.cancelled)
+        proposal = propose_symbol(run.workspace, wanted.path, wanted.symbol, wanted.new, run.cancelled, run.readable)
         return make_change(services, run, REPLACE_SYMBOL.name, proposal)
 
     return replace_symbol

@@ -37,9 +37,10 @@ def _bound(services: ToolServices) -> Callable[[ToolRun, ReadArguments], Answer]
 
         Raises:
             ArgumentError: `offset` is behind the last line.
-            WorkspaceError: the path cannot be used.
+            ToolError, WorkspaceError: the path cannot be used.
         """
         inside = run.workspace.locate(wanted.path)
+        run.check_readable(inside)
         data = run.workspace.read(inside)
         if is_binary(data):
             raise UnreadableError(f"{escaped(inside)} is a binary file; try another file")

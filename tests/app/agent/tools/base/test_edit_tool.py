@@ -221,8 +221,8 @@ def test_what_the_app_itself_goes_by_is_not_edited(bench, root, monkeypatch):
 
 
 def obeyed(root):
-    (root / ".envrc").write_text("export A=1\n")
-    return {"path": ".envrc", "old": "A=1", "new": "A=2"}
+    (root / ".bashrc").write_text("export A=1\n")
+    return {"path": ".bashrc", "old": "A=1", "new": "A=2"}
 
 
 def test_what_other_programs_run_is_asked_about_whatever_is_allowed(bench, root):
@@ -234,10 +234,10 @@ def test_what_other_programs_run_is_asked_about_whatever_is_allowed(bench, root)
 
     with_user = bench(approver, EditMode.ALLOW)
     result = with_user.run(obeyed(root))
-    assert asked == [".envrc"]
+    assert asked == [".bashrc"]
     assert with_user.told[0].request.always_asks == "shells and their tools run what it says"
     assert result.output == "error: the user declined this edit; ask what to do instead"
-    assert (root / ".envrc").read_text() == "export A=1\n"
+    assert (root / ".bashrc").read_text() == "export A=1\n"
 
 
 def test_always_is_no_answer_for_what_other_programs_run(bench, root):
@@ -249,20 +249,20 @@ def test_always_is_no_answer_for_what_other_programs_run(bench, root):
 
     with_user = bench(approver)
     assert with_user.run(obeyed(root)).ok
-    assert with_user.run({"path": ".envrc", "old": "A=2", "new": "A=3"}).ok
-    assert asked == [".envrc", ".envrc"]
-    assert (root / ".envrc").read_text() == "export A=3\n"
+    assert with_user.run({"path": ".bashrc", "old": "A=2", "new": "A=3"}).ok
+    assert asked == [".bashrc", ".bashrc"]
+    assert (root / ".bashrc").read_text() == "export A=3\n"
 
 
 def test_where_nobody_can_agree_what_other_programs_run_is_not_edited(bench, root, cart):
     alone = bench(mode=EditMode.ALLOW)
     result = alone.run(obeyed(root))
     assert result.output == (
-        "error: .envrc is not edited unasked, because shells and their tools run what it says, and nobody can be asked"
+        "error: .bashrc is not edited unasked, because shells and their tools run what it says, and nobody can be asked"
         " here; tell the user to ask for it in a terminal and to agree there"
     )
     assert not alone.told
-    assert (root / ".envrc").read_text() == "export A=1\n"
+    assert (root / ".bashrc").read_text() == "export A=1\n"
     assert alone.run(RENAME).ok
 
 

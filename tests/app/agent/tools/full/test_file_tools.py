@@ -8,6 +8,7 @@ import pytest
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.full.changing import SNIPPET_LINES
 from laguna_tui.agent.tools.full.list import MAX_ENTRIES
 from laguna_tui.agent.tools.full.profile import FULL
@@ -17,7 +18,7 @@ from laguna_tui.base.events import ChangeMade, TodoChanged, TodoItem, TodoState
 from laguna_tui.base.permission_request import Decision, EditMode, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
-from tests.app.approvers import always, run_tool
+from tests.app.approvers import YES, always, run_tool
 from tests.app.odd_files import listening, pipe
 
 CART = "import math\n\n\nclass Cart:\n    def total(self):\n        return 1\n\n    def clear(self):\n        pass\n"
@@ -329,3 +330,51 @@ def test_a_new_file_is_private_to_nobody_and_a_script_stays_one(bench):
     finally:
         os.umask(umask)
     assert stat.S_IMODE((bench.root / "new.sh").stat().st_mode) == 0o755
+
+
+SECRET = "API_TOKEN = hunter2 # total\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read", {"path": ".env"}),
+        ("read", {"path": "alias"}),
+        ("search", {"pattern": "hunter2|API", "path": ".env"}),
+        ("search", {"pattern": "hunter2|total"}),
+        ("search", {"pattern": "TOKEN hunter2 total", "mode": "ranked"}),
+        ("search", {"pattern": "API_TOKEN", "mode": "symbol"}),
+        ("find", {"pattern": "credentials.toml"}),
+        ("edit", {"path": ".env", "old": "API_TOKEN = ?", "new": "x"}),
+        ("edit", {"path": "env", "old": "API_TOKEN = ?", "new": "x"}),
+        ("replace_symbol", {"path": "secrets/credentials.toml", "symbol": "API_TOKEN", "new": "x"}),
+    ],
+)
+def test_no_tool_shows_what_is_in_a_file_with_secrets(bench, name, arguments):
+    (bench.root / "secrets").mkdir()
+    for path in (".env", "secrets/credentials.toml", "secrets/.env"):
+        (bench.root / path).write_text(SECRET)
+    (bench.root / "alias").symlink_to(".env")
+    output = bench.run(name, **arguments)
+    assert "hunter2" not in output.replace(str(arguments.get("pattern")), "")
+    assert "# total" not in output
+
+
+def test_a_file_with_secrets_is_refused_with_its_reason(bench):
+    (bench.root / ".env").write_text(SECRET)
+    assert bench.run("read", path=".env").startswith("error: .env holds the settings and secrets of an environment, so")
+    assert ".env" in bench.run("list")
+
+
+def test_what_a_rule_makes_unreadable_is_not_shown_either(bench):
+    def readable(path):
+        return "the rule read(shop/*) restricts reading it" if path.startswith("shop/") else ""
+
+    def run(name, **arguments):
+        lent = ToolRun(bench.box.workspace, 1, bench.told.append, lambda request: YES, lambda: False, readable)
+        return bench.box.run(name, arguments, lent).output
+
+    assert run("read", path="shop/cart.py") == "error: the rule read(shop/*) restricts reading it"
+    for mode in ("regex", "symbol", "ranked"):
+        assert "cart.py" not in run("search", pattern="total", mode=mode)
+    assert run("find", pattern="cart") == "shop/cart.py"
