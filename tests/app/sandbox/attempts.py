@@ -1,9 +1,9 @@
 """Attempts to escape from the sandbox. Each succeeds outside; `check` looks from outside, else "ESCAPED" is printed."""
 
-import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.app.sandbox.world import EVIL
 
@@ -115,9 +115,8 @@ def _root_file(path):
 
 
 def _gone_after(path):
-    found = os.path.exists(path)
-    if found:
-        os.unlink(path)
+    found = Path(path).exists()
+    Path(path).unlink(missing_ok=True)
     return found
 
 
@@ -430,6 +429,16 @@ SOCKETS = (
     ),
 )
 
+
+def _shared_memory(world):
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    number = libc.shmget(0, 4096, 0o1600)
+    (world.workspace / "shm").write_text(str(number))
+    world.closing.append(lambda: libc.shmctl(number, 0, None))
+
+
 KERNEL = (
     _system_call("add a key to the key ring", "248, b'user', b'k', b'x', 1, -4 & 0xffffffff"),
     _system_call("load a program into the kernel", "321, 0, (ctypes.c_uint32 * 32)(2, 4, 4, 1), 128", root=True),
@@ -443,18 +452,9 @@ KERNEL = (
         "attach to shared memory",
         f"{_LIBC}libc.shmat.restype = ctypes.c_long\n"
         "print('ESCAPED' * (libc.shmat(int(open('shm').read()), 0, 0o10000) != -1))",
-        prepare=lambda world: _shared_memory(world),
+        prepare=_shared_memory,
     ),
 )
-
-
-def _shared_memory(world):
-    import ctypes
-
-    libc = ctypes.CDLL(None)
-    number = libc.shmget(0, 4096, 0o1600)
-    (world.workspace / "shm").write_text(str(number))
-    world.closing.append(lambda: libc.shmctl(number, 0, None))
 
 
 ATTEMPTS = (*IN_THE_WORKSPACE, *WRITES_ELSEWHERE, *READS, *PROCESSES, *SOCKETS, *KERNEL)

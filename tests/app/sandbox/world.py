@@ -1,7 +1,6 @@
 """A home folder with credentials, a repository, and other processes of the same user, for one attempt to escape."""
 
 import contextlib
-import encodings.ascii  # noqa: F401: another user may not be able to load it
 import json
 import os
 import pwd
@@ -21,12 +20,15 @@ from laguna_tui.sandbox.launch import prepare
 from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 
+# Loaded now: another user may not be able to read the folder of this Python.
+"".encode("ascii")
+
 NOBODY = 65534
 SECRET = "the-secret-of-this-test"
 EVIL = "planted-by-the-command"
 LIMIT_S = 30
 SHELL = "/bin/sh"
-PYTHON = next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if os.path.exists(path)), sys.executable)
+PYTHON = next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(path).exists()), sys.executable)
 
 _SECRETS = (
     ".ssh/id_ed25519 .aws/credentials .netrc .gnupg/key .config/gh/hosts.yml .docker/config.json .bash_history "
@@ -210,7 +212,7 @@ def run_inside(status, command, folder, *, policy=None, stop=None, direct=False)
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=first and (lambda: (os.environ.clear(), os.environ.update(prepared.env), first())),
+            preexec_fn=first and (lambda: (os.environ.clear(), os.environ.update(prepared.env), first())),  # noqa: PLW1509
             text=True,
         )
         prepared.watch(process.pid)
@@ -242,7 +244,7 @@ def as_user(uid, work):
                 os.setgid(uid)
                 os.setuid(uid)
             enter(base)
-            with open(writer, "w") as out:
+            with os.fdopen(writer, "w") as out:
                 json.dump(work(base), out)
             code = 0
         except BaseException:
@@ -253,7 +255,7 @@ def as_user(uid, work):
             os._exit(code)
     os.close(writer)
     try:
-        with open(reader) as answer:
+        with os.fdopen(reader) as answer:
             text = answer.read()
         os.waitpid(pid, 0)
     finally:
