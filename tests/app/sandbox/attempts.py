@@ -22,7 +22,7 @@ class Attempt:
         name: What it does.
         code: For the shell, or for Python.
         check: Whether it succeeded, seen from outside.
-        needs: What must be there: "victim" (a process), "sockets" (listeners), "worktree" (run there).
+        needs: What must be there: "victim" (a process), "sockets" (listeners), "terminal", "worktree" (run there).
         gap: The named gap of Landlock that lets it succeed there; empty if Landlock holds it.
         gap_of: Who that gap lets through: "root", "user", or both.
         root: Whether only root can do it outside.
@@ -440,6 +440,17 @@ def _shared_memory(world):
 
 
 KERNEL = (
+    _py(
+        "type into the terminal",
+        "import fcntl; fcntl.ioctl(0, 0x5412, b'x'); print('ESCAPED')",
+        needs=("terminal",),
+        kernel=True,
+    ),
+    _py(
+        "change the terminal's line discipline",
+        "import fcntl, struct; fcntl.ioctl(0, 0x5423, struct.pack('i', 0)); print('ESCAPED')",
+        needs=("terminal",),
+    ),
     _system_call("add a key to the key ring", "248, b'user', b'k', b'x', 1, -4 & 0xffffffff"),
     _system_call("load a program into the kernel", "321, 0, (ctypes.c_uint32 * 32)(2, 4, 4, 1), 128", root=True),
     _system_call("handle page faults", "323, 1"),
