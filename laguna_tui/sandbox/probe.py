@@ -6,6 +6,7 @@ Where none works, the sentence says so, and every command asks first.
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -98,16 +99,22 @@ def _bubblewrap_fails(program: str) -> tuple[str, str]:
         output = run(trial_command(program, descriptor), LIMIT_S, pass_fds=(descriptor,))
     finally:
         os.close(descriptor)
-    return ("", "") if output.good else _explained(output)
+    return ("", "") if output.good else explain_failure(output)
 
 
-def _explained(output: Output) -> tuple[str, str]:
-    """What kept bubblewrap from making namespaces."""
+def explain_failure(output: Output, read: Callable[[str], str] | None = None) -> tuple[str, str]:
+    """Return what kept bubblewrap from making a sandbox, and what to do.
+
+    Args:
+        output: Of its trial.
+        read: Returns the text of a file of the system.
+    """
+    read = read or _read
     if output.timed_out:
         return "bubblewrap does not answer", "try it: bwrap --ro-bind / / --unshare-all true"
-    if _read(_APPARMOR) == "1":
+    if read(_APPARMOR) == "1":
         return "AppArmor keeps bubblewrap from making user namespaces, as Ubuntu has it since 24.04", _PROFILE
-    if "0" in map(_read, _USERNS):
+    if "0" in map(read, _USERNS):
         todo = "allow user namespaces: sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000"
         return "user namespaces are switched off", todo
     last = output.errors.strip().splitlines()[-1:] or ["it gives no reason"]

@@ -41,8 +41,8 @@ class Stubs:
         self._record = self._folder / f"{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]}.stubs"
         self._lock: int | None = None
 
-    def make(self, paths: Iterable[Path]) -> tuple[Path, ...]:
-        """Make a place for each absent path, and return the places: the topmost missing folder of each path.
+    def hold(self) -> None:
+        """Keep other commands' places in this workspace until `remove`, and remove those that nobody needs.
 
         Raises:
             OSError: The record cannot be written.
@@ -51,6 +51,15 @@ class Stubs:
         remove_leftovers(self._folder)
         while self._lock is None:
             self._lock = _locked(self._record, fcntl.LOCK_SH)
+
+    def make(self, paths: Iterable[Path]) -> tuple[Path, ...]:
+        """Make a place for each absent path, and return the places: the topmost missing folder of each path.
+
+        To be called after `hold`.
+
+        Raises:
+            OSError: The record cannot be written.
+        """
         return tuple(dict.fromkeys(place for path in paths if (place := self._make(path)) is not None))
 
     def _make(self, path: Path) -> Path | None:
