@@ -24,6 +24,7 @@ from laguna_tui.agent.messages import (
     GeneratedMessage,
     GenerationRecord,
     MessageWriter,
+    is_answer,
     is_question,
     with_opening,
 )
@@ -178,7 +179,7 @@ class Conversation:
             self.add_message(said)
 
     def add_message(self, said: ChatMessage) -> None:
-        """Add what the user said."""
+        """Add a message: the user's, a tool's, or one in the model's place."""
         self._writer.add(self.transcript, said)
         self._heard.append(said)
 
@@ -213,34 +214,38 @@ class Conversation:
 
     def add_result(self, text: str, label: str) -> None:
         """Add what a tool answered."""
-        said = ChatMessage(Role.TOOL, label, text)
-        self._writer.add(self.transcript, said)
-        self._heard.append(said)
+        self.add_message(ChatMessage(Role.TOOL, label, text))
 
-    def open_turn(self) -> StreamParser:
-        """Open the assistant's turn; returns the parser for what it will say."""
+    def open_turn(self) -> Callable[[], StreamParser]:
+        """Open the assistant's turn; returns what makes a parser for all that it will say."""
         self.transcript.append(Role.ASSISTANT, self._writer.opening(), _ANSWER)
-        return self._writer.parser()
+        return self._writer.parser
 
     def record(self, generation: GenerationRecord) -> None:
-        """Add what the model said and whatever its turn needs to be whole."""
-        heard = GeneratedMessage(_ANSWER, generation.tokens, generation.answer, generation.calls)
+        """Add what the model said and whatever its turn needs to be whole.
+
+        A turn in which it said nothing is taken back: it would be an example of how to answer.
+        """
+        heard = generation.message(_ANSWER)
+        if heard.is_empty:
+            self.transcript = self._with(self._heard)
+            return
         self.transcript.extend(self._writer.answered(heard))
         self._heard.append(heard)
-        if generation.tokens:
-            self.last = generation
+        self.last = generation if generation.tokens else self.last
 
     def correct_turn(self, message: AssistantMessage) -> None:
-        """Put an answer or a call into the place of what the model said last."""
-        *before, _ = self._heard
-        heard = [*before, ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)]
-        self.transcript, self._heard = self._with(heard), heard
+        """Put an answer or a call into the place of what the model said last, if it said anything."""
+        said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)
+        if self._heard and is_answer(self._heard[-1]):
+            heard = [*self._heard[:-1], said]
+            self.transcript, self._heard = self._with(heard), heard
+        else:
+            self.add_message(said)
 
     def add_answer(self, text: str) -> None:
         """Add an answer that the model did not give itself."""
-        said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text))
-        self._writer.add(self.transcript, said)
-        self._heard.append(said)
+        self.add_message(ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text)))
 
     def said(self) -> tuple[ChatMessage, ...]:
         """Everything said so far, for another model."""
@@ -311,15 +316,15 @@ class Conversation:
         """What is in the prompt, one after the other."""
         return tuple(self._heard)
 
-    def summary_prompt(self, instruction: str) -> tuple[list[int], StreamParser]:
-        """The prompt that asks for a summary of all so far, which is not added, and what parses the answer.
+    def summary_prompt(self, instruction: str) -> tuple[list[int], Callable[[], StreamParser]]:
+        """The prompt that asks for a summary of all so far, which is not added, and what makes a parser of it.
 
         The model does not think first: the parser begins behind it.
         """
         writer = MessageWriter(self._vocabulary, self.profile, thinking=False)
         asked = ChatMessage(Role.USER, REMINDER, instruction)
         parts = [token for part in writer.user_parts(asked) for token in part]
-        return [*self.tokens, *parts, *writer.opening()], writer.parser()
+        return [*self.tokens, *parts, *writer.opening()], writer.parser
 
     def _prompt_opening(self) -> str | None:
         """What stands before the first words in the prompt; None where the first are nobody's."""

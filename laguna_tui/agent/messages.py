@@ -123,6 +123,11 @@ class GeneratedMessage:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was said, thought or called."""
+        return not (self.answer.text.strip() or self.answer.reasoning.strip() or self.calls)
+
 
 class ConversationBlock(NamedTuple):
     """One block of the transcript: part number `part` of what was `said`, which is number `item` of all that was.
@@ -170,6 +175,11 @@ class ConversationMark(NamedTuple):
     forgotten: tuple[ChatMessage | GeneratedMessage, ...]
 
 
+def is_answer(each: ChatMessage | GeneratedMessage) -> bool:
+    """Whether the model said it, or was given the words."""
+    return isinstance(each, GeneratedMessage) or each.role is Role.ASSISTANT
+
+
 def is_question(each: ChatMessage | GeneratedMessage) -> bool:
     """Whether these are the user's own words, with which a turn begins."""
     return isinstance(each, ChatMessage) and each.role is Role.USER and each.label == MESSAGE
@@ -194,6 +204,8 @@ class GenerationRecord:
         sampling: with which sampling, seed included.
         answer, calls: what was said, taken apart, as in `GeneratedMessage`.
         rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
+        begun: what the model said before, with which the prompt ends: it was stopped in a loop, and went on from there.
+        thinking_budget, no_repeat: the request's.
     """
 
     prompt: Sequence[int]
@@ -202,6 +214,13 @@ class GenerationRecord:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
     rounds: Sequence[tuple[int, int]] = ()
+    begun: Sequence[int] = ()
+    thinking_budget: int | None = None
+    no_repeat: tuple[tuple[int, ...], ...] = ()
+
+    def message(self, label: str) -> GeneratedMessage:
+        """What the model said in all."""
+        return GeneratedMessage(label, (*self.begun, *self.tokens), self.answer, self.calls)
 
 
 class MessageWriter:

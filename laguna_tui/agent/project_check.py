@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from laguna_engine.chat.messages import ToolCall
+from laguna_tui.agent.tools.base.model_profile import SHELL
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 # A file with a project's settings has a few kilobytes; a larger one is none, and is not read.
@@ -40,6 +41,8 @@ _NODE_LOCKS = {
 _NODE_COMMANDS = {"npm": "npm test", "pnpm": "pnpm test", "yarn": "yarn test", "bun": "bun run test"}
 # In the JSON of a command's answer, also where the answer was shortened; in its text the quotes are escaped.
 _EXIT_CODE = re.compile(r'(?<!\\)"exit_code": ?(-?\d+)')
+# The argument of the tool `SHELL` with the command.
+_COMMAND = "cmd"
 # What `npm init` writes where there are no tests.
 _NO_TEST = "no test specified"
 
@@ -220,16 +223,9 @@ and a check that cannot pass must not keep a turn from ending."""
 class CheckReminder:
     """Reminds the model, before it is done, of a check that it has not run since its last change, or that failed."""
 
-    def __init__(self, find: Callable[[], ProjectCheck | None], shell: str = "shell", command: str = "cmd") -> None:
-        """Begin a turn.
-
-        Args:
-            find: finds the check; asked only after a change.
-            shell: the name of the tool that runs commands.
-            command: the name of its argument with the command.
-        """
+    def __init__(self, find: Callable[[], ProjectCheck | None]) -> None:
+        """Begin a turn. find: finds the check; asked only after a change."""
         self._find = find
-        self._shell, self._command = shell, command
         self._changes = 0
         self._runs: list[tuple[int, str, bool]] = []
         self._reminders = 0
@@ -238,8 +234,8 @@ class CheckReminder:
     def note(self, call: ToolCall, output: str, *, changed: bool) -> None:
         """A call ran. output: its answer, of a command `{"stdout": …, "exit_code": …}`; changed: a file."""
         self._changes += changed
-        command = call.arguments.get(self._command)
-        if call.name == self._shell and isinstance(command, str):
+        command = call.arguments.get(_COMMAND)
+        if call.name == SHELL and isinstance(command, str):
             # A command that was declined is not asked for again.
             self._runs.append((self._changes, command, _exit_code(output) in (0, None)))
 

@@ -145,6 +145,7 @@ class ToolCalls:
             emit=lambda event: self._emit(run, event),
             ask=lambda request: self._ask(run, request),
             cancelled=self._stopped,
+            readable=self._toolbox.permissions.permissions.readable,
         )
         return self._toolbox.run(run.call.name, run.call.arguments, lent)
 

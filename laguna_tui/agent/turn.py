@@ -13,10 +13,11 @@ from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
 from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import AgentOptions, Generation, TokenEngine
+from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generation, TokenEngine
 from laguna_tui.agent.loop_guard import LoopGuard, call_key
 from laguna_tui.agent.messages import call_title
 from laguna_tui.agent.tools.base.guard import CheckedAnswer
+from laguna_tui.agent.tools.base.model_profile import SHELL
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, fitted
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -32,6 +33,7 @@ from laguna_tui.base.events import (
 )
 
 if TYPE_CHECKING:
+    from laguna_tui.agent.project_check import CheckReminder
     from laguna_tui.agent.tool_calls import CallRun
 
 # A question about code that needs more rounds than this has gone astray.
@@ -41,7 +43,12 @@ MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
 MAX_CALLS_A_STEP = 8
 
+# A model that fills the context again and again with one answer does not come to an end.
+MAX_FILLED = 2
+
+_CUT_OFF = "The context was full, so your words were cut off here. Room was made: go on where you stopped."
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
+_LOOPED = "You repeated the same words and were stopped. Say only what is new, or try something else."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
 _REFUSED = "the call was refused; the answer says why"
 _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
@@ -49,13 +56,19 @@ _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in th
 
 @dataclass(frozen=True, slots=True)
 class TurnParts:
-    """What a turn works with. `cancelled` may be set from any thread."""
+    """What a turn works with.
+
+    Attributes:
+        cancelled: whether the turn is to end; may be set from any thread.
+        make_room: makes room in the context where too little is free; None for a model that forgets old turns instead.
+    """
 
     engine: TokenEngine
     toolbox: Toolbox
     conversation: Conversation
     options: AgentOptions
     cancelled: Callable[[], bool]
+    make_room: Callable[[], Iterator[AgentEvent]] | None = None
 
 
 class Turn:
@@ -68,7 +81,9 @@ class Turn:
         self._guard = parts.toolbox.guard(*parts.conversation.asked())
         self._rejected = 0
         self._refused = ""
-        self._nudged = False
+        self._filled = 0
+        self._reminded: set[TurnEnd] = set()
+        self._check = _check_reminder(parts.toolbox)
         self._unanswered: list[ToolCall | Malformed] = []
         self._running: list[CallRun] = []
 
@@ -82,11 +97,11 @@ class Turn:
 
     def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:
         for _ in range(MAX_STEPS):
+            if self._parts.make_room is not None:
+                yield from self._parts.make_room()
             end = yield from self._step()
-            if end is TurnEnd.EMPTY_ANSWER and not self._nudged:
-                self._nudged = True
-                self._conversation.add_reminder(_NUDGE)
-            elif end is not None:
+            reminder = self._reminder(end)
+            if end is not None and not reminder:
                 return end
             end = yield from self._answer_calls()
             if end is not None:
@@ -95,14 +110,30 @@ class Turn:
                 self._conversation.add_answer(self._refused)
                 yield TextDelta(self._refused)
                 return TurnEnd.ANSWERED
+            if reminder:
+                self._conversation.add_reminder(reminder)
         return TurnEnd.TOO_MANY_STEPS
+
+    def _reminder(self, end: TurnEnd | None) -> str:
+        """What the model is told where it would end the turn like this, so that it goes on; "" lets it end."""
+        if end is TurnEnd.ANSWERED:
+            return self._check.due() if self._check else ""
+        if end is TurnEnd.CONTEXT_FULL and self._parts.make_room is not None:
+            self._filled += 1
+            return _CUT_OFF if self._filled <= MAX_FILLED else ""
+        if end is None or end in self._reminded:
+            return ""
+        self._reminded.add(end)
+        if end is TurnEnd.REPEATING and self._parts.toolbox.profile.recovers:
+            return _LOOPED
+        return _NUDGE if end is TurnEnd.EMPTY_ANSWER else ""
 
     def _step(self) -> Generator[AgentEvent, None, TurnEnd | None]:
         """One generation; how it ends the turn, or None when there are calls to answer."""
         if self._parts.cancelled():
             return TurnEnd.CANCELLED
-        parser = self._conversation.open_turn()
-        step = Generation(self._parts.engine, parser, self._conversation.piece)
+        loops = MAX_LOOPS_BROKEN if self._parts.toolbox.profile.recovers else 0
+        step = Generation(self._parts.engine, self._conversation.open_turn(), self._conversation.piece, loops)
         answer = CheckedAnswer(self._guard.expected)
         request = self._request()
         try:
@@ -145,6 +176,7 @@ class Turn:
             stop_tokens=self._conversation.stop_tokens,
             max_tokens=options.max_tokens,
             drafting=replace(options.drafting, files=self._conversation.files.tokens),
+            thinking_budget=options.thinking_limit(self._parts.engine.n_ctx),
         )
 
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:
@@ -164,6 +196,8 @@ class Turn:
                 done += len(calls)
         if self._parts.cancelled():
             return TurnEnd.CANCELLED
+        if self._loops.gave_up:
+            return TurnEnd.SAME_CALL
         return TurnEnd.MALFORMED_CALL if self._rejected >= MAX_REJECTED else None
 
     def _side_by_side(self, first: ToolCall, most: int) -> list[ToolCall]:
@@ -217,6 +251,8 @@ class Turn:
         run = self._running[0]
         result = run.result.result()
         if not run.objection:
+            if self._check:
+                self._check.note(run.call, result.output, changed=run.changed)
             result = self._fitted(result)
             self._loops.record(run.call, result.output, edited=run.changed)
         self._guard.take(run.call, result)
@@ -249,6 +285,16 @@ class Turn:
             self._finish()
         while self._unanswered:
             self._answer(_NOT_RUN, "call that was not run")
+
+
+def _check_reminder(toolbox: Toolbox) -> "CheckReminder | None":
+    """What reminds a model of the project's check; None for one that cannot run commands."""
+    if all(tool.name != SHELL for tool in toolbox.profile.tools):
+        return None
+    # Imported late: a model without commands needs none of it.
+    from laguna_tui.agent.project_check import CheckReminder, find_check
+
+    return CheckReminder(lambda: find_check(toolbox.workspace))
 
 
 def _end_of(step: Generation) -> TurnEnd | None:

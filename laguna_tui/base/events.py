@@ -6,7 +6,7 @@ All text in them is raw (model, files, tools): a front end passes it through `la
 """
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 
 from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -26,6 +26,7 @@ class TurnEnd(Enum):
     MALFORMED_CALL = "malformed_call"
     EMPTY_ANSWER = "empty_answer"
     REPEATING = "repeating"
+    SAME_CALL = "same_call"
 
     @property
     def sentence(self) -> str:
@@ -40,6 +41,7 @@ _SENTENCES = {
     TurnEnd.TOO_MANY_STEPS: "No answer after many tool calls. Ask something narrower, or ask it to go on.",
     TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run. Ask in other words.",
     TurnEnd.EMPTY_ANSWER: "The model wrote no answer. Ask in other words.",
+    TurnEnd.SAME_CALL: "The model kept making the same tool call, and its answer was the same. Ask in other words.",
     TurnEnd.REPEATING: "The answer began to repeat itself and was stopped. Start a new chat, or ask in other words.",
 }
 
@@ -133,6 +135,29 @@ class ChangeMade:
 
     call_id: int
     change: ChangeProposal
+
+
+class TodoState(StrEnum):
+    """How far a step is, as the model marks it."""
+
+    OPEN = " "
+    ACTIVE = "~"
+    DONE = "x"
+
+
+@dataclass(frozen=True, slots=True)
+class TodoItem:
+    """One step of the model's list, raw."""
+
+    text: str
+    state: TodoState = TodoState.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class TodoChanged:
+    """The model wrote its list of steps anew."""
+
+    items: tuple[TodoItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +279,7 @@ class TurnFinished:
         return self.detail or self.end.sentence
 
 
-ToolEvent = ToolProgress | PermissionAsked | PermissionAnswered | ChangeMade | Notice
+ToolEvent = ToolProgress | PermissionAsked | PermissionAnswered | ChangeMade | TodoChanged | Notice
 """What a call of a tool emits while it runs."""
 
 AgentEvent = (

@@ -73,6 +73,15 @@ class Settings:
         placeholder="N",
     )
     thinking: bool | None = declared(None, "let the model think before it answers", without="as the model is made for")
+    thinking_budget: int | None = declared(
+        None,
+        "most tokens of one thinking, then it has to answer",
+        minimum=0,
+        lowest="no limit",
+        unit="tokens",
+        without="8192, at most a quarter of the context",
+        placeholder="N",
+    )
     temperature: float | None = declared(
         None,
         "how freely tokens are drawn, 0 is greedy",

@@ -63,6 +63,7 @@ def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
         sampling=_sampling(settings, entry),
         thinking=thinking,
         max_tokens=settings.max_tokens,
+        thinking_budget=settings.thinking_budget,
         drafting=Drafting(length=settings.draft_length, sampled=settings.sample_drafts, adapter=adapter and adapter[0]),
     )
 

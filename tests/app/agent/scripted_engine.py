@@ -19,6 +19,7 @@ class Say:
     """One generation: `text` with its markers, then the end for `reason`; `during` is called before every token.
 
     rounds: who drafted, how many, how many stood, and the text of the rest, for as many rounds as are given.
+    taken_back: part of it at least is expected not to be in the next prompt.
     """
 
     text: str
@@ -27,6 +28,7 @@ class Say:
     error: Exception | None = None
     rounds: Sequence[tuple[Source | None, int, int, str]] = ()
     seed: int | None = None
+    taken_back: bool = False
 
 
 class ScriptedEngine:
@@ -42,7 +44,9 @@ class ScriptedEngine:
 
     def generate(self, request: Request) -> Iterator[Event]:
         prompt = list(request.tokens)
-        assert prompt[: len(self._cached)] == self._cached, "the prompt does not go on from what is cached"
+        last = self._script[len(self.requests) - 1] if self.requests else None
+        if last is None or not last.taken_back:
+            assert prompt[: len(self._cached)] == self._cached, "the prompt does not go on from what is cached"
         self.requests.append(request)
         self._cancelled = False
         return self._play(prompt, self._script[len(self.requests) - 1])

@@ -1,11 +1,15 @@
 """A turn in which the model edits: what is told when, and a conversation that is whole however the user decides."""
 
+from dataclasses import dataclass, replace
+
 import pytest
 
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.messages import ChatMessage
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import (
@@ -17,6 +21,7 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
+from laguna_tui.base.schema import declared
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
@@ -28,12 +33,12 @@ EDIT = call("edit", path="cart.py", old="total", new="amount")
 class Chat:
     """An agent that may edit a small folder, with a scripted engine."""
 
-    def __init__(self, vocabulary, root, codebase, approver, script):
+    def __init__(self, vocabulary, root, codebase, approver, script, profile=FULL):
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, 16384)
         self.edits = Changes(KeptFiles(root.parent / "cache"))
         gate = gate_for(root, approver)
-        toolbox = Toolbox(FULL, Workspace(root), codebase=codebase, changes=self.edits, permissions=gate)
+        toolbox = Toolbox(profile, Workspace(root), codebase=codebase, changes=self.edits, permissions=gate)
         self.agent = Agent(self.engine, vocabulary, toolbox, opening=lambda: "")
 
     @property
@@ -55,7 +60,7 @@ def cart(tmp_path):
 @pytest.fixture
 def chat(tiny_model, cart, tmp_path):
     codebase = Codebase(cart.parent, tmp_path / "index")
-    yield lambda approver, *script: Chat(tiny_model.vocab, cart.parent, codebase, approver, script)
+    yield lambda approver, *script, **more: Chat(tiny_model.vocab, cart.parent, codebase, approver, script, **more)
     codebase.close()
 
 
@@ -69,7 +74,10 @@ def test_an_edit_is_told_between_its_calls_beginning_and_its_end(chat, cart):
     events = list(talk.agent.run("Rename it."))
     assert kinds(events) == [ToolStarted, PermissionAsked, PermissionAnswered, ChangeMade, ToolFinished]
     assert "def amount" in cart.read_text()
-    assert "\nChanged `cart.py` in 1 place.\n</tool_response>" in talk.text
+    assert (
+        "\nChanged `cart.py` in 1 place.\n1: def amount(items):\n2:     return sum(items)\n</tool_response>"
+        in talk.text
+    )
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
 
 
@@ -196,3 +204,64 @@ def test_a_new_chat_hears_nothing_of_edits_of_the_one_before(chat, cart):
     talk.engine.forget()
     list(talk.agent.run("And now?"))
     assert "took back" not in talk.after_header
+
+
+@dataclass(frozen=True, slots=True)
+class ShellArguments:
+    """A command."""
+
+    cmd: str = declared()
+
+
+def with_shell(*codes):
+    """A profile whose commands end with these exit codes, one after the other; what they do is no part of the turn."""
+    left = list(codes)
+    shell = Tool.stateless(
+        "shell", "", ShellArguments, lambda run, wanted: Answer(f'{{"stdout": "", "exit_code": {left.pop(0)}}}')
+    )
+    return replace(FULL, tools=(*FULL.tools, shell))
+
+
+CHECK = call("shell", cmd="make test")
+
+
+@pytest.fixture
+def makefile(cart):
+    (cart.parent / "Makefile").write_text("test:\n\ttrue\n")
+
+
+def reminders(talk):
+    return talk.after_header.count("the project's check") + talk.after_header.count("The project's check")
+
+
+def test_a_change_is_checked_before_the_model_is_done(chat, makefile):
+    talk = chat(always, EDIT, answer("Done."), CHECK, answer("Checked."), profile=with_shell(0))
+    assert list(talk.agent.run("Rename it."))[-1] == TurnFinished(TurnEnd.ANSWERED)
+    assert "Run `make test`" in talk.after_header
+    assert talk.after_header.endswith("Checked.\n</assistant>\n")
+
+
+def test_a_model_that_checks_by_itself_is_not_reminded(chat, makefile):
+    talk = chat(always, EDIT, CHECK, answer("Done."), profile=with_shell(0))
+    assert list(talk.agent.run("Rename it."))[-1] == TurnFinished(TurnEnd.ANSWERED)
+    assert not reminders(talk)
+
+
+def test_a_check_that_cannot_pass_does_not_keep_a_turn_from_ending(chat, makefile):
+    script = (EDIT, answer("Done."), CHECK, answer("Done."), CHECK, answer("It failed before."))
+    talk = chat(always, *script, profile=with_shell(2, 2))
+    assert list(talk.agent.run("Rename it."))[-1] == TurnFinished(TurnEnd.ANSWERED)
+    assert reminders(talk) == 2
+
+
+def test_a_change_that_was_declined_needs_no_check(chat, makefile):
+    talk = chat(never, EDIT, answer("Then not."), profile=with_shell())
+    assert list(talk.agent.run("Rename it."))[-1] == TurnFinished(TurnEnd.ANSWERED)
+    assert not reminders(talk)
+
+
+def test_a_model_without_commands_is_not_reminded(chat, makefile):
+    profile = replace(FULL, tools=tuple(tool for tool in FULL.tools if tool.name != "shell"))
+    talk = chat(always, EDIT, answer("Done."), profile=profile)
+    assert list(talk.agent.run("Rename it."))[-1] == TurnFinished(TurnEnd.ANSWERED)
+    assert not reminders(talk)

@@ -105,7 +105,7 @@ WRONG = [
     answer("Defined nowhere."),
     answer(f"{LISTED}\nand 3 more."),
     answer("Defined here:"),
-    "\n</assistant>",
+    Say("\n</assistant>", taken_back=True),
     Say("\nDefined here:\n1. `total" + " cart cart" * 2000),
     Say("\nDefined here:\n1. `x", FinishReason.CONTEXT_FULL),
 ]

@@ -3,6 +3,7 @@
 import json
 import platform
 import subprocess
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -10,11 +11,14 @@ import pytest
 
 from laguna_engine.chat.template import to_json
 from laguna_engine.llama.model import Model
+from laguna_tui.agent.loop import opening_of
 from laguna_tui.agent.prompt import Environment, facts, facts_now
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
+from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.git import GitState
+from laguna_tui.repo.workspace import Workspace
 
 TODAY = date(2026, 11, 20)
 
@@ -125,3 +129,12 @@ def test_prompt_and_tools_together_are_small():
 @pytest.mark.parametrize("spec", NANO.specs, ids=lambda spec: spec.name)
 def test_required_arguments_exist(spec):
     assert set(spec.parameters["required"]) <= set(spec.parameters["properties"])
+
+
+def test_a_model_that_runs_commands_is_told_of_the_check_and_the_bundled_one_of_its_folder_only(tmp_path):
+    (tmp_path / "go.mod").write_text("module shop\n")
+    full, nano = (Toolbox(replace(profile, tools=()), Workspace(tmp_path)) for profile in (FULL, NANO))
+    told = opening_of(full, shell="/bin/sh", sandbox="no network")
+    assert told == Environment.now(tmp_path, shell="/bin/sh", sandbox="no network", check="go test ./...").text
+    assert opening_of(full) == Environment.now(tmp_path).text
+    assert opening_of(nano, shell="/bin/sh", sandbox="no network") == facts_now(tmp_path)

@@ -84,3 +84,12 @@ def test_a_repository_that_would_allow_something_is_told_to_the_user(cart, tmp_p
     assert run(RENAME, ["ask", "--folder", str(cart.parent), "Rename it."], tmp_path) == 0
     assert "a repository cannot allow anything" in capsys.readouterr().err
     assert cart.read_text() == "total = 1\n"
+
+
+def test_a_rule_of_the_repository_keeps_a_file_from_being_read(cart, tmp_path, capsys):
+    (cart.parent / ".laguna-tui.toml").write_text('[rules]\ndeny = ["read(cart.py)"]\n')
+    script = [say(call("read", path="cart.py")), say("Over.")]
+    assert run(script, ["ask", "--json", "--folder", str(cart.parent), "Read it."], tmp_path) == 0
+    (tool,) = json.loads(capsys.readouterr().out)["tools"]
+    assert not tool["ok"]
+    assert "total = 1" not in tool["output"]

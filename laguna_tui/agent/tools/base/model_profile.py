@@ -12,6 +12,9 @@ from laguna_engine.chat.template import Family
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.tool import Tool
 
+SHELL = "shell"
+"""The tool that runs commands, by the name that models were trained on."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
@@ -30,6 +33,8 @@ class ModelProfile:
         attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
         unattached_note: what the user is told once in a chat when something is mentioned that is not attached.
         takes_news: whether it is reminded of what the user changed between two messages.
+        recovers: whether it goes on from where it was stopped in a loop; one that does not is stopped for good.
+        tells_environment: whether it is told what it needs for commands, beside the folder, the date and git's state.
     """
 
     system_prompt: str
@@ -40,6 +45,8 @@ class ModelProfile:
     attaches: bool = True
     unattached_note: str = ""
     takes_news: bool = True
+    recovers: bool = True
+    tells_environment: bool = True
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:

@@ -57,7 +57,8 @@ def bench(root, tmp_path):
 def test_an_edit_that_is_agreed_to_is_made_and_told(bench, cart):
     with_user = bench(always)
     result = with_user.run(RENAME)
-    assert (result.output, result.ok) == ("Changed `shop/cart.py` in 1 place.", True)
+    shown = "1: def amount(items):\n2:     return sum(items)"
+    assert (result.output, result.ok) == (f"Changed `shop/cart.py` in 1 place.\n{shown}", True)
     assert cart.read_text() == CART.replace("total", "amount")
     asked, answered, made = with_user.told
     assert (type(asked), asked.request.tool, asked.request.proposal.path) == (PermissionAsked, "edit", "shop/cart.py")
@@ -67,7 +68,7 @@ def test_an_edit_that_is_agreed_to_is_made_and_told(bench, cart):
 
 def test_several_places_are_counted(bench, cart):
     cart.write_text("total = total + subtotal\n")
-    assert bench(always).run({**RENAME, "all": True}).output == "Changed `shop/cart.py` in 2 places."
+    assert bench(always).run({**RENAME, "all": True}).output.startswith("Changed `shop/cart.py` in 2 places.\n")
     assert cart.read_text() == "amount = amount + subtotal\n"
 
 
@@ -76,7 +77,9 @@ def test_an_edit_that_breaks_a_python_file_says_so_to_the_model(bench, cart):
     result = bench(always).run({"path": "shop/cart.py", "old": "return 1", "new": "return (1"})
     assert result.output == (
         "Changed `shop/cart.py` in 1 place.\n"
-        "The file is no longer valid Python: '(' was never closed in line 2. Edit it again."
+        "The file is no longer valid Python: '(' was never closed in line 2. Edit it again.\n"
+        "1: def total(items):\n"
+        "2:     return (1"
     )
     assert result.ok
 
@@ -87,7 +90,7 @@ def test_lines_that_were_indented_are_told_to_the_model_and_to_the_user(bench, c
     new = 'def total(self):\n    """The sum."""'
     result = with_user.run({"path": "shop/cart.py", "old": "def total(self):", "new": new})
     note = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
-    assert result.output == f"Changed `shop/cart.py` in 1 place.\n{note}"
+    assert result.output.startswith(f"Changed `shop/cart.py` in 1 place.\n{note}\n1: class Cart:\n")
     assert with_user.told[0].request.proposal.warning == note
     assert '\n        """The sum."""\n' in cart.read_text()
 
