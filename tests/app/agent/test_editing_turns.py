@@ -8,7 +8,6 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.messages import ChatMessage
-from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.full.profile import FULL
@@ -22,12 +21,11 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
-from laguna_tui.base.permission_request import EditMode
 from laguna_tui.base.schema import declared
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
-from tests.app.approvers import NO, YES, always, never
+from tests.app.approvers import NO, YES, always, gate_for, never
 
 EDIT = call("edit", path="cart.py", old="total", new="amount")
 
@@ -39,7 +37,7 @@ class Chat:
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, 16384)
         self.edits = Changes(KeptFiles(root.parent / "cache"))
-        gate = PermissionGate(EditMode.ASK, approver)
+        gate = gate_for(root, approver)
         toolbox = Toolbox(profile, Workspace(root), codebase=codebase, changes=self.edits, permissions=gate)
         self.agent = Agent(self.engine, vocabulary, toolbox, opening=lambda: "")
 
