@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from laguna_tui.base.events import ToolEvent
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
+from laguna_tui.repo.sensitive_paths import unreadable_because
 from laguna_tui.repo.workspace import Workspace
 
 
@@ -27,6 +28,7 @@ class ToolRun:
         ask: asks for permission and blocks until there is an answer, which allows it; raises PermissionDenied where it
             is not given.
         cancelled: whether the turn is being stopped; asked often enough that a tool ends within 0.1 s.
+        readable: why a located path may not be shown to the model, a sentence for it; empty where it may be.
     """
 
     workspace: Workspace
@@ -34,3 +36,13 @@ class ToolRun:
     emit: Callable[[ToolEvent], None]
     ask: Callable[[PermissionRequest], PermissionAnswer]
     cancelled: Callable[[], bool]
+    readable: Callable[[str], str] = unreadable_because
+
+    def check_readable(self, inside: str) -> None:
+        """Do nothing where a located path may be shown to the model.
+
+        Raises:
+            ToolError: it may not.
+        """
+        if why := self.readable(inside):
+            raise ToolError(why)

@@ -6,7 +6,7 @@ All text in them is raw (model, files, tools): a front end passes it through `la
 """
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 
 from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -137,6 +137,29 @@ class ChangeMade:
     change: ChangeProposal
 
 
+class TodoState(StrEnum):
+    """How far a step is, as the model marks it."""
+
+    OPEN = " "
+    ACTIVE = "~"
+    DONE = "x"
+
+
+@dataclass(frozen=True, slots=True)
+class TodoItem:
+    """One step of the model's list, raw."""
+
+    text: str
+    state: TodoState = TodoState.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class TodoChanged:
+    """The model wrote its list of steps anew."""
+
+    items: tuple[TodoItem, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
     """A sentence for the user."""
@@ -256,7 +279,7 @@ class TurnFinished:
         return self.detail or self.end.sentence
 
 
-ToolEvent = ToolProgress | PermissionAsked | PermissionAnswered | ChangeMade | Notice
+ToolEvent = ToolProgress | PermissionAsked | PermissionAnswered | ChangeMade | TodoChanged | Notice
 """What a call of a tool emits while it runs."""
 
 AgentEvent = (

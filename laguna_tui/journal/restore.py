@@ -180,6 +180,14 @@ class Restorer:
         return status, self._reader.at([path])[path]
 
 
+def is_begun(step: Step, here: Entry | None) -> bool:
+    """Whether what is at a path is what a step leaves when it is killed in the middle."""
+    if here is None:
+        return step.replaces_kind
+    makes_folder = step.then is not None and _is_folder(step.then) and (step.now is None or step.replaces_kind)
+    return makes_folder and _is_folder(here) and not same(here, step.then)
+
+
 def _attributes(folder: int, name: str, status: os.stat_result | None) -> Mapping[str, bytes]:
     """The extended attributes of a file that is replaced, if there is one that may be read."""
     if status is None or not stat.S_ISREG(status.st_mode):

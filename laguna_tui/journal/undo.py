@@ -17,7 +17,7 @@ from laguna_tui.journal.changes import AUTHOR_UNKNOWN, Difference, difference, j
 from laguna_tui.journal.file_diff import FileDiff, file_diffs
 from laguna_tui.journal.file_tree import FILE_LIMIT_BYTES, Entry, FileTree, Kind, StoppedError, TreeReader, same
 from laguna_tui.journal.object_store import STORE_LIMIT_BYTES, ObjectStore, StoreError
-from laguna_tui.journal.restore import Restorer, Step
+from laguna_tui.journal.restore import Restorer, Step, is_begun
 from laguna_tui.journal.undo_log import Turn, UndoKind, UndoLog
 from laguna_tui.journal.undo_plan import (
     CHANGED_SINCE,
@@ -136,9 +136,8 @@ class UndoHistory:
         self.after_change()
 
     def points(self) -> tuple[UndoPoint, ...]:
-        """The turns, also those that changed nothing; newest last."""
-        with self._lock:
-            return tuple(map(self._point, self._log.turns))
+        """The turns, also those that changed nothing; newest last. Does not wait for a checkpoint."""
+        return tuple(map(self._point, tuple(self._log.turns)))
 
     def plan_undo(self) -> UndoPlan:
         """What undoing the last turn would do.
@@ -181,7 +180,7 @@ class UndoHistory:
             files, conflicts = [], []
             for step in steps:
                 here = now[step.path]
-                if (step.replaces_kind and here is None) or same(here, step.now):
+                if is_begun(step, here) or same(here, step.now):
                     files.append(PlannedFile(step.path, step.now, step.then))
                 elif not same(here, step.then):
                     conflicts.append(PlannedFile(step.path, here, step.then, CHANGED_SINCE))
@@ -195,6 +194,7 @@ class UndoHistory:
                 notes(turns),
                 self._log.events,
                 self._log.position,
+                {},
                 resumes=True,
             )
 
@@ -260,10 +260,9 @@ class UndoHistory:
             )
 
     def uncovered(self) -> Mapping[str, str]:
-        """Files that the last checkpoint does not cover, and why, as a clause."""
-        with self._lock:
-            entries = sorted(self._reader.known.items())
-            return {path: entry.why for path, entry in entries if entry.kind is Kind.UNCOVERED}
+        """Files that the last checkpoint does not cover, and why, as a clause. Does not wait for a checkpoint."""
+        entries = self._reader.known.copy()
+        return {path: entry.why for path, entry in sorted(entries.items()) if entry.kind is Kind.UNCOVERED}
 
     def close(self) -> None:
         """End the turn and close the store. Idempotent."""
@@ -336,21 +335,26 @@ class UndoHistory:
         self.end_turn()
         turns = self._log.turns[min(position, self._log.position) : max(position, self._log.position)]
         changes = joined(turn.changes for turn in turns)
-        files, conflicts, uncovered = sorted_out(changes, self._at(changes), kind)
+        now = self._at(changes)
+        files, conflicts, uncovered = sorted_out(changes, now, kind)
+        planned = {*uncovered, *(file.path for file in (*files, *conflicts))}
+        unchanged = {path: entry for path, entry in now.items() if path not in planned}
         points = map(self._point, turns if kind is UndoKind.REDO else reversed(turns))
-        return UndoPlan(kind, tuple(points), files, conflicts, uncovered, notes(turns), self._log.events, position)
+        return UndoPlan(
+            kind, tuple(points), files, conflicts, uncovered, notes(turns), self._log.events, position, unchanged
+        )
 
     def _at(self, paths: Iterable[str]) -> Mapping[str, Entry | None]:
         """What is at these paths now, its contents stored, so that nothing is lost that an undo replaces."""
         return self._recorded(lambda: self._reader.at(sorted(paths)))
 
     def _begin(self, plan: UndoPlan, steps: Iterable[Step], overwritten: Iterable[PlannedFile]) -> None:
-        """Write down an undo that begins; what it overwrites of the user's comes back with its reverse."""
+        """Write down an undo that begins. Its reverse brings back what it takes away, and nothing else."""
         numbers = [point.number for point in plan.points]
         turns = [turn for number in numbers for turn in self._log.turns if turn.number == number]
+        now = {**plan.unchanged, **{file.path: file.now for file in overwritten}}
         replaced = {
-            file.path: (next(turn.number for turn in turns if file.path in turn.changes), file.now)
-            for file in overwritten
+            path: (next(turn.number for turn in turns if path in turn.changes), entry) for path, entry in now.items()
         }
         event = {
             "event": "apply",

@@ -76,6 +76,7 @@ class UndoPlan:
         uncovered: Paths that stay as they are because their bytes are not stored, and why.
         notes: Sentences about what is not tracked.
         state, position: Of the history: the state that the plan is for, and how many turns are done afterwards.
+        unchanged: What is at paths of these turns that are already as they would be.
         resumes: Whether it is the rest of an undo that was killed.
     """
 
@@ -87,6 +88,7 @@ class UndoPlan:
     notes: tuple[str, ...]
     state: int = field(repr=False)
     position: int = field(repr=False)
+    unchanged: Mapping[str, Entry | None] = field(repr=False)
     resumes: bool = False
 
 

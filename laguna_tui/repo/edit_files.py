@@ -1,4 +1,4 @@
-"""Edits of one file: a change is proposed, shown to whoever decides, and applied to exactly what it was proposed for.
+"""Edits of one file: what replacing a text would make of it. `file_changes` applies what is proposed here.
 
 Deals in paths and texts from a model, which are hostile: what the workspace refuses to read is not changed either.
 Only files that exist are changed; nothing is created, renamed or removed. What is never changed, and what only when a
@@ -35,6 +35,7 @@ _NAMED = 3
 _FAULTY = "After this edit the file is no longer valid Python: {fault}."
 _MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
 _INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
+_PART = "old is only a part of longer names in {path}, and all finds whole names; call again with a whole name"
 _ASKED = "You are asked in any case, because {because}."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 
@@ -65,6 +66,7 @@ def propose_edit(
     new: str,
     all: bool = False,  # noqa: A002 - the tool's own word
     should_stop: Callable[[], bool] = lambda: False,
+    unreadable: Callable[[str], str] = lambda path: "",
     *,
     dialect: EditDialect = EditDialect(),
 ) -> ChangeProposal:
@@ -75,6 +77,7 @@ def propose_edit(
         old: text that occurs exactly once, its line breaks written as line feeds.
         all: it may occur more often; an identifier is only found as a whole word.
         should_stop: asked while a path is looked for among all files.
+        unreadable: why a file's text may not be shown, and so not be changed; empty where it may.
         dialect: what is made of texts that are not quite the file's.
 
     Raises:
@@ -82,12 +85,15 @@ def propose_edit(
     """
     _check(old, new)
     inside = find_file(workspace, path, should_stop)
+    if why := unreadable(inside):
+        raise EditError(why)
     data, file = read_editable(workspace, inside)
     made = find_replacements(file.text, old, new, every=all, limit=MAX_PLACES + 1)
     if not made and not all and dialect.additions:
         made = find_additions(file.text, old, new, limit=MAX_PLACES + 1)
     if not made and dialect.shows_nearest:
-        raise EditError(nearest_text(inside, file.text, old))
+        part = all and old.isidentifier() and old in file.text
+        raise EditError(_PART.format(path=escaped(inside)) if part else nearest_text(inside, file.text, old))
     _check_places(inside, file.text, old, made, every=all)
     made, warnings, notes = _sound(inside, file.text, made, reindents=dialect.reindents)
     after = replace_text(file.text, made)

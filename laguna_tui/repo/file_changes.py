@@ -194,7 +194,7 @@ def with_text(proposal: ChangeProposal, text: str) -> ChangeProposal:
     file = TextFile("", "utf-8") if proposal.kind is ChangeKind.CREATE else decode(proposal.old)
     text = text if proposal.kind is ChangeKind.CREATE else _like(file, text)
     new = encode(proposal.path, file, text)
-    return replace(proposal, after=text, new=new, hunks=whole_diff(file.text, text), warning="", notes=())
+    return replace(proposal, after=text, new=new, places=1, hunks=whole_diff(file.text, text), warning="", notes=())
 
 
 def apply_change(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:

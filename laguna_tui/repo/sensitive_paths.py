@@ -31,6 +31,7 @@ _FILES: dict[str, str] = {
         .composer/auth.json
     """,
 }
+_UNREADABLE = "{path} {why}, so it is neither read nor changed; go on without it, or ask the user for what you need"
 _FOLDER_REASON = "is in a folder of credentials"
 # What these names say is public, an example without secrets, or an expression of a programming language.
 _PUBLIC = """
@@ -60,6 +61,12 @@ def sensitive_because(path: str) -> str:
         if _one_of(names)(name) or _one_of(names)(with_folder):
             return why
     return ""
+
+
+def unreadable_because(path: str) -> str:
+    """Return why a file is not shown to a model, a sentence for it; empty for every file without secrets."""
+    why = sensitive_because(path)
+    return _UNREADABLE.format(path=path, why=why) if why else ""
 
 
 @cache

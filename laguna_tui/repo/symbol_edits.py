@@ -50,7 +50,12 @@ class _Place:
 
 
 def propose_symbol(
-    workspace: Workspace, path: str, symbol: str, new: str, should_stop: Callable[[], bool] = lambda: False
+    workspace: Workspace,
+    path: str,
+    symbol: str,
+    new: str,
+    should_stop: Callable[[], bool] = lambda: False,
+    unreadable: Callable[[str], str] = lambda path: "",
 ) -> ChangeProposal:
     """What replacing a whole definition would make of a file; nothing is written.
 
@@ -59,12 +64,15 @@ def propose_symbol(
         symbol: a definition's name; `Class.method`, or `name:line`, tells it from others of its name.
         new: all of the new definition; it is indented like the old one.
         should_stop: asked while a path is looked for among all files.
+        unreadable: why a file's text may not be shown, and so not be changed; empty where it may.
 
     Raises:
         WorkspaceError: the file cannot be used, or has no such definition, or several.
     """
     _check(symbol, new)
     inside = find_file(workspace, path, should_stop)
+    if why := unreadable(inside):
+        raise EditError(why)
     data, file = read_editable(workspace, inside)
     # The index counts lines by their line feeds.
     symbols = analyse(inside, file.text if "\n" in file.text else file.text.replace("\r", "\n")).symbols

@@ -6,6 +6,7 @@ and however much, the memory it takes is bounded.
 """
 
 import codecs
+import json
 import os
 import re
 import tempfile
@@ -54,7 +55,8 @@ class CommandText:
     """
 
     def __init__(self, limit: int) -> None:
-        """Keep at most `limit` characters, and a line that says how many are left out."""
+        """Keep as much as takes at most `limit` characters as a JSON string, and a line about what is left out."""
+        self._limit = limit
         self._head_chars = int(limit * _HEAD_SHARE)
         self._tail_chars = limit - self._head_chars
         self._head = self._tail = ""
@@ -69,19 +71,30 @@ class CommandText:
         self._tail = (self._tail + text)[-self._tail_chars :]
 
     @property
-    def cut(self) -> bool:
-        """Whether something is left out."""
-        return self.chars > self._head_chars + self._tail_chars
-
-    @property
-    def text(self) -> str:
-        """What is kept, whole lines where there are any."""
-        if not self.cut:
-            return self._head + self._tail
-        head = self._head[: self._head.rfind("\n") + 1] or self._head
-        tail = self._tail[self._tail.find("\n") + 1 :] or self._tail
+    def text(self) -> tuple[str, bool]:
+        """What is kept, in whole lines where there are any, and whether something is left out."""
+        head, tail = self._head, self._tail
+        if self.chars == len(head) + len(tail):
+            if _json_chars(head + tail) <= self._limit:
+                return head + tail, False
+            head = tail = head + tail
+        head, tail = _cut(head, self._head_chars, 1), _cut(tail, self._tail_chars, -1)
+        head = head[: head.rfind("\n") + 1] or head
+        tail = tail[tail.find("\n") + 1 :] or tail
         left_out = self.chars - len(head) - len(tail)
-        return f"{head.rstrip()}\n… {left_out:,} {plural(left_out, 'character')} left out here …\n{tail}"
+        return f"{head.rstrip()}\n… {left_out:,} {plural(left_out, 'character')} left out here …\n{tail}", True
+
+
+def _json_chars(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False)) - 2
+
+
+def _cut(text: str, limit: int, step: int) -> str:
+    """As much of the text as takes at most `limit` characters in JSON, from its start (step 1) or its end (-1)."""
+    text = text[::step][:limit]
+    while (taken := _json_chars(text)) > limit:
+        text = text[: min(len(text) - 1, len(text) * limit // taken)]
+    return text[::step]
 
 
 class CommandOutput:
@@ -97,7 +110,7 @@ class CommandOutput:
         """Begin with nothing.
 
         Args:
-            limit: most characters of `take`.
+            limit: most characters of what `take` returns, as a JSON string.
             folder: of the file that keeps the whole; it is made when there is something to keep.
         """
         self._limit = limit
@@ -123,7 +136,7 @@ class CommandOutput:
         end = _finished(self._line)
         text.add(self._plain(self._line[:end]))
         self._line = self._line[end:]
-        return text.text, text.cut
+        return text.text
 
     @property
     def is_text(self) -> bool:

@@ -23,8 +23,8 @@ from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult, Execution, LiveText, RunningCommand
 
-OUTPUT_CHARS = 12_000
-"""Most characters of an output that a result has: as many as any tool's answer (`agent.tools.base.results`)."""
+OUTPUT_CHARS = 11_000
+"""Most characters of an output that a result has: a tool's answer has 12,000, and there is something to add."""
 
 MAX_BACKGROUND = 8
 """Most background commands at a time: a server, a watcher, and some that were forgotten."""
@@ -45,7 +45,6 @@ class CommandRunner:
     def __init__(
         self,
         workspace: Path,
-        state: Path | None = None,
         *,
         results: Path | None = None,
         probe: Callable[[], SandboxStatus] = probe_sandbox,
@@ -54,12 +53,10 @@ class CommandRunner:
 
         Args:
             workspace: the folder that the sandbox lets a command write to.
-            state: the user's state folder; None for none.
             results: where long outputs are kept; None means the cache folder.
             probe: finds out which sandbox works here.
         """
         self._workspace = workspace
-        self._state = state
         self._results = results or platformdirs.user_cache_path(APP) / "results"
         self._probe = probe
         self._lock = threading.RLock()
@@ -194,7 +191,7 @@ class CommandRunner:
         with self._lock:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
-        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp, state=self._state)
+        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp)
         # Models write bash. It reads no file of the user's when it is started like this.
         shell = find_program("bash") or "/bin/sh"
         prepared = prepare(status, policy, (shell, "-c", command), folder=folder)

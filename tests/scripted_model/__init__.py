@@ -11,7 +11,7 @@ A script is a list of turns. A turn is all that the model says in one generation
             say(call("edit", path="add.py", old="a - b", new="a + b")),
             say("It adds now."),
         ],
-        edits="allow",
+        mode="accept-edits",
     )
     with closing(session):
         session.open(lambda progress: None)
@@ -48,7 +48,8 @@ row is still complete. Everything later (masks, top-k, temperature) works on tha
 Speed on one core: opened in 0.05 s; with 8 K tokens of context 40,000 tokens/s are read and 1,700 written, with 64 K
 10,000 (six seconds for all of it) and 330.
 
-For the command line in a process of its own, with the script in `SCRIPT`:
+For the command line in a process of its own, with the script in `SCRIPT`; without a command, in a terminal, it opens
+the TUI:
 
     python -m tests.scripted_model.ask my_script.py ask --json "fix add"
 """

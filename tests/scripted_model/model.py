@@ -21,7 +21,10 @@ from laguna_engine import loader
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.operations import Operations
 from laguna_engine.ggml.tensor import BorrowedContext, Port, Tensor, Type
-from laguna_engine.llama.context_params import DecodeStatus, Outputs
+from laguna_engine.llama.callback_taps import CallbackTaps
+from laguna_engine.llama.context import Context
+from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama.model import Model
 from laguna_engine.llama.taps import Taps
 from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
@@ -94,8 +97,9 @@ def scripted_session(
 
 
 class BiasedTaps(Taps):
-    """Taps that add a bias to one token of each row of logits."""
+    """Taps that add a bias to one token of each row of logits, if they are of a scripted model."""
 
+    scripted = False
     _bias_store: DeviceTensors | None = None
 
     def bias(self, tokens: Sequence[int | None], vocabulary: int) -> None:
@@ -115,7 +119,7 @@ class BiasedTaps(Taps):
 
     def _place(self, buffer_type: BufferTypeHandle | None) -> None:
         super()._place(buffer_type)
-        if self._bias_store is not None:
+        if self._bias_store is not None or not self.scripted:
             return
         kinds = {"read": (Type.I32, np.int32), "write": (Type.I64, np.int64), "bias": (Type.F32, np.float32)}
         store = DeviceTensors(self.backend, {name: (kind, (self.outputs,)) for name, (kind, _) in kinds.items()})
@@ -126,7 +130,7 @@ class BiasedTaps(Taps):
 
     def _insert(self, context: GgmlContextHandle, graph: GraphHandle) -> bool:
         found = lib.ggml_graph_get_tensor(graph, b"result_output")
-        if found and tensor_layout.shape_of(found.value or 0)[1]:
+        if self.scripted and found and tensor_layout.shape_of(found.value or 0)[1]:
             arena = BorrowedContext(context, _STRUCTS)
             self._add_bias(Operations(arena), Tensor(found, arena), graph)
             arena.give_back()
@@ -143,6 +147,15 @@ class BiasedTaps(Taps):
 
 
 _STRUCTS = 32
+
+
+class ScriptedContext(Context):
+    """A context that tells its taps whether its model is scripted."""
+
+    def __init__(self, model: Model, options: ContextOptions, taps: Taps | CallbackTaps | None = None) -> None:
+        if isinstance(taps, BiasedTaps):
+            taps.scripted = model.header.path.absolute() in _scripts
+        super().__init__(model, options, taps)
 
 
 class ScriptedSequence(TokenSequence):
@@ -199,5 +212,6 @@ class ScriptedSequence(TokenSequence):
                 ctypes.cast(logits, ctypes.POINTER(ctypes.c_float))[token] += BIAS
 
 
+loader.Context = ScriptedContext  # type: ignore[misc]
 loader.Taps = BiasedTaps  # type: ignore[misc]
 loader.TokenSequence = ScriptedSequence  # type: ignore[misc]

@@ -228,6 +228,28 @@ def test_reasoning_that_is_ended_from_outside_is_left(tmp_path: Path):
     assert rest == "\nThe answer.\n</assistant>"
 
 
+SAMPLINGS = [Sampling(), Sampling(temperature=1.0, top_k=20, seed=1), Sampling(temperature=1.0, seed=1)]
+
+
+@pytest.mark.parametrize("drafting", [PLAIN, Drafting(script=((), *[[40, 41, 42, 43]] * 20))], ids=["plain", "drafts"])
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "the likeliest", "all"])
+def test_a_mask_overrules_the_script(tmp_path: Path, sampling: Sampling, drafting: Drafting):
+    with Talk(tmp_path, [say(think(LONG), "The answer.")]) as talk:
+        prompt, thoughts = talk.prompt("go", thinking=True), talk.encoder.encode_text("\n" + LONG)
+        events = talk.events(prompt, thinking_budget=10, sampling=sampling, drafting=drafting)
+    assert talk.text(events) == talk.encoder.decode(thoughts[:10]) + "</think>\nThe answer.\n</assistant>"
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "the likeliest", "all"])
+def test_a_repetition_that_is_masked_is_not_said_and_the_script_goes_on(tmp_path: Path, sampling: Sampling):
+    with Talk(tmp_path, [say("Again and again and again and again.", instead=" So be it.")]) as talk:
+        stretch = tuple(talk.encoder.encode_text(" and again"))
+        again = [*talk.prompt("go"), *talk.encoder.encode_text("\nAgain and again and again")]
+        text = talk.text(talk.events(again, no_repeat=(stretch,), sampling=sampling))
+    assert text.startswith(" and") is False
+    assert text.endswith(" So be it.</assistant>")
+
+
 @pytest.mark.parametrize(("instead", "rest"), [(None, "three."), ("Or not.", "Or not.")])
 def test_behind_a_token_that_was_refused_it_goes_on(tmp_path: Path, instead: str | None, rest: str):
     with Talk(tmp_path, [say("one, two, and three.", instead=instead)]) as talk:

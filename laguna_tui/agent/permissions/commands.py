@@ -9,6 +9,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
@@ -146,15 +147,15 @@ def restricted(command: str, words: Sequence[str]) -> Match:
         return Match.YES
     # Split as the command is: a word of the rule may have separators in it.
     wanted = [part for word in words for part in _SEPARATORS.split(_plain(word)) if part]
-    text = _plain(command)
-    if not wanted or any(reading.contains(wanted) for reading in _readings(text)):
+    read = _read(command)
+    if not wanted or any(reading.contains(wanted) for reading in read.readings):
         return Match.YES
-    return Match.MAYBE if _is_open(text) else Match.NO
+    return Match.MAYBE if read.is_open else Match.NO
 
 
 def words_in(command: str) -> Iterator[str]:
     """Yield every word that a command may have, by any reading of it, folded."""
-    for reading in _readings(_plain(command[:_READ_CHARS])):
+    for reading in _read(command[:_READ_CHARS]).readings:
         yield from reading.words
 
 
@@ -184,12 +185,22 @@ class _Reading:
         return all(name in rest for name in names)
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A command, read. is_open: whether what runs is known only once it does."""
+
+    readings: tuple[_Reading, ...]
+    is_open: bool
+
+
+# Every rule looks at the same command.
 @lru_cache(maxsize=8)
-def _readings(text: str) -> tuple[_Reading, ...]:
-    """The readings of a plain text."""
+def _read(command: str) -> _Read:
+    text = _plain(command)
     forms = {text, _ESCAPE.sub(_decoded, text)}
     forms |= {_VARIABLE.sub(value, form) for form in forms for value in ("", " ")}
-    return tuple(map(_Reading, {_QUOTES.sub(gap, form) for form in forms for gap in ("", " ")}))
+    readings = tuple(map(_Reading, {_QUOTES.sub(gap, form) for form in forms for gap in ("", " ")}))
+    return _Read(readings, _is_open(text))
 
 
 def _decoded(match: re.Match[str]) -> str:
@@ -212,7 +223,6 @@ def _base(word: str) -> str:
 
 
 def _is_open(text: str) -> bool:
-    """Whether what runs is known only once it does."""
     if "`" in text:
         return True
     return any(_runs_unknown(segment.split()) for segment in _SEGMENTS.split(text))

@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import RLock
 
@@ -34,10 +35,12 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
-from laguna_tui.repo.sensitive_paths import sensitive_because
+from laguna_tui.repo.sensitive_paths import sensitive_because, unreadable_because
 
+# What a wildcard in a command is tried on; one that begins with it is mostly about other files.
+_SECRETS = (".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials.json")
+_WILDCARDS = frozenset("*?")
 _DENIED = "the rule {rule} forbids it; go on without it, or say what you need it for"
-_SECRET = "{path} {why}, so it is neither read nor changed; go on without it, or ask the user for what you need"
 _SECRET_NAMED = "the command names {path}, which {why}"
 _OWN = "these are laguna-tui's own settings, which only the user changes; go on without it"
 _ALWAYS = "it is always asked about: {why}"
@@ -202,7 +205,7 @@ class Permissions:
             return
         stamp = _stamp(self._rules_path)
         if stamp != self._stamp:
-            self._user, self._stamp = read_user_rules(self._rules_path), stamp
+            self._user, self._stamp = read_user_rules(self._rules_path, self._root), stamp
 
 
 def _settings(rules_path: Path) -> tuple[Path, ...]:
@@ -279,10 +282,18 @@ def _questions(subject: Subject, now: Circumstances) -> Iterator[Verdict]:
             yield Verdict(Effect.ASK, _ASKS.format(rule=rule.text), rule.text)
     if subject.kind is Kind.COMMAND:
         for word in words_in(subject.command):
-            if sensitive_because(word):
-                yield Verdict(Effect.ASK, _SECRET_NAMED.format(path=word, why=sensitive_because(word)))
+            if why := _secret_named(word):
+                yield Verdict(Effect.ASK, _SECRET_NAMED.format(path=word, why=why))
         if not now.sandboxed:
             yield Verdict(Effect.ASK, NO_SANDBOX)
+
+
+def _secret_named(word: str) -> str:
+    """Why a word of a command may be a file with secrets, as a clause; empty if it is none."""
+    name = word.rpartition("/")[2]
+    if _WILDCARDS.isdisjoint(name) or name[0] in _WILDCARDS:
+        return sensitive_because(word)
+    return next((sensitive_because(secret) for secret in _SECRETS if fnmatchcase(secret, name)), "")
 
 
 def _secrets(subject: Subject, rules: RuleSet) -> Iterator[str]:
@@ -290,9 +301,9 @@ def _secrets(subject: Subject, rules: RuleSet) -> Iterator[str]:
     if any(names_secrets(rule) and allows(rule, subject) for rule in rules.allow):
         return
     for path in subject.paths:
-        why = sensitive_because(path)
+        why = unreadable_because(path)
         if why:
-            yield _SECRET.format(path=path, why=why)
+            yield why
 
 
 def suggested(request: PermissionRequest, root: Path, now: Circumstances) -> str:

@@ -37,6 +37,10 @@ _LISTS = ("allow", "ask", "deny")
 
 _BROKEN = "{path}: {reason}; until it is corrected, everything is asked about"
 _IGNORED = "{path}: a repository cannot allow anything, so its list allow is ignored; it may deny and ask"
+_REACHABLE = (
+    "{path} lies in this folder, where commands could change it, so what it allows does not count here; it still denies"
+    " and asks"
+)
 _NOT_KEPT = "the rule {rule} cannot be written to {path} ({reason}), so it holds for this session only"
 
 
@@ -55,14 +59,40 @@ class RuleFile:
     notes: tuple[str, ...] = ()
 
 
-def read_user_rules(path: Path) -> RuleFile:
-    """Read the user's rules. Never raises: a file that is missing says nothing, any other one is broken."""
+def read_user_rules(path: Path, root: Path) -> RuleFile:
+    """Read the user's rules. Never raises: a file that is missing says nothing, any other one is broken.
+
+    Args:
+        path: the file.
+        root: the workspace's folder, without links in its path: commands can change what lies in there, so a file of
+            rules that does only tightens.
+    """
     try:
-        return RuleFile(_user_rules(_table(read_small_file(path, _LIMIT_BYTES, check=_check_owner))))
+        rules = _user_rules(_table(read_small_file(path, _LIMIT_BYTES, check=_check_owner)))
     except FileNotFoundError:
         return RuleFile()
     except (OSError, ValueError) as error:
         return _broken(str(path), error)
+    if rules.allow and _lies_in(path, root):
+        note = sanitize_line(_REACHABLE.format(path=path))
+        return RuleFile(RuleSet(ask=rules.ask, deny=rules.deny), notes=(note,))
+    return RuleFile(rules)
+
+
+def _lies_in(path: Path, root: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(root)
+
+
+def check_user_rules(text: str, path: Path) -> None:
+    """Check the text of the user's file.
+
+    Raises:
+        UserError: it cannot be read as a whole; names the file and the reason.
+    """
+    try:
+        _user_rules(_table(text.encode()))
+    except ValueError as error:
+        raise UserError(f"{path}: {_reason(error)}") from error
 
 
 def read_repository_rules(root: Path, identity: FolderIdentity | None = None) -> RuleFile:
@@ -99,6 +129,8 @@ def append_rule(path: Path, folder: Path, rule: str) -> None:
     """
     from filelock import FileLock, Timeout
 
+    if _lies_in(path, folder):
+        raise UserError(_NOT_KEPT.format(rule=rule, path=path, reason="commands could change it there"))
     # Files of settings are often links to a folder that is kept elsewhere.
     real = Path(os.path.realpath(path))
     try:

@@ -7,21 +7,30 @@ in a way nobody expected does not end the turn either: the model is told, and th
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.permission_gate import NOBODY_TO_ASK, PermissionGate
+from laguna_tui.agent.diagnostics import Diagnostics
+from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.agent.permissions.policy import Permissions
+from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.base.results import Answer, ResultStore, ToolResult, failure
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.crash_log import write_crash_log
-from laguna_tui.base.permission_request import Decision, EditMode, PermissionAnswer, PermissionRequest
+from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+if TYPE_CHECKING:
+    from laguna_tui.sandbox.runner import CommandRunner
+
+_NOBODY_LISTENS = "nobody can be asked for permission here; go on without it"
 
 
 class _BoundTool(NamedTuple):
@@ -46,7 +55,11 @@ class Toolbox:
         *,
         codebase: Codebase | None = None,
         changes: Changes | None = None,
+        commands: Callable[[], "CommandRunner"] = no_commands,
+        before_command: Callable[[], None] = lambda: None,
         permissions: PermissionGate | None = None,
+        todo: TodoList | None = None,
+        diagnostics: Diagnostics | None = None,
         state: Path | None = None,
     ) -> None:
         """Take a workspace.
@@ -56,7 +69,11 @@ class Toolbox:
             store: where long results are kept; None means the cache folder.
             codebase: the folder's index, for tools that search it; it is started when a search needs it.
             changes: what changes of files go through; None: the toolbox has its own.
+            commands: gives what runs commands, once one is to be run.
+            before_command: called before each command that the model runs.
             permissions: what lets calls through; None lets none change anything.
+            todo: the model's list of steps; None: the toolbox has its own.
+            diagnostics: what says what a change broke; None: the toolbox has its own.
             state: the user's state folder, which gets the traceback of a tool that fails; None: the system's own.
 
         Raises:
@@ -64,8 +81,15 @@ class Toolbox:
         """
         self.profile = profile
         self.workspace = workspace
-        self.permissions = permissions or PermissionGate(EditMode.NEVER)
-        self._services = ToolServices(changes or Changes(), codebase)
+        self.permissions = permissions or PermissionGate(Permissions(workspace.root, mode=Mode.PLAN))
+        self._services = ToolServices(
+            changes or Changes(),
+            codebase,
+            commands,
+            before_command,
+            todo or TodoList(),
+            diagnostics or Diagnostics(commands, before_command),
+        )
         self._store = store or ResultStore()
         self._state = state
         self._tools = {tool.name: _BoundTool(tool, tool.bind(self._services)) for tool in profile.tools}
@@ -79,7 +103,11 @@ class Toolbox:
             self._store,
             codebase=services.codebase,
             changes=services.changes,
+            commands=services.commands,
+            before_command=services.before_command,
             permissions=self.permissions,
+            todo=services.todo,
+            diagnostics=services.diagnostics,
             state=self._state,
         )
 
@@ -124,11 +152,12 @@ class Toolbox:
 
     def _alone(self) -> ToolRun:
         def ask(request: PermissionRequest) -> PermissionAnswer:
-            if self.permissions.asks(request):
-                raise PermissionDenied(NOBODY_TO_ASK)
+            if self.permissions.question(request) is not None:
+                raise PermissionDenied(_NOBODY_LISTENS)
             return PermissionAnswer(Decision.YES)
 
-        return ToolRun(self.workspace, 0, lambda event: None, ask, lambda: False)
+        readable = self.permissions.permissions.readable
+        return ToolRun(self.workspace, 0, lambda event: None, ask, lambda: False, readable)
 
     def is_read_only(self, name: str) -> bool:
         """Whether calls of this tool may run side by side."""

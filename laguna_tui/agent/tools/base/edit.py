@@ -1,23 +1,18 @@
 """`edit`: a text in one file replaced, if that is allowed."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import platformdirs
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.base.paths import APP
 from laguna_tui.base.schema import declared
-from laguna_tui.repo.edit_files import EditDialect, EditError, propose_edit
+from laguna_tui.repo.edit_files import EditDialect, propose_edit
 from laguna_tui.repo.relative_paths import escaped
 
 NAME = "edit"
 _DESCRIPTION = "Replace text in a file. The old text must occur exactly once."
-_OWN = "{path} belongs to laguna-tui itself; edit another file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,36 +25,37 @@ class EditArguments:
     all: bool = declared(False, "replace every occurrence, names as whole words")
 
 
-def edit_tool(dialect: EditDialect) -> Tool[EditArguments]:
-    """The tool. dialect: what is made of texts that are not quite the file's."""
+def _make(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> Answer:
+    """Make a change; answers `Changed PATH in N places.`, with a line for each of its notes."""
+    made = services.changes.make(run, tool, proposal)
+    return Answer("\n".join([f"Changed `{escaped(made.path)}` in {made.counted}.", *made.notes]))
+
+
+def edit_tool(
+    dialect: EditDialect, make: Callable[[ToolServices, ToolRun, str, ChangeProposal], Answer] = _make
+) -> Tool[EditArguments]:
+    """The tool.
+
+    Args:
+        dialect: what is made of texts that are not quite the file's.
+        make: makes a proposed change, of the tool that is named, and answers with what came of it.
+    """
 
     def bound(services: ToolServices) -> Callable[[ToolRun, EditArguments], Answer]:
         def edit(run: ToolRun, wanted: EditArguments) -> Answer:
-            """Make the edit; answers `Changed PATH in N places.`, with a line for each of its notes.
-
-            Raises:
-                ToolError, WorkspaceError: the edit is not made, and why; the file is as it was.
-            """
+            """Make the edit. Raises ToolError or WorkspaceError where it is not made; the file is as it was."""
             proposal = propose_edit(
-                run.workspace, wanted.path, wanted.old, wanted.new, wanted.all, run.cancelled, dialect=dialect
+                run.workspace,
+                wanted.path,
+                wanted.old,
+                wanted.new,
+                wanted.all,
+                run.cancelled,
+                run.readable,
+                dialect=dialect,
             )
-            _check_owner(proposal)
-            made = services.changes.make(run, NAME, proposal)
-            return Answer("\n".join([f"Changed `{escaped(made.path)}` in {made.counted}.", *made.notes]))
+            return make(services, run, NAME, proposal)
 
         return edit
 
     return Tool(NAME, _DESCRIPTION, EditArguments, read_only=False, bind=bound)
-
-
-def _check_owner(proposal: ChangeProposal) -> None:
-    """Refuse to change what the app itself goes by, in a folder that has it inside."""
-    file = proposal.root / proposal.path
-    places = (
-        platformdirs.user_config_path(APP),
-        platformdirs.user_state_path(APP),
-        platformdirs.user_cache_path(APP),
-        platformdirs.user_data_path(APP),
-    )
-    if any(file.is_relative_to(os.path.realpath(place)) for place in places):
-        raise EditError(_OWN.format(path=escaped(proposal.path)))

@@ -273,15 +273,22 @@ def listing_of(workspace: Workspace, path: str, should_stop: Callable[[], bool])
 
 
 def collect_hits(
-    workspace: Workspace, entries: Sequence[WalkedFile], pattern: SearchPattern, clock: Clock
+    workspace: Workspace,
+    entries: Sequence[WalkedFile],
+    pattern: SearchPattern,
+    clock: Clock,
+    unreadable: Callable[[str], str],
 ) -> tuple[list[Hit], list[str]]:
-    """Hits in path order, and a note when the search did not get to its end."""
+    """Hits in path order, and a note when the search did not get to its end.
+
+    unreadable: why the lines of a file are not shown; empty where they are.
+    """
     hits: list[Hit] = []
     match = Matcher(pattern, clock)
     try:
         for entry in entries:
             clock.check()
-            hits.extend(_hits_in(workspace, entry, pattern, match))
+            hits.extend(_hits_in(workspace, entry, pattern, match, unreadable))
             if len(hits) >= MAX_HITS:
                 return hits, [f"… stopped after {MAX_HITS} matches; search for something rarer"]
     except OutOfTime:
@@ -290,7 +297,13 @@ def collect_hits(
     return hits, [f"… {count} {plural(count, 'line')} took too long to match; use a simpler pattern"] if count else []
 
 
-def _hits_in(workspace: Workspace, entry: WalkedFile, pattern: SearchPattern, match: Matcher) -> Iterator[Hit]:
+def _hits_in(
+    workspace: Workspace,
+    entry: WalkedFile,
+    pattern: SearchPattern,
+    match: Matcher,
+    unreadable: Callable[[str], str],
+) -> Iterator[Hit]:
     if entry.size > SEARCH_LIMIT_BYTES:
         return
     try:
@@ -301,6 +314,8 @@ def _hits_in(workspace: Workspace, entry: WalkedFile, pattern: SearchPattern, ma
         return
     lines = split_lines(decode(data).text)
     found = match(lines)
+    if found and unreadable(entry.path):
+        return
     outline = file_outline(entry.path, lines) if found else Outline(())
     enclosing = outline.enclosing(index + 1 for index, _, _ in found)
     for (index, start, end), around in zip(found, enclosing, strict=True):

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.agent.kept_files import KeptFiles
@@ -27,12 +28,14 @@ _HEAD_SHARE = 0.7
 class Answer:
     """What a tool has to say: for the model, and `whole` for the disk when the tool itself left lines out.
 
-    `excerpt`: the part of a file that it shows, as it stands in the file.
+    `excerpt`: the part of a file that it shows, as it stands in the file. `full_output`: the file that has all of it,
+    where the tool has kept it already.
     """
 
     output: str
     whole: str | None = None
     excerpt: str = ""
+    full_output: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class ResultStore(KeptFiles):
     def result(self, answer: Answer) -> ToolResult:
         """The answer within the limit; what was left out, here or by the tool, is kept on disk."""
         shown = _head_and_tail(answer.output)
+        if answer.full_output is not None:
+            return ToolResult(shown, full_output=str(answer.full_output), excerpt=answer.excerpt)
         if answer.whole is None and shown == answer.output:
             return ToolResult(shown, excerpt=answer.excerpt)
         whole = self.keep(answer.whole or answer.output)

@@ -2,16 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.tool_run import ToolRun
+from laguna_tui.agent.diagnostics import Diagnostics
+from laguna_tui.agent.todo_list import TodoList
+from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.base.schema import json_schema
 from laguna_tui.context.codebase import Codebase
 
+if TYPE_CHECKING:
+    from laguna_tui.sandbox.runner import CommandRunner
+
 A = TypeVar("A")
+
+
+def no_commands() -> "CommandRunner":
+    """What runs commands where none can be run."""
+    raise ToolError("no command can be run here; go on without it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +31,18 @@ class ToolServices:
     Attributes:
         changes: what changes of files go through.
         codebase: the folder's index; None where a session has none.
+        commands: gives what runs commands, once one is to be run; raises ToolError where none can be.
+        before_command: called before each command that the model runs, which may change any file.
+        todo: the model's list of steps.
+        diagnostics: what says what a change broke; None where nothing does.
     """
 
     changes: Changes
     codebase: Codebase | None = None
+    commands: Callable[[], "CommandRunner"] = no_commands
+    before_command: Callable[[], None] = lambda: None
+    todo: TodoList = field(default_factory=TodoList)
+    diagnostics: Diagnostics | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from laguna_tui.base.units import plural
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.syntax import file_outline
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.workspace import WorkspaceError
 
 # A listing longer than this is not read; a narrower pattern is the better answer.
 MAX_PATHS = 100
@@ -38,7 +38,7 @@ def find(run: ToolRun, wanted: FindArguments) -> Answer:
     if not paths:
         return Answer("\n".join([f"no files match {pattern}", *notes]))
     if len(paths) <= OUTLINED_FILES:
-        lines = [line for path in paths for line in (escaped(path), *_outlined(run.workspace, path))]
+        lines = [line for path in paths for line in (escaped(path), *_outlined(run, path))]
         return Answer("\n".join([*lines, *notes]))
     listed = [escaped(path) for path in paths]
     if len(paths) <= MAX_PATHS:
@@ -47,10 +47,12 @@ def find(run: ToolRun, wanted: FindArguments) -> Answer:
     return Answer("\n".join([*listed[:MAX_PATHS], more, *notes]), "\n".join(listed))
 
 
-def _outlined(workspace: Workspace, path: str) -> list[str]:
+def _outlined(run: ToolRun, path: str) -> list[str]:
     """The file's top-level definitions as result lines; none when it cannot be read."""
+    if run.readable(path):
+        return []
     try:
-        lines = read_lines(workspace, path, SEARCH_LIMIT_BYTES)
+        lines = read_lines(run.workspace, path, SEARCH_LIMIT_BYTES)
     except WorkspaceError:
         return []
     definitions = file_outline(path, lines).top_level()

@@ -1,31 +1,29 @@
-"""The profile of models that read code themselves: they search by pattern, by symbol and by meaning, read and edit.
+"""The profile of models that work on their own: they search by pattern, symbol and meaning, change files, run commands.
 
 Every model of the catalogue has it but the bundled one, and so has a file that the catalogue does not know. A tool that
 is listed here is offered to all of them.
 """
 
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.base.edit import edit_tool
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
-from laguna_tui.agent.tools.full import find, read, search
-from laguna_tui.repo.edit_files import EditDialect
-
-DIALECT = EditDialect(
-    # A text that is not there is answered with the nearest one, which such a model tries next.
-    additions=False,
-    # Forgotten indentation is put right, which saves a round and is told to the model and to the user.
-    reindents=True,
-)
-"""What is made of its texts where they are not quite the file's."""
+from laguna_tui.agent.tools.full import edits, files, find, read, search, shell, todo
+from laguna_tui.agent.tools.full import list as list_
 
 FULL = ModelProfile(
     system_prompt=system_prompt("full"),
     tools=(
         find.FIND,
         search.SEARCH,
+        list_.LIST,
         read.READ,
-        edit_tool(DIALECT),
+        edits.EDIT,
+        edits.REPLACE_SYMBOL,
+        files.WRITE,
+        files.MOVE,
+        files.DELETE,
+        shell.SHELL,
+        todo.TODO,
     ),
     # What such a model says is taken as it is.
     guard=lambda asked, before: Guard(),

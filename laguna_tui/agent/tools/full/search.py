@@ -27,13 +27,12 @@ from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.ranking import Found
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.workspace import Workspace
 
 # More lines than this are not read by anyone; the count of the others is.
 LINES_SHOWN = 20
 
 
-def search_lines(workspace: Workspace, pattern: str, path: str, should_stop: Callable[[], bool]) -> Answer:
+def search_lines(run: ToolRun, pattern: str, path: str) -> Answer:
     """The first 20 matching lines as `symbol path:line: code`, then how many more there are.
 
     Args:
@@ -46,9 +45,9 @@ def search_lines(workspace: Workspace, pattern: str, path: str, should_stop: Cal
     """
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
-    clock = Clock(should_stop, BUDGET_S)
-    listing = listing_of(workspace, path, clock.is_over)
-    hits, notes = collect_hits(workspace, listing.entries, prepare(pattern), clock)
+    clock = Clock(run.cancelled, BUDGET_S)
+    listing = listing_of(run.workspace, path, clock.is_over)
+    hits, notes = collect_hits(run.workspace, listing.entries, prepare(pattern), clock, run.readable)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
         return Answer("\n".join([f"no matches for {pattern}", *notes]))
@@ -109,14 +108,15 @@ class Search:
             ArgumentError: the pattern is too long.
             WorkspaceError: the path cannot be used.
         """
+        inside = run.workspace.locate(wanted.path)
+        run.check_readable(inside)
         if wanted.mode == REGEX:
-            return search_lines(run.workspace, wanted.pattern, wanted.path, run.cancelled)
+            return search_lines(run, wanted.pattern, wanted.path)
         mode, pattern = wanted.mode, wanted.pattern.strip()
         if len(pattern) > _QUERY_CHARS:
             raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
-        inside = run.workspace.locate(wanted.path)
         known = self._brought_up_to_date(run.cancelled)
-        lines = (self._symbols if mode == SYMBOL else self._ranked)(pattern, inside)
+        lines = (self._symbols if mode == SYMBOL else self._ranked)(run, pattern, inside)
         return _answer(lines, _nothing(mode, pattern), [] if known else [STILL_INDEXING])
 
     def _brought_up_to_date(self, should_stop: Callable[[], bool]) -> bool:
@@ -128,14 +128,14 @@ class Search:
             pass
         return known
 
-    def _symbols(self, name: str, inside: str) -> list[str]:
+    def _symbols(self, run: ToolRun, name: str, inside: str) -> list[str]:
         # A name that exists is what was asked for; names like it would only be in the way.
         found = self._codebase.definitions(name) or self._codebase.symbols(name, _LOOKED_THROUGH)
-        return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in found if _below(d.path, inside)]
+        return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in found if _shown(run, d.path, inside)]
 
-    def _ranked(self, words: str, inside: str) -> list[str]:
+    def _ranked(self, run: ToolRun, words: str, inside: str) -> list[str]:
         found = self._codebase.search(words, _LOOKED_THROUGH if inside else LINES_SHOWN)
-        return [_ranked_line(result) for result in found if _below(result.unit.path, inside)]
+        return [_ranked_line(result) for result in found if _shown(run, result.unit.path, inside)]
 
 
 def _bound(services: ToolServices) -> Search:
@@ -155,8 +155,9 @@ SEARCH = Tool(
 )
 
 
-def _below(path: str, inside: str) -> bool:
-    return not inside or path == inside or path.startswith(f"{inside}/")
+def _shown(run: ToolRun, path: str, inside: str) -> bool:
+    below = not inside or path == inside or path.startswith(f"{inside}/")
+    return below and not run.readable(path)
 
 
 def _ranked_line(result: Found) -> str:

@@ -69,7 +69,7 @@ def search(run: ToolRun, asked: SearchArguments) -> Answer:
     wanted = rf"\b{pattern.rpartition('.')[2]}\b" if is_name else pattern
     clock = Clock(run.cancelled, BUDGET_S)
     listing = run.workspace.files_below("", clock.is_over)
-    hits, notes = collect_hits(run.workspace, listing.entries, prepare(wanted), clock)
+    hits, notes = collect_hits(run.workspace, listing.entries, prepare(wanted), clock, run.readable)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
         return Answer("\n".join([f"Nothing matches `{escaped(pattern)}`.", *notes]))

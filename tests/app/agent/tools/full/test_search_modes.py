@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from filelock import FileLock
 
+from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.full.search import SEARCH, STILL_INDEXING, Search
@@ -13,7 +14,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.index_database import index_path
 from laguna_tui.repo.workspace import Workspace
-from tests.app.approvers import answer_of
+from tests.app.approvers import YES, answer_of
 from tests.app.repo.conftest import FILES, write
 
 
@@ -40,8 +41,9 @@ def search(root, tmp_path, codebase):
 
 
 def test_without_a_mode_it_is_the_plain_search(search, root):
+    run = ToolRun(Workspace(root), 1, lambda event: None, lambda request: YES, lambda: False)
     for arguments in ({"pattern": "def .*price"}, {"pattern": "cart", "path": "web"}, {"pattern": "nothing at all"}):
-        plain = regex_search(Workspace(root), arguments["pattern"], arguments.get("path", ""), lambda: False).output
+        plain = regex_search(run, arguments["pattern"], arguments.get("path", "")).output
         assert search(**arguments) == search(**arguments, mode="regex") == plain
 
 
