@@ -4,6 +4,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+from laguna_tui.agent.permissions.rule_file import read_user_rules
 from laguna_tui.cli.ask import EXIT_CODES
 from laguna_tui.cli.main import main
 
@@ -29,6 +30,27 @@ def test_the_settings_are_those_that_are_declared():
     assert text == script(TOP / "packaging/readme_settings.py").updated(text), (
         "run: python packaging/readme_settings.py"
     )
+
+
+def test_the_permissions_are_those_that_are_decided():
+    text = README.read_text(encoding="utf-8")
+    assert text == script(TOP / "packaging/readme_permissions.py").updated(text), (
+        "run: python packaging/readme_permissions.py"
+    )
+
+
+def test_the_example_of_rules_is_a_file_of_rules(tmp_path):
+    example = README.read_text(encoding="utf-8").split("[rules] ", 1)[1].split("```", 1)[0]
+    file = tmp_path / "permissions.toml"
+    file.write_text(f"[rules] {example}", encoding="utf-8")
+    file.chmod(0o600)
+    read = read_user_rules(file, TOP)
+    assert (read.broken, len(read.rules.allow), len(read.rules.deny)) == ("", 2, 2)
+
+
+def test_the_tools_are_those_that_are_declared():
+    text = README.read_text(encoding="utf-8")
+    assert text == script(TOP / "packaging/readme_tools.py").updated(text), "run: python packaging/readme_tools.py"
 
 
 def test_the_exit_codes_are_those_of_the_help():

@@ -237,8 +237,8 @@ PLAIN = Drafting(enabled=False)
 class Request:
     """A request to continue a transcript.
 
-    The answer depends only on the tokens and the sampling settings, seed included; drafting changes the speed only (up
-    to rounding, see `Speculation`).
+    The answer depends only on the tokens, the sampling settings, seed included, and the two constraints at the end;
+    drafting changes the speed only (up to rounding, see `Speculation`).
 
     Attributes:
         tokens: the whole transcript; the prefix in the KV cache is reused.
@@ -249,6 +249,11 @@ class Request:
             ahead of a request that begins with it.
         drafting: speculative decoding; for a prefill ahead, that of the coming request, so that the drafter sees the
             prompt too.
+        thinking_budget: most tokens between `<think>` and `</think>`, those of a span that the transcript leaves open
+            included; then `</think>` is the only token allowed. None for no limit, and without effect on a model that
+            has no such tokens.
+        no_repeat: stretches of tokens that were repeated without end; the token that would begin another round of one,
+            right after a whole round, is not sampled.
     """
 
     tokens: Sequence[int]
@@ -257,8 +262,14 @@ class Request:
     stop_tokens: frozenset[int] = frozenset()
     max_tokens: int | None = None
     drafting: Drafting = DRAFTING
+    thinking_budget: int | None = None
+    no_repeat: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
+        if self.thinking_budget is not None and self.thinking_budget < 0:
+            raise RequestError(f"thinking_budget is {self.thinking_budget}; give 0 or more, or None for no limit")
+        if not all(self.no_repeat):
+            raise RequestError("a stretch that is not to be repeated has no tokens; remove it")
         if self.max_tokens is not None and self.max_tokens < 0:
             raise RequestError(f"max_tokens is {self.max_tokens}; give 0 to only prefill the prompt, or more")
         if not all(self.stop_texts):

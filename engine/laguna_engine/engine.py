@@ -138,6 +138,8 @@ class Engine:
         sampling: Sampling = GREEDY,
         progress: Callable[[int], None] | None = None,
         rounds: Sequence[tuple[int, int]] | None = None,
+        thinking_budget: int | None = None,
+        no_repeat: tuple[tuple[int, ...], ...] = (),
     ) -> Replay:
         """Decode the `answer` to `prompt` again without drafts, and compare. Waits for the end; `cancel` ends it early.
 
@@ -147,11 +149,14 @@ class Engine:
             sampling: settings of the answer, with the seed of its `Stats`.
             progress: called with the number of equal tokens so far.
             rounds: tokens drafted and accepted in each `Round` of the answer, to find the cause of a difference.
+            thinking_budget: that of the answer's request.
+            no_repeat: that of the answer's request.
 
         Raises:
             RequestError: as for `generate`.
         """
-        return replay(self.generate, self._margin, prompt, answer, sampling, progress or (lambda _: None), rounds)
+        request = Request(prompt, sampling, thinking_budget=thinking_budget, no_repeat=no_repeat)
+        return replay(self.generate, self._margin, request, answer, progress or (lambda _: None), rounds)
 
     def economy(self) -> dict[str, object]:
         """Learned costs and acceptance of drafts, JSON-serialisable; for `EngineOptions.economy` of a later session."""

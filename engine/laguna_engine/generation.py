@@ -11,8 +11,12 @@ from contextlib import closing, contextmanager
 
 from laguna_engine.checkpoints import CheckpointPolicy
 from laguna_engine.config import Request
+from laguna_engine.constrain.base import Constraint, combined
+from laguna_engine.constrain.repetition import NoRepeat
+from laguna_engine.constrain.thinking import ThinkingBudget
 from laguna_engine.detokenizer import Detokenizer, StopTextFilter
 from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats, Token
+from laguna_engine.gguf.laguna import END_THINK, END_TOOL_CALL, THINK, TOOL_CALL
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.context_params import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import Readout, SamplerChain, stages_of
@@ -46,6 +50,7 @@ class Generation:
         self.channel: Channel[Event] = Channel(_CHANNEL_CAPACITY)
         self._sequence = sequence
         self._speculator = speculator
+        self._request = request
         self._drafting = request.drafting
         self._sampling = request.sampling.seeded()
         self._limit = request.max_tokens
@@ -103,9 +108,11 @@ class Generation:
         self._began = time.perf_counter()
         if self._limit == 0:
             return self._prefill_ahead()
-        self._sequence.context.read_out(Readout.of(self._sampling))
+        constraint = constraint_of(self._request, self._sequence.model.vocab)
+        banned = 0 if constraint is None else constraint.most_banned
+        self._sequence.context.read_out(Readout.of(self._sampling, banned))
         size, position = self._sequence.model.vocab.size, len(self._prompt)
-        with closing(SamplerChain(stages_of(self._sampling), size, position)) as chain:
+        with closing(SamplerChain(stages_of(self._sampling), size, position, constraint)) as chain:
             return self._prefill(chain) or self._decode(chain)
 
     def _prefill_ahead(self) -> FinishReason:
@@ -221,6 +228,16 @@ class Generation:
 
 
 Leave = Callable[[Generation], None]
+
+
+def constraint_of(request: Request, vocab: Vocab) -> Constraint | None:
+    """What the tokens of the answer may be; None allows all."""
+    constraints: list[Constraint] = [NoRepeat(stretch, request.tokens) for stretch in request.no_repeat]
+    opens, closes = vocab.id_of(THINK), vocab.id_of(END_THINK)
+    if request.thinking_budget is not None and opens is not None and closes is not None:
+        call = vocab.id_of(TOOL_CALL), vocab.id_of(END_TOOL_CALL)
+        constraints.insert(0, ThinkingBudget(request.thinking_budget, opens, closes, request.tokens, call))
+    return combined(constraints)
 
 
 class Emitter:

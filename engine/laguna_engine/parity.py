@@ -6,9 +6,9 @@ if not, the prefill had other batch widths, because another prefix was cached.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from laguna_engine.config import PLAIN, Drafting, Request, Sampling
+from laguna_engine.config import PLAIN, Drafting, Request
 from laguna_engine.events import Cause, Event, Token
 
 
@@ -54,32 +54,30 @@ class Replay:
 def replay(
     generate: Callable[[Request], Iterable[Event]],
     margin: Callable[[list[int], int, int], float],
-    prompt: Sequence[int],
+    request: Request,
     answer: Sequence[int],
-    sampling: Sampling,
     progress: Callable[[int], None],
     rounds: Sequence[tuple[int, int]] | None = None,
 ) -> Replay:
-    """Decode as many tokens after `prompt` as `answer` has, without drafts, and compare.
+    """Decode as many tokens for `request` as `answer` has, without drafts, and compare.
 
     Args:
         generate: the engine's method.
         margin: called with a text and two tokens, expected and found; returns the difference of their logits.
-        prompt: tokens of the prompt.
+        request: the prompt, the sampling settings with the answer's seed (`Stats.seed`), and the constraints.
         answer: tokens of the answer.
-        sampling: settings of the answer, with its seed (`Stats.seed`).
         progress: called with the number of equal tokens so far.
         rounds: tokens drafted and accepted by each round of the answer (`Round`), empty if it was decoded plainly; None
             if unknown.
     """
     compared = 0
-    for event in generate(Request(prompt, sampling=sampling, max_tokens=len(answer), drafting=PLAIN)):
+    for event in generate(replace(request, max_tokens=len(answer), drafting=PLAIN)):
         if not isinstance(event, Token):
             continue
         expected = answer[compared]
         if event.id != expected:
-            difference = margin([*prompt, *answer[:compared]], expected, event.id)
-            cause = _cause(generate, prompt, answer[: compared + 1], sampling, rounds)
+            difference = margin([*request.tokens, *answer[:compared]], expected, event.id)
+            cause = _cause(generate, request, answer[: compared + 1], rounds)
             return Replay(compared, Divergence(compared, expected, event.id, difference, cause), complete=True)
         compared += 1
         progress(compared)
@@ -88,19 +86,18 @@ def replay(
 
 def _cause(
     generate: Callable[[Request], Iterable[Event]],
-    prompt: Sequence[int],
+    request: Request,
     answer: Sequence[int],
-    sampling: Sampling,
     rounds: Sequence[tuple[int, int]] | None,
 ) -> Cause | None:
     """Why the last token of `answer` differs from plain decoding's."""
-    if rounds is None or sampling.temperature > 0:
+    if rounds is None or request.sampling.temperature > 0:
         return None
     script = _script(answer, rounds)
     if not any(script):
         return Cause.READ
-    request = Request(prompt, sampling=sampling, max_tokens=len(answer), drafting=Drafting(script=script))
-    again = [event.id for event in generate(request) if isinstance(event, Token)]
+    scripted = replace(request, max_tokens=len(answer), drafting=Drafting(script=script))
+    again = [event.id for event in generate(scripted) if isinstance(event, Token)]
     return Cause.VERIFIED if again == list(answer) else Cause.READ
 
 

@@ -9,40 +9,32 @@ newest turns of a chat.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
 
-from laguna_engine.chat.encoding import SafeEncoder, Tokenizer
+from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.chat.messages import AssistantMessage
 from laguna_engine.chat.parser import StreamParser
-from laguna_engine.chat.template import Renderer
-from laguna_engine.chat.transcript import Block, Role, TokenView, Transcript
-from laguna_tui.agent.messages import MESSAGE, REMINDER, ChatMessage, FilesRead, GeneratedMessage, GenerationRecord
+from laguna_engine.chat.transcript import Role, TokenView, Transcript
+from laguna_tui.agent.messages import (
+    MESSAGE,
+    REMINDER,
+    ChatMessage,
+    ConversationBlock,
+    ConversationMark,
+    FilesRead,
+    GeneratedMessage,
+    GenerationRecord,
+    MessageWriter,
+    is_answer,
+    is_question,
+    with_opening,
+)
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
+from laguna_tui.agent.tools.base.results import shortened
 from laguna_tui.context.blocks import Attachment, Gathered, Place
 from laguna_tui.context.mentions import unmarked
 from laguna_tui.context.token_counter import CachedTokenCounter
 
 _ANSWER = "answer"
-
-
-class ConversationBlock(NamedTuple):
-    """One block of the transcript: part number `part` of what was `said`, which is number `item` of all that was.
-
-    said: None for the system's block.
-    """
-
-    number: int
-    block: Block
-    said: ChatMessage | GeneratedMessage | None
-    item: int = -1
-    part: int = 0
-
-    @property
-    def attachment(self) -> Attachment | None:
-        """What is attached here, if this is no part of anybody's words."""
-        if not isinstance(self.said, ChatMessage) or not 0 < self.part <= len(self.said.attachments):
-            return None
-        return self.said.attached[self.part - 1]
 
 
 _FORGETS = "this model keeps in mind {kept} of a chat, so the earlier ones are left out of its prompt from here on"
@@ -80,7 +72,6 @@ class Conversation:
         self.files = FilesRead()
         self.computed = 0
         self.last: GenerationRecord | None = None
-        self._tools = profile.specs
         self._thinking = thinking
         self._opening = opening
         self._opened: str | None = None
@@ -89,19 +80,16 @@ class Conversation:
         self._heard: list[ChatMessage | GeneratedMessage] = []
         self._forgotten: list[ChatMessage | GeneratedMessage] = []
         self.use_vocabulary(vocabulary)
-        self.stop_tokens = self._renderer.stop_tokens
+        self.stop_tokens = self._writer.stop_tokens
         self.transcript = Transcript()
-        system = self._renderer.system(profile.system_prompt, self._tools)
-        self.transcript.append(Role.SYSTEM, system, "system prompt and tools")
+        self.transcript.append(Role.SYSTEM, self._writer.system(), "system prompt and tools")
 
     def use_vocabulary(self, vocabulary: Tokenizer) -> None:
         """Go on with this vocabulary, which is that of the same model opened again."""
         self._vocabulary = vocabulary
         self.piece = vocabulary.piece
         self.count = CachedTokenCounter(lambda text: len(vocabulary.tokenize(text, special=False)))
-        encoder = SafeEncoder(vocabulary)
-        self._renderer = Renderer(encoder, self.profile.family, self._thinking)
-        self._markers = encoder.markers
+        self._writer = MessageWriter(vocabulary, self.profile, thinking=self._thinking)
 
     def emptied(self) -> "Conversation":
         """A new chat with the same model. The ids of calls go on, so that each is given once in a session."""
@@ -140,7 +128,7 @@ class Conversation:
 
     def asked(self) -> tuple[str, str]:
         """The user's newest message, and all that stands in the prompt before it, but for the system's part."""
-        *_, newest = (piece for piece in self.pieces() if piece.said is not None and _is_question(piece.said))
+        *_, newest = (piece for piece in self.pieces() if piece.said is not None and is_question(piece.said))
         assert isinstance(newest.said, ChatMessage)
         return newest.said.text, self.decode(self.tokens[self.transcript.blocks[0].end : newest.block.start])
 
@@ -164,7 +152,7 @@ class Conversation:
 
     def message_parts(self, said: ChatMessage) -> list[list[int]]:
         """The tokens that a user's message would add, piece by piece; it is not added."""
-        return self._renderer.user_parts(said.parts)
+        return self._writer.user_parts(said)
 
     def with_message(self, *said: ChatMessage) -> list[int]:
         """The tokens the engine would be given for a message and what stands before it, which are not added yet."""
@@ -191,8 +179,8 @@ class Conversation:
             self.add_message(said)
 
     def add_message(self, said: ChatMessage) -> None:
-        """Add what the user said."""
-        self._add_message(self.transcript, said)
+        """Add a message: the user's, a tool's, or one in the model's place."""
+        self._writer.add(self.transcript, said)
         self._heard.append(said)
 
     def add_reminder(self, text: str) -> None:
@@ -222,44 +210,48 @@ class Conversation:
 
     def result_size(self, text: str) -> int:
         """How many tokens a tool's answer and the opening of the next turn take."""
-        return len(self._renderer.tool_response(text)) + len(self._renderer.generation_prompt())
+        return self._writer.result_size(text)
 
     def add_result(self, text: str, label: str) -> None:
         """Add what a tool answered."""
-        said = ChatMessage(Role.TOOL, label, text)
-        self._add_result(self.transcript, said)
-        self._heard.append(said)
+        self.add_message(ChatMessage(Role.TOOL, label, text))
 
-    def open_turn(self) -> StreamParser:
-        """Open the assistant's turn; returns the parser for what it will say."""
-        self.transcript.append(Role.ASSISTANT, self._renderer.generation_prompt(), _ANSWER)
-        return StreamParser(self._tools, in_reasoning=self._thinking, markers=self._markers)
+    def open_turn(self) -> Callable[[], StreamParser]:
+        """Open the assistant's turn; returns what makes a parser for all that it will say."""
+        self.transcript.append(Role.ASSISTANT, self._writer.opening(), _ANSWER)
+        return self._writer.parser
 
     def record(self, generation: GenerationRecord) -> None:
-        """Add what the model said and whatever its turn needs to be whole."""
-        heard = GeneratedMessage(_ANSWER, generation.tokens, generation.answer, generation.calls)
-        self.transcript.extend(self._answered(heard))
+        """Add what the model said and whatever its turn needs to be whole.
+
+        A turn in which it said nothing is taken back: it would be an example of how to answer.
+        """
+        heard = generation.message(_ANSWER)
+        if heard.is_empty:
+            self.transcript = self._with(self._heard)
+            return
+        self.transcript.extend(self._writer.answered(heard))
         self._heard.append(heard)
-        if generation.tokens:
-            self.last = generation
+        self.last = generation if generation.tokens else self.last
 
     def correct_turn(self, message: AssistantMessage) -> None:
-        """Put an answer or a call into the place of what the model said last."""
-        *before, _ = self._heard
-        heard = [*before, ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)]
-        self.transcript, self._heard = self._with(heard), heard
+        """Put an answer or a call into the place of what the model said last, if it said anything."""
+        said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)
+        if self._heard and is_answer(self._heard[-1]):
+            heard = [*self._heard[:-1], said]
+            self.transcript, self._heard = self._with(heard), heard
+        else:
+            self.add_message(said)
 
     def add_answer(self, text: str) -> None:
         """Add an answer that the model did not give itself."""
-        said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text))
-        self._add(self.transcript, said)
-        self._heard.append(said)
+        self.add_message(ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text)))
 
     def said(self) -> tuple[ChatMessage, ...]:
         """Everything said so far, for another model."""
         # What opens the chat stands before its first words, and again before those that are first in the prompt.
         opening = "" if self._forgotten else None
-        heard = [*self._forgotten, *_opened(self._heard, opening)]
+        heard = [*self._forgotten, *with_opening(self._heard, opening)]
         return tuple(
             each if isinstance(each, ChatMessage) else ChatMessage(Role.ASSISTANT, each.label, answer=each.answer)
             for each in heard
@@ -268,7 +260,7 @@ class Conversation:
     def retell(self, said: Sequence[ChatMessage]) -> None:
         """Add what was said to another model, written as this one writes it."""
         for each in said:
-            self._add(self.transcript, each)
+            self._writer.add(self.transcript, each)
             self._heard.append(each)
 
     def pieces(self) -> list[ConversationBlock]:
@@ -291,19 +283,61 @@ class Conversation:
 
     def forget(self, turns: int) -> None:
         """Keep only the newest `turns` turns in the prompt; not while a turn runs. `said` still has the others."""
-        begins = [index for index, each in enumerate(self._heard) if _is_question(each)]
+        begins = [index for index, each in enumerate(self._heard) if is_question(each)]
         if len(begins) <= turns:
             return
         at = begins[-turns] if turns else len(self._heard)
-        first = self._heard[0]
-        kept = _opened(self._heard[at:], first.opening if isinstance(first, ChatMessage) else None)
+        kept = with_opening(self._heard[at:], self._prompt_opening())
+        self._forgotten += with_opening(self._heard[:at], "" if self._forgotten else None)
+        self._say(kept)
+
+    def replace_oldest(self, items: int, summary: ChatMessage) -> None:
+        """Put a summary in the place of the first `items` of what was said; not while a generation runs.
+
+        The newest question stays behind it, if it is among them.
+        """
+        left, kept = self._heard[:items], self._heard[items:]
+        if not any(map(is_question, kept)):
+            kept = [*[each for each in left if is_question(each)][-1:], *kept]
+        opening = self._prompt_opening() or ""
+        self._forgotten = []
+        self._say([replace(summary, opening=opening), *with_opening(kept, "")])
+
+    def mark(self) -> ConversationMark:
+        """What was said so far, to come back to."""
+        return ConversationMark(tuple(self._heard), tuple(self._forgotten))
+
+    def restore(self, mark: ConversationMark) -> None:
+        """Go back to what was said at a mark; not while a turn runs."""
+        self._forgotten = list(mark.forgotten)
+        self._say(mark.said)
+
+    def items(self) -> tuple[ChatMessage | GeneratedMessage, ...]:
+        """What is in the prompt, one after the other."""
+        return tuple(self._heard)
+
+    def summary_prompt(self, instruction: str) -> tuple[list[int], Callable[[], StreamParser]]:
+        """The prompt that asks for a summary of all so far, which is not added, and what makes a parser of it.
+
+        The model does not think first: the parser begins behind it.
+        """
+        writer = MessageWriter(self._vocabulary, self.profile, thinking=False)
+        asked = ChatMessage(Role.USER, REMINDER, instruction)
+        parts = [token for part in writer.user_parts(asked) for token in part]
+        return [*self.tokens, *parts, *writer.opening()], writer.parser
+
+    def _prompt_opening(self) -> str | None:
+        """What stands before the first words in the prompt; None where the first are nobody's."""
+        return first.opening if self._heard and isinstance(first := self._heard[0], ChatMessage) else None
+
+    def _say(self, said: Sequence[ChatMessage | GeneratedMessage]) -> None:
+        """Make this what was said, behind the same system prompt."""
         transcript = Transcript()
         system = self.transcript.blocks[0]
         transcript.append(system.role, self.transcript.tokens[: system.end], system.label)
-        for each in kept:
-            self._add(transcript, each)
-        self._forgotten += _opened(self._heard[:at], "" if self._forgotten else None)
-        self.transcript, self._heard = transcript, kept
+        for each in said:
+            self._writer.add(transcript, each)
+        self.transcript, self._heard = transcript, list(said)
 
     def _first(self) -> str:
         """What stands before the first question: asked for once, so that what was read ahead stays right."""
@@ -317,7 +351,7 @@ class Conversation:
 
     def _prompt(self, before: Iterable[int], said: Iterable[ChatMessage]) -> list[int]:
         added = (token for each in said for part in self.message_parts(each) for token in part)
-        return [*before, *added, *self._renderer.generation_prompt()]
+        return [*before, *added, *self._writer.opening()]
 
     def _pieces(self, transcript: Transcript) -> list[ConversationBlock]:
         system, *others = transcript.blocks
@@ -338,8 +372,15 @@ class Conversation:
         for piece in pieces:
             said, wanted = heard[piece.item] if piece.said else None, places.get(piece.number)
             if isinstance(said, ChatMessage) and wanted is not None:
-                heard[piece.item] = said.placed(piece.part, wanted)
+                heard[piece.item] = said.placed(piece.part, wanted, self._shorten)
         return heard
+
+    def _shorten(self, text: str, label: str) -> str:
+        return shortened(text, label, self._newest_question(), self.count)
+
+    def _newest_question(self) -> str:
+        asked = [each.text for each in self._heard if isinstance(each, ChatMessage) and is_question(each)]
+        return asked[-1] if asked else ""
 
     def _with(self, heard: Sequence[ChatMessage | GeneratedMessage]) -> Transcript:
         """The conversation with this instead of what was said: what stays keeps its tokens, the rest is rendered."""
@@ -353,40 +394,5 @@ class Conversation:
                 for block in (first.block, *(piece.block for piece in others)):
                     transcript.append(block.role, tokens[block.start : block.end], block.label)
             else:
-                self._add(transcript, heard[item])
+                self._writer.add(transcript, heard[item])
         return transcript
-
-    def _add(self, transcript: Transcript, each: ChatMessage | GeneratedMessage) -> None:
-        if isinstance(each, GeneratedMessage):
-            opening = self._renderer.generation_prompt()
-            transcript.append(Role.ASSISTANT, [*opening, *self._answered(each)], each.label)
-        elif each.answer is not None:
-            transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
-        elif each.role is Role.TOOL:
-            self._add_result(transcript, each)
-        else:
-            self._add_message(transcript, each)
-
-    def _add_message(self, transcript: Transcript, said: ChatMessage) -> None:
-        for part in self.message_parts(said):
-            transcript.append(Role.USER, part, said.label)
-
-    def _add_result(self, transcript: Transcript, said: ChatMessage) -> None:
-        transcript.append(Role.TOOL, self._renderer.tool_response(said.given), said.label)
-
-    def _answered(self, heard: GeneratedMessage) -> list[int]:
-        return [*heard.tokens, *self._renderer.close_assistant(heard.tokens)]
-
-
-def _is_question(each: ChatMessage | GeneratedMessage) -> bool:
-    """Whether these are the user's own words, with which a turn begins."""
-    return isinstance(each, ChatMessage) and each.role is Role.USER and each.label == MESSAGE
-
-
-def _opened(
-    heard: Sequence[ChatMessage | GeneratedMessage], opening: str | None
-) -> list[ChatMessage | GeneratedMessage]:
-    """The same with this before the first words; None leaves them as they are."""
-    if not heard or opening is None or not isinstance(first := heard[0], ChatMessage):
-        return list(heard)
-    return [replace(first, opening=opening), *heard[1:]]

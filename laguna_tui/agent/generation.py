@@ -6,17 +6,43 @@ Deals in tokens and events. Changes no transcript: the conversation records the 
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from laguna_engine.chat.messages import CallFinished, Malformed, ParserEvent, Reasoning, Text, ToolCall
 from laguna_engine.chat.parser import StreamParser
-from laguna_engine.config import Request
+from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
 from laguna_engine.events import DrafterFailed, Event, Finished, FinishReason, Prefill, Round, Source, Token
 from laguna_engine.sequence import Preview
-from laguna_tui.agent.loop_guard import is_loop
+from laguna_tui.agent.loop_guard import Loop, find_loop
 from laguna_tui.agent.messages import GenerationRecord, assistant_message, calls_of
-from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, StepFinished, TextDelta
+from laguna_tui.base.events import AgentEvent, DraftRound, Notice, Rate, ReasoningDelta, StepFinished, TextDelta
+
+# Longer thinking was seen to go round in circles and to end no more, from about 10,000 tokens on.
+_THINKING_BUDGET = 8192
+# In a small context a thinking leaves room for its answer, and for the turns after it.
+_THINKING_SHARE = 1 / 4
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """How answers are generated. `max_tokens` is per generation; None means until the context is full.
+
+    `drafting` is how they are sped up; the files to copy from are added to it. `thinking_budget` is the most tokens of
+    thinking in one generation, 0 for no limit; None means 8,192, and at most a quarter of the context.
+    """
+
+    sampling: Sampling = GREEDY
+    thinking: bool = False
+    max_tokens: int | None = None
+    drafting: Drafting = DRAFTING
+    thinking_budget: int | None = None
+
+    def thinking_limit(self, n_ctx: int) -> int | None:
+        """Most tokens of thinking in a context of `n_ctx`; None for no limit, and for a model that does not think."""
+        if not self.thinking or self.thinking_budget == 0:
+            return None
+        return self.thinking_budget or min(_THINKING_BUDGET, int(n_ctx * _THINKING_SHARE))
 
 
 class TokenEngine(Protocol):
@@ -38,6 +64,15 @@ class TokenEngine(Protocol):
     def preview(self, tokens: Sequence[int]) -> Preview:
         """What a prompt would cost, and whether it fits."""
         ...
+
+
+# A quarter of a small context, and never more than a long answer takes.
+_RESERVE_SHARE, _RESERVE_MOST = 1 / 4, 8192
+
+
+def answer_reserve(n_ctx: int) -> int:
+    """Tokens of a context that are to be free before the model speaks."""
+    return min(_RESERVE_MOST, int(n_ctx * _RESERVE_SHARE))
 
 
 # As often as a number on a screen can be read.
@@ -138,20 +173,41 @@ class Attribution:
         return parts
 
 
+# A model that loops after so many bans, each on another stretch, has nothing left to say.
+MAX_LOOPS_BROKEN = 2
+_LOOP_BROKEN = "The model began to repeat itself. What it repeated was taken back, and it goes on without it."
+
+
 class Generation:
-    """Runs one request.
+    """Runs one request, and goes on with it where the model repeats itself without end.
+
+    Then what was repeated is taken back but for its first round, and the stretch is banned from beginning again.
 
     Attributes:
         generated: the tokens of the turn so far, complete whenever iteration pauses.
         calls: tool calls in the order written, runnable or not.
         answered: whether any text of an answer was written.
-        looping: whether it was stopped for repeating itself.
+        looping: whether it was stopped for repeating itself; the repetition is not part of `generated`.
         reason: why the generation ended; CANCELLED until it has.
         drafted: of every round, how many tokens were drafted and how many of them accepted.
         seed: what its draws began with, once it has ended; None when nothing was drawn.
     """
 
-    def __init__(self, engine: TokenEngine, parser: StreamParser, piece: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        engine: TokenEngine,
+        open_parser: Callable[[], StreamParser],
+        piece: Callable[[int], bytes],
+        loops_broken: int = MAX_LOOPS_BROKEN,
+    ) -> None:
+        """Prepare; nothing is generated yet.
+
+        Args:
+            engine: what continues the tokens.
+            open_parser: makes a parser for the turn.
+            piece: the bytes of a token.
+            loops_broken: how often it goes on after a loop; 0 stops at the first.
+        """
         self.generated: list[int] = []
         self.calls: list[ToolCall | Malformed] = []
         self.answered = False
@@ -160,40 +216,76 @@ class Generation:
         self.drafted: list[tuple[int, int]] = []
         self.seed: int | None = None
         self._engine = engine
-        self._parser = parser
+        self._open_parser = open_parser
+        self._parser = open_parser()
         self._piece = piece
+        self._loops_left = loops_broken
+        self._loop: Loop | None = None
+        self._begun = 0
         self._meter = DecodeRateMeter()
         self._trail = Attribution()
         self._rounds = RoundReporter()
         self._prompt = 0
         self._heard: list[ParserEvent] = []
         self._parsed = False
+        self._request: Request | None = None
 
     def record(self, request: Request) -> GenerationRecord:
         """What was made of the request, whole or as far as it came; nothing more is taken in afterwards."""
         if not self._parsed:
             self._finish_parsing()
-        sampling = request.sampling if self.seed is None else replace(request.sampling, seed=self.seed)
+        request = self._request or request
         return GenerationRecord(
             request.tokens,
-            tuple(self.generated),
-            sampling,
+            tuple(self.generated[self._begun :]),
+            request.sampling if self.seed is None else replace(request.sampling, seed=self.seed),
             assistant_message(self._heard),
             tuple(calls_of(self._heard)),
             tuple(self.drafted),
+            tuple(self.generated[: self._begun]),
+            request.thinking_budget,
+            request.no_repeat,
         )
 
     def run(self, request: Request, cancelled: Callable[[], bool]) -> Iterator[AgentEvent]:
         """Generate, and yield what there is to show. Ends early, but in order, once `cancelled` says so."""
         self._prompt = len(request.tokens)
+        asked = request
         try:
-            for event in self._engine.generate(request):
-                if cancelled():
-                    self._engine.cancel()
-                yield from self._events(event)
+            while True:
+                self._request = request
+                for event in self._engine.generate(request):
+                    if cancelled():
+                        self._engine.cancel()
+                    yield from self._events(event)
+                if self._loop is None or self.looping or cancelled():
+                    return
+                self._loops_left -= 1
+                yield Notice(_LOOP_BROKEN)
+                request = self._after_loop(asked, (*request.no_repeat, self._loop.stretch))
         finally:
             # Harmless after the end; needed when nobody iterates any more.
             self._engine.cancel()
+
+    def _after_loop(self, asked: Request, no_repeat: tuple[tuple[int, ...], ...]) -> Request:
+        """How the turn goes on where a loop was taken back."""
+        self._loop = None
+        self._begun = len(self.generated)
+        self.drafted.clear()
+        return replace(
+            asked,
+            tokens=[*asked.tokens, *self.generated],
+            sampling=asked.sampling if self.seed is None else replace(asked.sampling, seed=self.seed),
+            max_tokens=None if asked.max_tokens is None else max(1, asked.max_tokens - self._begun),
+            no_repeat=no_repeat,
+        )
+
+    def _take_back(self, loop: Loop) -> None:
+        """Hear the turn again, up to the end of the loop's first round. What was shown of the rest stays shown."""
+        del self.generated[loop.ends :]
+        self._parser, self._trail = self._open_parser(), Attribution()
+        self._heard = [event for token in self.generated for event in self._parser.feed(token, self._piece(token))]
+        self.calls = list(calls_of(self._heard))
 
     def _events(self, event: Event) -> Iterator[AgentEvent]:
         match event:
@@ -215,10 +307,14 @@ class Generation:
             # The turn ended in a way that only the parser sees; nothing after it belongs to the conversation.
             self._engine.cancel()
             return
+        if self._loop is not None:
+            return
         self.generated.append(token.id)
-        self.looping = self.looping or is_loop(self.generated)
-        if self.looping:
+        self._loop = find_loop(self.generated)
+        if self._loop is not None:
+            self.looping = not self._loops_left
             self._engine.cancel()
+            self._take_back(self._loop)
             return
         self._trail.lay(token.text, token.source)
         events = self._parser.feed(token.id, self._piece(token.id))
@@ -230,6 +326,9 @@ class Generation:
 
     def _finished(self, event: Finished) -> Iterator[AgentEvent]:
         self.seed = event.stats.seed
+        if self._loop is not None and not self.looping:
+            yield from self._reported_step(event)
+            return
         self.reason = FinishReason.STOP_TOKEN if self._parser.ended else event.reason
         whole = self.reason in (FinishReason.STOP_TOKEN, FinishReason.STOP_TEXT)
         last = self._finish_parsing()
@@ -237,6 +336,9 @@ class Generation:
         yield from self._said(
             last if whole or self.looping else [each for each in last if not isinstance(each, Malformed)]
         )
+        yield from self._reported_step(event)
+
+    def _reported_step(self, event: Finished) -> Iterator[AgentEvent]:
         yield from _reported(self._rounds.finish())
         yield StepFinished(event.stats, self._prompt + len(self.generated), self._engine.n_ctx)
 

@@ -18,6 +18,8 @@ LOOP_ROUNDS = 3
 LOOP_MIN_TOKENS = 160
 # Looking costs a fraction of a millisecond, so not at every token.
 _LOOK_EVERY = 32
+# A ban on fewer tokens than these would forbid what is no loop: a ruler of dashes, a table's empty columns.
+MIN_STRETCH = 16
 # Equal tokens at the end that make a length worth comparing in full.
 _GLIMPSE = 16
 
@@ -35,16 +37,24 @@ class LoopGuard:
 
     An edit changes what other calls may say, so they count from nothing again. Edits themselves do not: a file that is
     changed to and fro is a loop too.
+
+    Attributes:
+        gave_up: whether a call was made again after an objection to it.
     """
 
     def __init__(self) -> None:
+        self.gave_up = False
         self._seen: dict[str, _Seen] = {}
+        self._objected: set[str] = set()
 
     def objection(self, call: ToolCall) -> str | None:
-        """A sentence for the model when this call had the same result often enough, else None."""
-        seen = self._seen.get(_key(call))
+        """A sentence for the model when this call, about to be made, had the same result often enough, else None."""
+        seen = self._seen.get(call_key(call))
         if seen is None or seen.times < SAME_CALLS_ALLOWED:
             return None
+        key = call_key(call)
+        self.gave_up = self.gave_up or key in self._objected
+        self._objected.add(key)
         return (
             f"this same call was made {SAME_CALLS_ALLOWED} times already and its answer is above;"
             " use it, try something else, or answer the user"
@@ -52,7 +62,7 @@ class LoopGuard:
 
     def record(self, call: ToolCall, output: str, *, edited: bool) -> None:
         """Count a call that ran. output: its result; edited: whether it changed a file."""
-        key = _key(call)
+        key = call_key(call)
         before = self._seen.get(key)
         if edited:
             self._seen = {other: seen for other, seen in self._seen.items() if seen.edited}
@@ -60,17 +70,40 @@ class LoopGuard:
         self._seen[key] = _Seen(output, times, edited)
 
 
-def _key(call: ToolCall) -> str:
+def call_key(call: ToolCall) -> str:
+    """The same text for calls that ask for the same."""
     return json.dumps([call.name, call.arguments], sort_keys=True)
 
 
-def is_loop(tokens: Sequence[int]) -> bool:
-    """Whether the end of a growing list of tokens is one stretch repeated; looks only now and then."""
+class Loop(NamedTuple):
+    """A stretch of tokens that repeats at the end of a list.
+
+    Attributes:
+        stretch: one round of it; several, where a round is shorter than `MIN_STRETCH`.
+        ends: length of the list up to the end of the first such stretch.
+    """
+
+    stretch: tuple[int, ...]
+    ends: int
+
+
+def find_loop(tokens: Sequence[int]) -> Loop | None:
+    """The loop at the end of a growing list of tokens, None if there is none; looks only now and then."""
     if len(tokens) < LOOP_MIN_TOKENS or len(tokens) % _LOOK_EVERY:
-        return False
+        return None
     tail = list(tokens[-LOOP_TOKENS * LOOP_ROUNDS :])
     longest = min(LOOP_TOKENS, len(tail) // LOOP_ROUNDS)
-    return any(_repeats(tail, length) for length in range(1, longest + 1))
+    length = next((length for length in range(1, longest + 1) if _repeats(tail, length)), 0)
+    return _loop(tokens, length) if length else None
+
+
+def _loop(tokens: Sequence[int], length: int) -> Loop:
+    """The loop with rounds of `length` tokens."""
+    begins = len(tokens) - length
+    while begins > 0 and tokens[begins - 1] == tokens[begins - 1 + length]:
+        begins -= 1
+    ends = begins + length * -(-MIN_STRETCH // length)
+    return Loop(tuple(tokens[begins:ends]), ends)
 
 
 def _repeats(tail: list[int], length: int) -> bool:

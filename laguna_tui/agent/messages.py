@@ -3,9 +3,11 @@
 Tokens mean something else to another model, so what a model says is kept taken apart too, to be rendered again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from laguna_engine.chat.encoding import SafeEncoder, Tokenizer
 from laguna_engine.chat.messages import (
     AssistantMessage,
     CallFinished,
@@ -15,24 +17,33 @@ from laguna_engine.chat.messages import (
     Text,
     ToolCall,
 )
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.parser import StreamParser
+from laguna_engine.chat.template import Renderer
+from laguna_engine.chat.transcript import Block, Role, Transcript
 from laguna_engine.config import Sampling
-from laguna_tui.agent.tools.base.results import in_place
+from laguna_tui.agent.tools.base.model_profile import ModelProfile
+from laguna_tui.agent.tools.base.results import dropped, places_of
 from laguna_tui.context.blocks import Attachment, Place
 
 MESSAGE = "message"
 """The label of the user's own words."""
 REMINDER = "reminder"
 """The label of what the app tells the model in the user's place."""
+SUMMARY = "summary"
+"""The label of what stands in the place of the oldest messages."""
 _TITLE_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message. text: the user's or a tool's. answer: the model's, None for others.
+    """One message.
 
-    opening, attachments: what stands before a user's text, in this order. places: what the user made of the attachments
-    or of a tool's text, one for each; empty leaves them as they came.
+    Attributes:
+        text: the user's or a tool's.
+        answer: the model's, None for others.
+        opening, attachments: what stands before a user's text, in this order.
+        places: how much of the attachments or of a tool's text is given, one for each; empty for all as they came.
+        shorter: a tool's text where its place is SHORTENED; empty until it was shortened.
     """
 
     role: Role
@@ -42,6 +53,7 @@ class ChatMessage:
     opening: str = ""
     attachments: tuple[Attachment, ...] = ()
     places: tuple[Place, ...] = ()
+    shorter: str = ""
 
     @classmethod
     def asked(cls, text: str) -> "ChatMessage":
@@ -70,12 +82,24 @@ class ChatMessage:
     @property
     def given(self) -> str:
         """What the model reads of a tool's text."""
-        return in_place(self.text, self.place)
+        match self.place:
+            case Place.KEPT:
+                return self.text
+            case Place.SHORTENED:
+                return self.shorter
+            case Place.DROPPED:
+                return dropped(self.text)
 
-    def placed(self, part: int, place: Place) -> "ChatMessage":
-        """The same with one part in another place; the user's own words and the model's stay as they are."""
+    def placed(self, part: int, place: Place, shorten: Callable[[str, str], str]) -> "ChatMessage":
+        """The same with one part in another place; the user's own words and the model's stay as they are.
+
+        Args:
+            part: which part of a user's message, from 0; 0 for a tool's.
+            shorten: shortens a tool's text, given with its label.
+        """
         if self.role is Role.TOOL:
-            return replace(self, places=(place,))
+            shorter = self.shorter or (shorten(self.text, self.label) if place is Place.SHORTENED else "")
+            return replace(self, places=(place,), shorter=shorter)
         if not 0 < part <= len(self.attachments):
             return self
         places = [each.place for each in self.attached]
@@ -99,6 +123,76 @@ class GeneratedMessage:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was said, thought or called."""
+        return not (self.answer.text.strip() or self.answer.reasoning.strip() or self.calls)
+
+
+class ConversationBlock(NamedTuple):
+    """One block of the transcript: part number `part` of what was `said`, which is number `item` of all that was.
+
+    said: None for the system's block.
+    """
+
+    number: int
+    block: Block
+    said: ChatMessage | GeneratedMessage | None
+    item: int = -1
+    part: int = 0
+
+    @property
+    def attachment(self) -> Attachment | None:
+        """What is attached here, if this is no part of anybody's words."""
+        if not isinstance(self.said, ChatMessage) or not 0 < self.part <= len(self.said.attachments):
+            return None
+        return self.said.attached[self.part - 1]
+
+    @property
+    def place(self) -> Place:
+        """How much of it is in the prompt."""
+        if self.attachment is not None:
+            return self.attachment.place
+        return self.said.place if isinstance(self.said, ChatMessage) and self.said.role is Role.TOOL else Place.KEPT
+
+    @property
+    def choices(self) -> tuple[Place, ...]:
+        """The other places it can have, and its own; none for words and the system's block."""
+        if self.attachment is not None:
+            return self.attachment.choices
+        return places_of(self.said.text) if isinstance(self.said, ChatMessage) and self.said.role is Role.TOOL else ()
+
+    @property
+    def about(self) -> str:
+        """What a tool's answer or an attachment is about."""
+        return self.attachment.path if self.attachment is not None else self.block.label
+
+
+class ConversationMark(NamedTuple):
+    """What was said in a conversation at some moment, in the prompt and before it."""
+
+    said: tuple[ChatMessage | GeneratedMessage, ...]
+    forgotten: tuple[ChatMessage | GeneratedMessage, ...]
+
+
+def is_answer(each: ChatMessage | GeneratedMessage) -> bool:
+    """Whether the model said it, or was given the words."""
+    return isinstance(each, GeneratedMessage) or each.role is Role.ASSISTANT
+
+
+def is_question(each: ChatMessage | GeneratedMessage) -> bool:
+    """Whether these are the user's own words, with which a turn begins."""
+    return isinstance(each, ChatMessage) and each.role is Role.USER and each.label == MESSAGE
+
+
+def with_opening(
+    heard: Sequence[ChatMessage | GeneratedMessage], opening: str | None
+) -> list[ChatMessage | GeneratedMessage]:
+    """The same with this before the first words; None leaves them as they are."""
+    if not heard or opening is None or not isinstance(first := heard[0], ChatMessage):
+        return list(heard)
+    return [replace(first, opening=opening), *heard[1:]]
+
 
 @dataclass(frozen=True, slots=True)
 class GenerationRecord:
@@ -110,6 +204,8 @@ class GenerationRecord:
         sampling: with which sampling, seed included.
         answer, calls: what was said, taken apart, as in `GeneratedMessage`.
         rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
+        begun: what the model said before, with which the prompt ends: it was stopped in a loop, and went on from there.
+        thinking_budget, no_repeat: the request's.
     """
 
     prompt: Sequence[int]
@@ -118,6 +214,66 @@ class GenerationRecord:
     answer: AssistantMessage
     calls: tuple[ToolCall | Malformed, ...] = ()
     rounds: Sequence[tuple[int, int]] = ()
+    begun: Sequence[int] = ()
+    thinking_budget: int | None = None
+    no_repeat: tuple[tuple[int, ...], ...] = ()
+
+    def message(self, label: str) -> GeneratedMessage:
+        """What the model said in all."""
+        return GeneratedMessage(label, (*self.begun, *self.tokens), self.answer, self.calls)
+
+
+class MessageWriter:
+    """Writes what was said as one model reads it: in its template, as its tokens.
+
+    Attributes:
+        stop_tokens: what ends the model's turn.
+    """
+
+    def __init__(self, vocabulary: Tokenizer, profile: ModelProfile, *, thinking: bool) -> None:
+        encoder = SafeEncoder(vocabulary)
+        self._renderer = Renderer(encoder, profile.family, thinking)
+        self._markers = encoder.markers
+        self._profile = profile
+        self._thinking = thinking
+        self.stop_tokens = self._renderer.stop_tokens
+
+    def system(self) -> list[int]:
+        """The system prompt and the tools."""
+        return self._renderer.system(self._profile.system_prompt, self._profile.specs)
+
+    def user_parts(self, said: ChatMessage) -> list[list[int]]:
+        """A user's message, piece by piece."""
+        return self._renderer.user_parts(said.parts)
+
+    def opening(self) -> list[int]:
+        """What opens the model's turn."""
+        return self._renderer.generation_prompt()
+
+    def parser(self) -> StreamParser:
+        """A parser for what the model says in its turn."""
+        return StreamParser(self._profile.specs, in_reasoning=self._thinking, markers=self._markers)
+
+    def answered(self, said: GeneratedMessage) -> list[int]:
+        """What the model said and whatever its turn needs to be whole, behind its opening."""
+        kept = self._renderer.kept(said.tokens)
+        return [*kept, *self._renderer.close_assistant(kept)]
+
+    def result_size(self, text: str) -> int:
+        """How many tokens a tool's answer and the opening of the next turn take."""
+        return len(self._renderer.tool_response(text)) + len(self.opening())
+
+    def add(self, transcript: Transcript, each: ChatMessage | GeneratedMessage) -> None:
+        """Add what was said to a transcript."""
+        if isinstance(each, GeneratedMessage):
+            transcript.append(Role.ASSISTANT, [*self.opening(), *self.answered(each)], each.label)
+        elif each.answer is not None:
+            transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
+        elif each.role is Role.TOOL:
+            transcript.append(Role.TOOL, self._renderer.tool_response(each.given), each.label)
+        else:
+            for part in self.user_parts(each):
+                transcript.append(Role.USER, part, each.label)
 
 
 # About 1,500 lines of code: what a conversation is about at the moment. More only makes wrong matches likelier.

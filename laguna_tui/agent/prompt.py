@@ -1,9 +1,12 @@
-"""What the model is told before the user's first words: a fixed system prompt, and one line about the folder.
+"""What the model is told before the user's first words: a fixed system prompt, and a few facts.
 
 The system prompt never changes in a session, so that its place in the KV cache stays good. What moves (the folder,
-the date, git's state) stands in the first user message instead.
+the date, git's state, what commands may do here) stands in the first user message instead.
 """
 
+import contextlib
+import platform
+from dataclasses import dataclass
 from datetime import date
 from importlib import resources
 from pathlib import Path
@@ -22,15 +25,67 @@ def system_prompt(name: str) -> str:
 
 def facts(folder: str, today: date, state: git.GitState | None) -> str:
     """What stands before the first question: `[folder NAME · DATE · git BRANCH, N changed]` and an empty line."""
-    said = [f"folder {_name(folder)}", today.isoformat()]
-    if state is not None:
-        said.append(f"git {_name(state.branch)}, {state.changed} changed")
-    return f"[{' · '.join(said)}]\n\n"
+    return f"[{_facts_line(folder, today, state)}]\n\n"
 
 
 def facts_now(root: Path) -> str:
     """What stands before the first question about a folder as it is now."""
     return facts(root.name or str(root), date.today(), git.state(root))
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where a model works that changes code and runs commands; it stands before the first question.
+
+    Attributes:
+        folder: the folder's name.
+        today: the date.
+        git: the repository's state; None without one.
+        system: the operating system and the processor.
+        shell: the program that runs commands; empty where none are run.
+        sandbox: one sentence on what commands can and cannot do; empty where none are run.
+        check: the project's own check, empty if it is not known.
+    """
+
+    folder: str
+    today: date
+    git: git.GitState | None
+    system: str
+    shell: str = ""
+    sandbox: str = ""
+    check: str = ""
+
+    @classmethod
+    def now(cls, root: Path, *, shell: str = "", sandbox: str = "", check: str = "") -> "Environment":
+        """The environment of a folder as it is now."""
+        return cls(root.name or str(root), date.today(), git.state(root), system(), shell, sandbox, check)
+
+    @property
+    def text(self) -> str:
+        """One fact or more a line, and an empty line."""
+        lines = [
+            _facts_line(self.folder, self.today, self.git),
+            " · ".join(_name(each) for each in (self.system, self.shell and f"shell {self.shell}") if each),
+            self.sandbox and f"commands: {sanitize_line(self.sandbox)}",
+            self.check and f"the project's check: {sanitize_line(self.check)}",
+        ]
+        return "".join(f"[{line}]\n" for line in lines if line) + "\n"
+
+
+def system() -> str:
+    """The operating system and the processor, such as `Debian GNU/Linux 12 (bookworm), x86_64`."""
+    name = platform.system()
+    with contextlib.suppress(OSError):
+        # Which packages there are, and how they are installed.
+        name = platform.freedesktop_os_release()["PRETTY_NAME"] if name == "Linux" else f"{name} {platform.release()}"
+    return f"{name}, {platform.machine()}"
+
+
+def _facts_line(folder: str, today: date, state: git.GitState | None) -> str:
+    said = [f"folder {_name(folder)}", today.isoformat()]
+    if state is not None:
+        said.append(f"git {_name(state.branch)}, {state.changed} changed")
+    return " · ".join(said)
 
 
 def _name(text: str) -> str:

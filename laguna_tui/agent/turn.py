@@ -4,32 +4,37 @@ However a turn ends (also by an error, or because nobody iterates any more), the
 model's turn is closed and every call in it has an answer.
 """
 
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
-from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
+from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import Generation, TokenEngine
-from laguna_tui.agent.loop_guard import LoopGuard
+from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generation, TokenEngine
+from laguna_tui.agent.loop_guard import LoopGuard, call_key
 from laguna_tui.agent.messages import call_title
 from laguna_tui.agent.tools.base.guard import CheckedAnswer
-from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, failure, fitted
+from laguna_tui.agent.tools.base.model_profile import SHELL
+from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, fitted
 from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     CallRejected,
-    EditDone,
-    EditProposed,
     TextDelta,
     ToolFinished,
     ToolStarted,
     TurnEnd,
     TurnFinished,
 )
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.project_check import CheckReminder
+    from laguna_tui.agent.tool_calls import CallRun
 
 # A question about code that needs more rounds than this has gone astray.
 MAX_STEPS = 25
@@ -38,34 +43,32 @@ MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
 MAX_CALLS_A_STEP = 8
 
+# A model that fills the context again and again with one answer does not come to an end.
+MAX_FILLED = 2
+
+_CUT_OFF = "The context was full, so your words were cut off here. Room was made: go on where you stopped."
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
+_LOOPED = "You repeated the same words and were stopped. Say only what is new, or try something else."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
 _REFUSED = "the call was refused; the answer says why"
 _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
 
 
 @dataclass(frozen=True, slots=True)
-class AgentOptions:
-    """How answers are generated. `max_tokens` is per generation; None means until the context is full.
-
-    `drafting` is how they are sped up; the files to copy from are added to it.
-    """
-
-    sampling: Sampling = GREEDY
-    thinking: bool = False
-    max_tokens: int | None = None
-    drafting: Drafting = DRAFTING
-
-
-@dataclass(frozen=True, slots=True)
 class TurnParts:
-    """What a turn works with. `cancelled` may be set from any thread."""
+    """What a turn works with.
+
+    Attributes:
+        cancelled: whether the turn is to end; may be set from any thread.
+        make_room: makes room in the context where too little is free; None for a model that forgets old turns instead.
+    """
 
     engine: TokenEngine
     toolbox: Toolbox
     conversation: Conversation
     options: AgentOptions
     cancelled: Callable[[], bool]
+    make_room: Callable[[], Iterator[AgentEvent]] | None = None
 
 
 class Turn:
@@ -78,10 +81,11 @@ class Turn:
         self._guard = parts.toolbox.guard(*parts.conversation.asked())
         self._rejected = 0
         self._refused = ""
-        self._nudged = False
+        self._filled = 0
+        self._reminded: set[TurnEnd] = set()
+        self._check = _check_reminder(parts.toolbox)
         self._unanswered: list[ToolCall | Malformed] = []
-        self._made: list[EditDone] = []
-        self._waited = 0.0
+        self._running: list[CallRun] = []
 
     def run(self) -> Iterator[AgentEvent]:
         """Everything from the first generation to `TurnFinished`."""
@@ -93,11 +97,11 @@ class Turn:
 
     def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:
         for _ in range(MAX_STEPS):
+            if self._parts.make_room is not None:
+                yield from self._parts.make_room()
             end = yield from self._step()
-            if end is TurnEnd.EMPTY_ANSWER and not self._nudged:
-                self._nudged = True
-                self._conversation.add_reminder(_NUDGE)
-            elif end is not None:
+            reminder = self._reminder(end)
+            if end is not None and not reminder:
                 return end
             end = yield from self._answer_calls()
             if end is not None:
@@ -106,14 +110,30 @@ class Turn:
                 self._conversation.add_answer(self._refused)
                 yield TextDelta(self._refused)
                 return TurnEnd.ANSWERED
+            if reminder:
+                self._conversation.add_reminder(reminder)
         return TurnEnd.TOO_MANY_STEPS
+
+    def _reminder(self, end: TurnEnd | None) -> str:
+        """What the model is told where it would end the turn like this, so that it goes on; "" lets it end."""
+        if end is TurnEnd.ANSWERED:
+            return self._check.due() if self._check else ""
+        if end is TurnEnd.CONTEXT_FULL and self._parts.make_room is not None:
+            self._filled += 1
+            return _CUT_OFF if self._filled <= MAX_FILLED else ""
+        if end is None or end in self._reminded:
+            return ""
+        self._reminded.add(end)
+        if end is TurnEnd.REPEATING and self._parts.toolbox.profile.recovers:
+            return _LOOPED
+        return _NUDGE if end is TurnEnd.EMPTY_ANSWER else ""
 
     def _step(self) -> Generator[AgentEvent, None, TurnEnd | None]:
         """One generation; how it ends the turn, or None when there are calls to answer."""
         if self._parts.cancelled():
             return TurnEnd.CANCELLED
-        parser = self._conversation.open_turn()
-        step = Generation(self._parts.engine, parser, self._conversation.piece)
+        loops = MAX_LOOPS_BROKEN if self._parts.toolbox.profile.recovers else 0
+        step = Generation(self._parts.engine, self._conversation.open_turn(), self._conversation.piece, loops)
         answer = CheckedAnswer(self._guard.expected)
         request = self._request()
         try:
@@ -156,6 +176,7 @@ class Turn:
             stop_tokens=self._conversation.stop_tokens,
             max_tokens=options.max_tokens,
             drafting=replace(options.drafting, files=self._conversation.files.tokens),
+            thinking_budget=options.thinking_limit(self._parts.engine.n_ctx),
         )
 
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:
@@ -166,14 +187,30 @@ class Turn:
             call = self._meant(written)
             if isinstance(written, Malformed) and call is None:
                 yield self._reject(written)
+                done += 1
             elif call is not None:
                 if call != written and not done and len(self._unanswered) == 1:
                     self._conversation.correct_turn(AssistantMessage(calls=(call,)))
-                yield from self._run(call, too_many=done >= MAX_CALLS_A_STEP)
-            done += 1
+                calls = self._side_by_side(call, most=max(MAX_CALLS_A_STEP - done, 1))
+                yield from self._run(calls, too_many=done >= MAX_CALLS_A_STEP)
+                done += len(calls)
         if self._parts.cancelled():
             return TurnEnd.CANCELLED
+        if self._loops.gave_up:
+            return TurnEnd.SAME_CALL
         return TurnEnd.MALFORMED_CALL if self._rejected >= MAX_REJECTED else None
+
+    def _side_by_side(self, first: ToolCall, most: int) -> list[ToolCall]:
+        """The first call that is not answered yet, and those behind it that may run at the same time as it."""
+        calls = [first]
+        for written in self._unanswered[1:most]:
+            call = None if isinstance(written, Malformed) else self._meant(written)
+            # What a call may do depends on what the same one answered before it.
+            known = call is None or call_key(call) in map(call_key, calls)
+            if call is None or known or not all(map(self._parts.toolbox.is_read_only, (first.name, call.name))):
+                break
+            calls.append(call)
+        return calls
 
     def _meant(self, call: ToolCall | Malformed) -> ToolCall | None:
         """The call as it is run; None where it cannot be."""
@@ -184,33 +221,53 @@ class Turn:
         self._answer(f"error: {call.problem}", "rejected call")
         return CallRejected(call.raw, call.problem)
 
-    def _run(self, call: ToolCall, *, too_many: bool) -> Iterator[AgentEvent]:
-        call_id = self._conversation.next_call_id()
-        yield ToolStarted(call_id, call.name, call.arguments)
+    def _run(self, calls: Sequence[ToolCall], *, too_many: bool) -> Iterator[AgentEvent]:
+        # Imported late: most questions need no tool.
+        from laguna_tui.agent.tool_calls import CallRun, ToolCalls
+
+        runs = [
+            CallRun(call, self._conversation.next_call_id(), self._refused_because(call, too_many)) for call in calls
+        ]
+        for each in runs:
+            yield ToolStarted(each.call_id, each.call.name, each.call.arguments)
         self._rejected = 0
-        begun = time.perf_counter()
-        self._waited = 0.0
-        self._made.clear()
-        objection = _TOO_MANY if too_many else self._loops.objection(call) or self._refusal(self._guard.refusal(call))
-        result = failure(objection) if objection else (yield from self._result(call))
-        if not objection:
-            self._loops.record(call, result.output, edited=bool(self._made))
-        self._guard.take(call, result)
-        self._answer(result.output, call_title(call))
-        # Not told before: whoever stops listening here must not leave a conversation that knows nothing of the edit.
-        yield from self._made
-        seconds = time.perf_counter() - begun - self._waited
-        yield ToolFinished(call_id, call.name, result.output, result.ok, seconds, result.full_output)
+        self._running = runs
+        with closing(ToolCalls(self._parts.toolbox, self._objection, self._parts.cancelled).run(runs)) as events:
+            for event in events:
+                yield self._finish() if isinstance(event, CallRun) else event
+
+    def _refused_because(self, call: ToolCall, too_many: bool) -> str:
+        """Why a call is not run, a sentence for the model; empty where it is."""
+        if too_many:
+            return _TOO_MANY
+        return self._loops.objection(call) or self._refusal(self._guard.refusal(call))
+
+    def _objection(self, call: ToolCall, proposal: ChangeProposal) -> str:
+        """Why a change is neither asked about nor made, a sentence for the model; empty where it may be."""
+        return self._refusal(self._guard.objection(call, proposal))
+
+    def _finish(self) -> ToolFinished:
+        """Add the answer of the first call that ran; raises what ended it otherwise."""
+        run = self._running[0]
+        result = run.result.result()
+        if not run.objection:
+            if self._check:
+                self._check.note(run.call, result.output, changed=run.changed)
+            result = self._fitted(result)
+            self._loops.record(run.call, result.output, edited=run.changed)
+        self._guard.take(run.call, result)
+        self._answer(result.output, call_title(run.call))
+        del self._running[0]
+        return ToolFinished(run.call_id, run.call.name, result.output, result.ok, run.seconds, result.full_output)
 
     def _refusal(self, sentence: str) -> str:
         """What the tool says of a call that is not let through; why it is not is then the answer."""
         self._refused = sentence or self._refused
         return _REFUSED if sentence else ""
 
-    def _result(self, call: ToolCall) -> Generator[AgentEvent, None, ToolResult]:
-        """What the tool says, cut to the room there is."""
+    def _fitted(self, result: ToolResult) -> ToolResult:
+        """What a tool said, cut to the room there is."""
         toolbox, conversation = self._parts.toolbox, self._conversation
-        result = yield from self._told(call, toolbox.steps(call.name, call.arguments, self._parts.cancelled))
         conversation.remember(result.excerpt)
         room = self._parts.engine.n_ctx - len(conversation.tokens) - ANSWER_ROOM
         output = fitted(result.output, conversation.result_size, room)
@@ -218,37 +275,26 @@ class Turn:
             return result
         return ToolResult(output, result.ok, result.full_output or toolbox.keep(result.output))
 
-    def _told(
-        self, call: ToolCall, steps: Generator[EditProposed | EditDone, None, ToolResult]
-    ) -> Generator[AgentEvent, None, ToolResult]:
-        """What a tool tells while it works; what it has made is put aside, and time that the user takes is counted."""
-        asked = False
-        while True:
-            begun = time.perf_counter()
-            try:
-                event = next(steps)
-            except StopIteration as stop:
-                result: ToolResult = stop.value
-                return result
-            finally:
-                self._waited += asked * (time.perf_counter() - begun)
-            if isinstance(event, EditDone):
-                asked = False
-                self._made.append(event)
-                continue
-            if objection := self._refusal(self._guard.objection(call, event.proposal)):
-                steps.close()
-                return failure(objection)
-            asked = event.asks
-            yield event
-
     def _answer(self, text: str, label: str) -> None:
         self._conversation.add_result(text, label)
         self._unanswered.pop(0)
 
     def _answer_the_rest(self) -> None:
+        """Answer what is not answered: with what came of it, where it ran."""
+        while self._running and self._running[0].answered:
+            self._finish()
         while self._unanswered:
             self._answer(_NOT_RUN, "call that was not run")
+
+
+def _check_reminder(toolbox: Toolbox) -> "CheckReminder | None":
+    """What reminds a model of the project's check; None for one that cannot run commands."""
+    if all(tool.name != SHELL for tool in toolbox.profile.tools):
+        return None
+    # Imported late: a model without commands needs none of it.
+    from laguna_tui.agent.project_check import CheckReminder, find_check
+
+    return CheckReminder(lambda: find_check(toolbox.workspace))
 
 
 def _end_of(step: Generation) -> TurnEnd | None:

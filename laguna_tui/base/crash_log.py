@@ -9,7 +9,7 @@ from laguna_tui import __version__
 
 
 def write_crash_log(error: BaseException, state_dir: Path | None) -> Path | str:
-    """Write the traceback of `error` into a new private file. Never raises.
+    """Write the traceback of `error`, without secrets, into a new private file. Never raises.
 
     Args:
         state_dir: the state folder; None or a folder that cannot be written to: the system's folder for temporary
@@ -24,9 +24,11 @@ def write_crash_log(error: BaseException, state_dir: Path | None) -> Path | str:
         import traceback
         from importlib.metadata import version
 
+        from laguna_tui.base.redact import redact
+
         about = f"laguna-tui {__version__}, textual {version('textual')}, Python {platform.python_version()}"
         text = f"{about}, {platform.platform()}\n\n{''.join(traceback.format_exception(error))}"
-        return create_private_file(folder, time.strftime("laguna-crash-%Y%m%d-%H%M%S"), ".log", text)
+        return create_private_file(folder, time.strftime("laguna-crash-%Y%m%d-%H%M%S"), ".log", redact(text))
 
     return write_to_state_dir(write, state_dir)
 

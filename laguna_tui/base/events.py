@@ -6,10 +6,12 @@ All text in them is raw (model, files, tools): a front end passes it through `la
 """
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 
 from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
+from laguna_tui.base.units import plural
 
 
 class TurnEnd(Enum):
@@ -24,6 +26,7 @@ class TurnEnd(Enum):
     MALFORMED_CALL = "malformed_call"
     EMPTY_ANSWER = "empty_answer"
     REPEATING = "repeating"
+    SAME_CALL = "same_call"
 
     @property
     def sentence(self) -> str:
@@ -38,6 +41,7 @@ _SENTENCES = {
     TurnEnd.TOO_MANY_STEPS: "No answer after many tool calls. Ask something narrower, or ask it to go on.",
     TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run. Ask in other words.",
     TurnEnd.EMPTY_ANSWER: "The model wrote no answer. Ask in other words.",
+    TurnEnd.SAME_CALL: "The model kept making the same tool call, and its answer was the same. Ask in other words.",
     TurnEnd.REPEATING: "The answer began to repeat itself and was stopped. Start a new chat, or ask in other words.",
 }
 
@@ -87,8 +91,9 @@ class ToolStarted:
 class ToolFinished:
     """A tool ran. `output` is exactly what the model is given; `full_output` names the file with all of it.
 
-    Of a tool that failed unexpectedly, that file has the traceback.
-    seconds: without those in which the user was asked about an edit.
+    Calls that run side by side finish in the order in which they were written. Of a tool that failed unexpectedly, the
+    file has the traceback.
+    seconds: without those in which the user was asked for permission.
     """
 
     call_id: int
@@ -100,22 +105,66 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class EditProposed:
-    """Between a call's `ToolStarted` and `ToolFinished`: the model wants to change a file, and may.
+class ToolProgress:
+    """Between a call's `ToolStarted` and `ToolFinished`: more of what it puts out, raw."""
 
-    asks: the next step of the iteration blocks until the user has decided; without it the edit is made at once.
-    """
-
-    proposal: ChangeProposal
-    asks: bool
+    call_id: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
-class EditDone:
-    """A proposed edit was made: the file is changed in so many places. Without it, it was not."""
+class PermissionAsked:
+    """A call needs the user's permission: the next step of the iteration blocks until the user has answered."""
 
-    path: str
-    places: int
+    call_id: int
+    request: PermissionRequest
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAnswered:
+    """What was answered to a `PermissionAsked`. by: "user", or the text of the rule that decided."""
+
+    call_id: int
+    answer: PermissionAnswer
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMade:
+    """A call changed a file, asked about or not. change: as it was made, which the user may have edited."""
+
+    call_id: int
+    change: ChangeProposal
+
+
+class TodoState(StrEnum):
+    """How far a step is, as the model marks it."""
+
+    OPEN = " "
+    ACTIVE = "~"
+    DONE = "x"
+
+
+@dataclass(frozen=True, slots=True)
+class TodoItem:
+    """One step of the model's list, raw."""
+
+    text: str
+    state: TodoState = TodoState.OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class TodoChanged:
+    """The model wrote its list of steps anew."""
+
+    items: tuple[TodoItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence for the user."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +189,50 @@ class AnswerCorrected:
     def sentence(self) -> str:
         """What the user is told."""
         return "the model copied this wrongly, so it is shown as the tool gave it"
+
+
+@dataclass(frozen=True, slots=True)
+class Compacting:
+    """The context is nearly full, or the user asked for it: room is being made, which may take a generation.
+
+    Attributes:
+        used, size: tokens of the context.
+    """
+
+    used: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Room was made in the context.
+
+    Attributes:
+        before, after: tokens of the prompt.
+        shortened: blocks that were shortened; the user can take each of them back.
+        replaced: messages that a summary replaced.
+        recomputed: tokens that have to be computed again.
+        summary: its text, empty where nothing was replaced.
+    """
+
+    before: int
+    after: int
+    shortened: int
+    replaced: int
+    recomputed: int
+    summary: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told."""
+        if not self.shortened and not self.replaced:
+            return "There is nothing in the context that can be left out."
+        what = (
+            f"{self.shortened} old {plural(self.shortened, 'block')} shortened"
+            if self.shortened
+            else f"the oldest {self.replaced} messages replaced by a summary"
+        )
+        return f"The context was compacted: {what}, {self.before:,} tokens became {self.after:,}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +279,9 @@ class TurnFinished:
         return self.detail or self.end.sentence
 
 
+ToolEvent = ToolProgress | PermissionAsked | PermissionAnswered | ChangeMade | TodoChanged | Notice
+"""What a call of a tool emits while it runs."""
+
 AgentEvent = (
     Attached
     | TurnStarted
@@ -194,13 +290,14 @@ AgentEvent = (
     | TextDelta
     | ToolStarted
     | ToolFinished
-    | EditProposed
-    | EditDone
+    | ToolEvent
     | CallRejected
     | DraftRound
     | DrafterFailed
     | Rate
     | AnswerCorrected
+    | Compacting
+    | Compacted
     | StepFinished
     | TurnFinished
 )

@@ -60,6 +60,11 @@ def config_path() -> Path:
     return platformdirs.user_config_path(APP) / "config.toml"
 
 
+def rules_path() -> Path:
+    """Where the user's rules about what the model may do are kept; the file need not be there."""
+    return platformdirs.user_config_path(APP) / "permissions.toml"
+
+
 def state_dir() -> Path:
     """Where the app keeps what it remembers between runs: input history, and which drafts paid."""
     return platformdirs.user_state_path(APP)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import platformdirs
 
+from laguna_tui.agent.permissions.rule_file import check_user_rules
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import offline_variable
-from laguna_tui.base.paths import APP, config_path, state_dir, store_folder, user_catalogue
+from laguna_tui.base.paths import APP, config_path, rules_path, state_dir, store_folder, user_catalogue
 from laguna_tui.base.settings import parse_settings
 from laguna_tui.base.units import GIB, memory
 from laguna_tui.doctor.findings import Finding, fail, ok, skip, warn
@@ -140,6 +141,7 @@ def check_settings(host: Host) -> Iterator[Finding]:
     """One finding per file."""
     yield _file(host, "settings", config_path(), parse_settings)
     yield _file(host, "own models", user_catalogue(), check_catalogue)
+    yield _file(host, "permissions", rules_path(), check_user_rules)
 
 
 def _file(host: Host, check: str, path: Path, parse: Callable[[str, Path], object]) -> Finding:

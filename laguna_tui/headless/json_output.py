@@ -7,8 +7,16 @@ from enum import Enum
 from typing import TextIO
 
 from laguna_engine.events import Round, Source
-from laguna_tui.base.events import AgentEvent, DraftRound, EditProposed, TurnFinished
-from laguna_tui.headless.outcome import TurnOutcome, finish_detail
+from laguna_tui.base.events import (
+    AgentEvent,
+    ChangeMade,
+    DraftRound,
+    PermissionAnswered,
+    PermissionAsked,
+    TurnFinished,
+)
+from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest
+from laguna_tui.headless.outcome import TurnOutcome, change_object, finish_detail
 
 # The value of `end` when an error ended the turn.
 _FAILED = "failed"
@@ -59,13 +67,30 @@ def _fields(event: AgentEvent) -> dict[str, object]:
     match event:
         case TurnFinished(end):
             return {"end": end.value, "detail": finish_detail(event), "error": None}
-        case EditProposed(proposal, asks):
-            fields = {name: getattr(proposal, name) for name in ("path", "places", "diff", "warning")}
-            return {**fields, "asks": asks}
+        case PermissionAsked(call_id, request):
+            return {"call_id": call_id, **_request(request)}
+        case PermissionAnswered(call_id, answer, by):
+            said = {"decision": answer.decision.value, "message": answer.message, "edited": answer.edited is not None}
+            return {"call_id": call_id, **said, "by": by}
+        case ChangeMade(call_id, change):
+            return {"call_id": call_id, **change_object(change), "warning": change.warning}
         case DraftRound(round_, stood, instead):
             return {**_round(round_), "stood": stood, "rejected": round_.rejected, "instead": instead}
         case _:
             return {key: _plain(getattr(event, key), value) for key, value in asdict(event).items()}
+
+
+def _request(request: PermissionRequest) -> dict[str, object]:
+    """What is asked about: the fields of a change, a command or a call, and why."""
+    about = {"tool": request.tool, "why": request.why, "sandbox": request.sandbox, "rule": request.rule}
+    match request.proposal:
+        case CommandProposal(command, folder, timeout_s, background):
+            shown = {"command": command, "folder": str(folder), "timeout_s": timeout_s, "background": background}
+            return {**about, **shown}
+        case CallProposal(summary, details):
+            return {**about, "summary": summary, "details": details}
+        case change:
+            return {**about, **change_object(change), "warning": change.warning}
 
 
 def _round(round_: Round) -> dict[str, object]:

@@ -5,13 +5,13 @@ from enum import IntEnum
 
 from laguna_engine.events import DrafterFailed, Round, Stats
 from laguna_engine.speculate.metrics import SpeculationMetrics
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     Attached,
+    ChangeMade,
     DraftRound,
-    EditDone,
-    EditProposed,
     StepFinished,
     TextDelta,
     ToolFinished,
@@ -49,8 +49,7 @@ class TurnOutcome:
         notes: Sentences about attachments and drafters.
         corrected: The corrected answer, if it was replaced.
         tools: Each call with its result.
-        proposed: Proposed edits.
-        edits: Applied edits.
+        edits: Changes that were made.
         steps: Engine statistics of each step.
         rounds: Draft rounds.
         metrics: Statistics over the rounds.
@@ -65,7 +64,6 @@ class TurnOutcome:
     notes: list[str] = field(default_factory=list)
     corrected: str | None = None
     tools: list[dict[str, object]] = field(default_factory=list)
-    proposed: list[EditProposed] = field(default_factory=list)
     edits: list[dict[str, object]] = field(default_factory=list)
     steps: list[Stats] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
@@ -86,10 +84,10 @@ class TurnOutcome:
                 self.corrected = text
             case ToolStarted(call_id, name, arguments):
                 self.tools.append({"id": call_id, "name": name, "arguments": arguments})
-            case ToolFinished(call_id, _, output, ok, seconds):
-                self.tools[-1] |= {"output": output, "ok": ok, "seconds": round(seconds, 6)}
-            case EditProposed() | EditDone():
-                self._add_edit(event)
+            case ToolFinished():
+                self._finish_tool(event)
+            case ChangeMade(_, change):
+                self.edits.append(change_object(change))
             case DraftRound(round_):
                 self.rounds.append(round_)
                 self.metrics.add(round_)
@@ -107,12 +105,9 @@ class TurnOutcome:
         else:
             self.notes.append(event.sentence)
 
-    def _add_edit(self, event: EditProposed | EditDone) -> None:
-        if isinstance(event, EditProposed):
-            self.proposed.append(event)
-        else:
-            diff = self.proposed[-1].proposal.diff
-            self.edits.append({"path": event.path, "places": event.places, "diff": diff})
+    def _finish_tool(self, event: ToolFinished) -> None:
+        result = {"output": event.output, "ok": event.ok, "seconds": round(event.seconds, 6)}
+        next(tool for tool in reversed(self.tools) if tool["id"] == event.call_id).update(result)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -151,6 +146,17 @@ class TurnOutcome:
             "acceptance_by_position": [round(share, 3) for share in summary.together.by_position],
             "shares": {source.value: round(share, 3) for source, share in summary.shares.items()},
         }
+
+
+def change_object(change: ChangeProposal) -> dict[str, object]:
+    """A change of a file, for JSON."""
+    return {
+        "kind": change.kind.value,
+        "path": change.path,
+        "target": change.target or None,
+        "places": change.places,
+        "diff": change.diff,
+    }
 
 
 def finish_detail(event: TurnFinished) -> str:

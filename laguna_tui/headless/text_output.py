@@ -10,14 +10,16 @@ from laguna_tui.base.events import (
     AnswerCorrected,
     Attached,
     CallRejected,
-    EditProposed,
+    ChangeMade,
+    Notice,
+    PermissionAsked,
     TextDelta,
     ToolFinished,
     ToolStarted,
 )
 from laguna_tui.base.text import TextSanitizer, sanitize_line
 from laguna_tui.headless.outcome import TurnOutcome
-from laguna_tui.headless.terminal_approver import diff_lines
+from laguna_tui.headless.terminal_approver import change_lines
 
 # Characters written to stderr of a tool's argument: an edit's texts are long, and shown as a diff.
 _VALUE_CHARS = 60
@@ -76,7 +78,7 @@ def _speculation_line(outcome: TurnOutcome) -> str:
 
 def text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
     """Return a writer of the answer to `out` as it comes, and of the agent's actions to `log`."""
-    answer = TextSanitizer()
+    answer, actions = TextSanitizer(), _Actions(log)
 
     def show(event: AgentEvent) -> None:
         match event:
@@ -86,24 +88,50 @@ def text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
             case TextDelta(text):
                 out.write(answer.sanitize(text))
                 out.flush()
-            case ToolStarted(_, name, arguments):
-                shown = ", ".join(f"{key}={_brief(repr(value))}" for key, value in arguments.items())
-                log.write(f"· {sanitize_line(f'{name}({shown})')}")
-                log.flush()
-            case EditProposed(proposal, asks=False):
-                log.write("\n" + "".join(f"{line}\n" for line in diff_lines(proposal)))
-            case ToolFinished(_, _, output, ok, seconds):
-                lines = output.count("\n") + 1
-                result = f"{lines} line{'s'[: lines > 1]}" if ok else f"failed, {sanitize_line(output)}"
-                log.write(f"  {result}, {seconds:.2f} s\n")
+            case ToolStarted() | PermissionAsked() | ChangeMade() | ToolFinished():
+                actions.show(event)
             case DrafterFailed():
                 log.write(f"· {sanitize_line(event.sentence)} {_WITHOUT}\n")
+            case Notice(text):
+                log.write(f"· {sanitize_line(text)}\n")
             case CallRejected(_, problem):
                 log.write(f"· call rejected: {sanitize_line(problem)}\n")
             case _:
                 pass
 
     return show
+
+
+class _Actions:
+    """Writes calls of tools, a line each. Of those that run side by side, all but the first once they have ended."""
+
+    def __init__(self, log: TextIO) -> None:
+        self._log = log
+        self._calls: dict[int, str] = {}
+        self._shown: set[int] = set()
+
+    def show(self, event: ToolStarted | PermissionAsked | ChangeMade | ToolFinished) -> None:
+        """Write an event of a call."""
+        log = self._log
+        match event:
+            case ToolStarted(call_id, name, arguments):
+                shown = ", ".join(f"{key}={_brief(repr(value))}" for key, value in arguments.items())
+                line = f"· {sanitize_line(f'{name}({shown})')}"
+                if not self._calls:
+                    log.write(line)
+                    log.flush()
+                    line = ""
+                self._calls[call_id] = line
+            case PermissionAsked(call_id):
+                # Whoever asks shows what it is about.
+                self._shown.add(call_id)
+            case ChangeMade(call_id, change):
+                if call_id not in self._shown:
+                    log.write("\n" + "".join(f"{line}\n" for line in change_lines(change)))
+            case ToolFinished(call_id, _, output, ok, seconds):
+                lines = output.count("\n") + 1
+                result = f"{lines} line{'s'[: lines > 1]}" if ok else f"failed, {sanitize_line(output)}"
+                log.write(f"{self._calls.pop(call_id, '')}  {result}, {seconds:.2f} s\n")
 
 
 def _brief(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Edits of one file: a change is proposed, shown to whoever decides, and applied to exactly what it was proposed for.
+"""Edits of one file: what replacing a text would make of it. `file_changes` applies what is proposed here.
 
 Deals in paths and texts from a model, which are hostile: what the workspace refuses to read is not changed either.
 Only files that exist are changed; nothing is created, renamed or removed. What is never changed, and what only when a
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.spelling import nearest
+from laguna_tui.repo.nearest_text import nearest_text
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.source_writer import TemporaryFiles, digest, replace_file
 from laguna_tui.repo.text_diff import LINE_CHARS, diff
 from laguna_tui.repo.text_files import TextFile, decode, is_binary
 from laguna_tui.repo.text_replacement import (
@@ -35,6 +35,7 @@ _NAMED = 3
 _FAULTY = "After this edit the file is no longer valid Python: {fault}."
 _MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
 _INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
+_PART = "old is only a part of longer names in {path}, and all finds whole names; call again with a whole name"
 _ASKED = "You are asked in any case, because {because}."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 
@@ -46,10 +47,12 @@ class EditDialect:
     Attributes:
         additions: a text that is only added to may be broken into lines otherwise than in the file.
         reindents: following lines get an indentation that was forgotten, where a Python file stays valid only so.
+        shows_nearest: a text that is not there is answered with the lines that are most like it.
     """
 
     additions: bool = False
     reindents: bool = True
+    shows_nearest: bool = False
 
 
 class EditError(WorkspaceError):
@@ -63,6 +66,7 @@ def propose_edit(
     new: str,
     all: bool = False,  # noqa: A002 - the tool's own word
     should_stop: Callable[[], bool] = lambda: False,
+    unreadable: Callable[[str], str] = lambda path: "",
     *,
     dialect: EditDialect = EditDialect(),
 ) -> ChangeProposal:
@@ -73,29 +77,30 @@ def propose_edit(
         old: text that occurs exactly once, its line breaks written as line feeds.
         all: it may occur more often; an identifier is only found as a whole word.
         should_stop: asked while a path is looked for among all files.
+        unreadable: why a file's text may not be shown, and so not be changed; empty where it may.
         dialect: what is made of texts that are not quite the file's.
 
     Raises:
         WorkspaceError: the file cannot be used, or the text is not there, or is there too often.
     """
     _check(old, new)
-    inside = _found(workspace, path, should_stop)
-    if belongs_to_git(workspace.root, inside):
-        raise EditError(f"{escaped(inside)} belongs to git itself; edit another file")
-    data = workspace.read(inside)
-    if is_binary(data):
-        raise EditError(f"{escaped(inside)} is a binary file; only text can be edited")
-    file = decode(data)
+    inside = find_file(workspace, path, should_stop)
+    if why := unreadable(inside):
+        raise EditError(why)
+    data, file = read_editable(workspace, inside)
     made = find_replacements(file.text, old, new, every=all, limit=MAX_PLACES + 1)
     if not made and not all and dialect.additions:
         made = find_additions(file.text, old, new, limit=MAX_PLACES + 1)
+    if not made and dialect.shows_nearest:
+        part = all and old.isidentifier() and old in file.text
+        raise EditError(_PART.format(path=escaped(inside)) if part else nearest_text(inside, file.text, old))
     _check_places(inside, file.text, old, made, every=all)
     made, warnings, notes = _sound(inside, file.text, made, reindents=dialect.reindents)
     after = replace_text(file.text, made)
     hunks = diff(file.text, made)
     if any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines):
         warnings.append(_LONG)
-    encoded = _encoded(inside, file, after)
+    encoded = encode(inside, file, after)
     because = asks_because(workspace.root, inside)
     if because:
         warnings.insert(0, _ASKED.format(because=because))
@@ -115,19 +120,6 @@ def propose_edit(
     )
 
 
-def apply_edit(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:
-    """Make the change, if the file still is what it was proposed for.
-
-    Args:
-        unfinished: notes of what is being written; None keeps none.
-
-    Raises:
-        WorkspaceError: it is not, or cannot be written; the file is as it was.
-    """
-    workspace = Workspace(proposal.root, proposal.identity)
-    replace_file(workspace, proposal.path, digest(proposal.old), proposal.new, unfinished)
-
-
 def _check(old: str, new: str) -> None:
     if not old:
         raise EditError("old is empty; call again with text of a file that exists, because edit creates no files")
@@ -137,8 +129,13 @@ def _check(old: str, new: str) -> None:
         raise EditError("new has a NUL character, which no text file has; call again without it")
 
 
-def _found(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> str:
-    """The located path of the file that is meant."""
+def find_file(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> str:
+    """The located path of the file that is meant: as given, or the only one that ends so.
+
+    Raises:
+        EditError: there is none, or several end so.
+        OutsideError: it leads out of the folder.
+    """
     inside = workspace.locate(path)
     try:
         workspace.is_folder(inside)
@@ -215,7 +212,26 @@ def _sound(
     return made, [_FAULTY.format(fault=wrong)], [_MADE_FAULTY.format(fault=wrong)]
 
 
-def _encoded(inside: str, file: TextFile, after: str) -> bytes:
+def read_editable(workspace: Workspace, inside: str) -> tuple[bytes, TextFile]:
+    """The bytes of a located file, and its text.
+
+    Raises:
+        WorkspaceError: it cannot be read, belongs to git, or is binary.
+    """
+    if belongs_to_git(workspace.root, inside):
+        raise EditError(f"{escaped(inside)} belongs to git itself; edit another file")
+    data = workspace.read(inside)
+    if is_binary(data):
+        raise EditError(f"{escaped(inside)} is a binary file; only text can be edited")
+    return data, decode(data)
+
+
+def encode(inside: str, file: TextFile, after: str) -> bytes:
+    """A file's new text in its encoding.
+
+    Raises:
+        EditError: the encoding lacks a character, or the file would be too large.
+    """
     try:
         data = file.encode(after)
     except UnicodeEncodeError as error:

@@ -133,17 +133,47 @@ def _is_odd(path: Path) -> bool:
 
 def list_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
     """Return the paths of tracked files and of new, not ignored ones, relative to the folder, in git's order."""
-    command = ("ls-files", "-co", "--exclude-standard", "-z")
-    listed = _git(folder, command, timeout_s=LIST_TIMEOUT_S, should_stop=should_stop)
+    return _listed(folder, should_stop, "-co", "--exclude-standard")
+
+
+def tracked_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
+    """Return the paths in git's index, relative to the folder."""
+    return _listed(folder, should_stop, "-c")
+
+
+def untracked_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
+    """Return the paths of new, not ignored files, relative to the folder."""
+    return _listed(folder, should_stop, "-o", "--exclude-standard")
+
+
+def ignored_paths(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
+    """Return the paths that git ignores, relative to the folder; a folder ignored as a whole once, with a "/" behind.
+
+    What lies in a repository inside the folder is that repository's to ignore, and not listed.
+    """
+    listed = _listed(folder, should_stop, "-oi", "--exclude-standard", "--directory")
+    if listed is None:
+        return None
+    listed.sort()
+    # A folder that only happens to contain nothing else is listed too, followed by its contents.
+    return [
+        path
+        for path, after in zip(listed, [*listed[1:], ""], strict=False)
+        if not (path.endswith("/") and after.startswith(path))
+    ]
+
+
+def _listed(folder: Path, should_stop: Callable[[], bool], *options: str) -> list[str] | None:
+    listed = query(folder, ("ls-files", *options, "-z"), timeout_s=LIST_TIMEOUT_S, should_stop=should_stop)
     return None if listed is None else [os.fsdecode(path) for path in listed.split(b"\0") if path]
 
 
 def state(folder: Path) -> GitState | None:
     """Return the branch and the number of changed paths."""
-    answer = _git(
+    answer = query(
         folder,
         ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=all"),
-        _without_filters(folder),
+        without_filters(folder),
     )
     if answer is None:
         return None
@@ -159,7 +189,7 @@ def hooks_folders(top: Path) -> tuple[Path, ...] | None:
     """Return the folders git runs hooks from besides its own, links resolved; None when git does not answer."""
     if find_program("git") is None:
         return ()
-    listed = _git(top, ("config", "--list", "-z"))
+    listed = query(top, ("config", "--list", "-z"))
     if listed is None:
         return None
     pairs = (os.fsdecode(line).partition("\n") for line in listed.split(b"\0"))
@@ -167,9 +197,9 @@ def hooks_folders(top: Path) -> tuple[Path, ...] | None:
     return tuple(Path(os.path.realpath(top / Path(value).expanduser())) for value in named)
 
 
-def _without_filters(folder: Path) -> dict[str, str]:
-    """Settings that disable every configured filter: a status would run them on files that look changed."""
-    names = _git(folder, ("config", "--list", "--name-only", "-z")) or b""
+def without_filters(folder: Path) -> dict[str, str]:
+    """Return settings that disable every configured filter: a status would run them on files that look changed."""
+    names = query(folder, ("config", "--list", "--name-only", "-z")) or b""
     filters = {key.rsplit(".", 1)[0] for key in os.fsdecode(names).split("\0") if key.lower().startswith("filter.")}
     return {
         f"{name}.{key}": value
@@ -178,14 +208,22 @@ def _without_filters(folder: Path) -> dict[str, str]:
     }
 
 
-def _git(
+def query(
     folder: Path,
     command: Sequence[str],
     settings: Mapping[str, str] | None = None,
     timeout_s: float = GIT_TIMEOUT_S,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> bytes | None:
-    """The output of git; None when it is missing, fails, takes too long or was stopped."""
+    """Return the output of git; None when it is missing, fails, takes too long or was stopped.
+
+    Args:
+        folder: Where it runs.
+        command: A query with its options; none that runs textconv, external diff or signature programs.
+        settings: Further settings, such as those of `without_filters`.
+        timeout_s: How long it may take.
+        should_stop: Asked now and then.
+    """
     program = find_program("git")
     if program is None or _would_wait(folder):
         return None

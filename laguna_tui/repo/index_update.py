@@ -18,6 +18,7 @@ from laguna_tui.repo.index_writer import IndexWriter
 from laguna_tui.repo.language_patterns import language_of
 from laguna_tui.repo.parse_pool import ParseOutcome, parse_all
 from laguna_tui.repo.relative_paths import is_secondary, is_test
+from laguna_tui.repo.sensitive_paths import sensitive_because
 from laguna_tui.repo.walk import FileListing, walk
 
 Progress = Callable[[int, int], None]
@@ -209,6 +210,8 @@ def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> 
         known, row = (row, next(rows, None)) if row is not None and row[0] == key else (None, row)
         other = bool(changed) and language_name(entry.path) in changed
         if known is None or other or known[1:3] != (entry.size, entry.mtime_ns):
+            if sensitive_because(entry.path):
+                continue  # no search shows what it says
             digest = known[3] if known and not other else None
             tasks.append(ParseTask(entry.path, digest, entry.size, entry.mtime_ns))
     gone += [path for path, *_ in ([row] if row else []) + rows.fetchall()]

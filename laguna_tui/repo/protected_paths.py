@@ -24,7 +24,7 @@ _TABLE: dict[str, str] = {
         .cursor .cursorrules .cursorignore .gemini .qwen .opencode opencode.json opencode.jsonc .windsurf
         .windsurfrules .clinerules .roo .roomodes .kiro .junie .amazonq .continue .goosehints .goose .aider* .mcp.json
         mcp.json .github/copilot-instructions.md .github/instructions .github/prompts .github/agents .github/chatmodes
-        .laguna-tui
+        .laguna-tui .laguna-tui.toml
     """,
     "editors run what it says": """
         .vscode *.code-workspace .idea .run .fleet .zed .vs .devcontainer .devcontainer.json .exrc .nvimrc .nvim.lua
@@ -137,5 +137,8 @@ def _has_all(folder: Path, names: Iterable[str]) -> bool:
 
 def folded(part: str) -> str:
     """A name as the most permissive file systems see it: without case, invisible characters and trailing dots."""
-    plain = "".join(letter for letter in unicodedata.normalize("NFKC", part) if unicodedata.category(letter) != "Cf")
+    plain = part
+    if not part.isascii():
+        whole = unicodedata.normalize("NFKC", part)
+        plain = "".join(letter for letter in whole if unicodedata.category(letter) != "Cf")
     return plain.casefold().rstrip(" .") or plain

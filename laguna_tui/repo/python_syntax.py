@@ -4,29 +4,38 @@ import ast
 import warnings
 from itertools import takewhile
 
-_SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi")
 # Longer files are data; parsing a megabyte of code takes a second.
-_LIMIT_CHARS = 1024 * 1024
+LIMIT_CHARS = 1024 * 1024
 
 
 def can_be_checked(path: str, text: str) -> bool:
     """Whether the file has a Python suffix, is short enough, and is valid Python."""
-    return path.endswith(_SUFFIXES) and len(text) <= _LIMIT_CHARS and not syntax_error(text)
+    return path.endswith(SUFFIXES) and len(text) <= LIMIT_CHARS and not syntax_error(text)
 
 
 def syntax_error(text: str) -> str:
     """Return the syntax error of a text, as `invalid syntax in line 3`; empty if it is valid."""
+    fault = syntax_fault(text)
+    if fault is None:
+        return ""
+    line, message = fault
+    return f"{message} in line {line}" if line else message
+
+
+def syntax_fault(text: str) -> tuple[int, str] | None:
+    """Return the line (0 for none) of a text's syntax error and what is wrong; None if it is valid."""
     try:
         with warnings.catch_warnings():
             # Warnings would be written over the screen.
             warnings.simplefilter("ignore")
             ast.parse(text)
     except SyntaxError as error:
-        return f"{error.msg} in line {error.lineno}" if error.lineno else str(error.msg)
+        return error.lineno or 0, str(error.msg)
     except (ValueError, RecursionError, MemoryError) as error:
         # A NUL, or brackets nested deeper than the parser supports.
-        return str(error) or "it is nested too deeply"
-    return ""
+        return 0, str(error) or "it is nested too deeply"
+    return None
 
 
 def documented(before: str, after: str) -> str:

@@ -12,7 +12,7 @@ from laguna_tui.repo.grammars import Grammar, grammar, language_name
 from laguna_tui.repo.language_patterns import Kind, language_of
 from laguna_tui.repo.outline import Outline, line_outline
 from laguna_tui.repo.symbols import Symbol, Syntax
-from laguna_tui.repo.syntax_tree import tree_contents, tree_outline
+from laguna_tui.repo.syntax_tree import string_rows, tree_contents, tree_outline
 from laguna_tui.repo.text_files import split_lines
 
 # A megabyte of ordinary code takes half a second; a file made to be slow must not hold up the others.
@@ -27,7 +27,7 @@ _BRACKET = re.compile(r"[()\[\]{}]")
 
 def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S) -> Syntax:
     """The structure of a file's text; offsets are into exactly this text."""
-    parser = _grammar_for(path, text)
+    parser = grammar_for(path, text)
     if parser:
         symbols, references = tree_contents(parser, text, limit_s)
         return Syntax(parser.name, True, symbols, make_units(path, text, symbols), references)
@@ -48,7 +48,7 @@ def file_outline(path: str, lines: Sequence[str], limit_s: float = PARSE_LIMIT_S
         limit_s: what a grammar cannot parse in this time is left out.
     """
     text = "\n".join(lines)
-    parser = _grammar_for(path, text)
+    parser = grammar_for(path, text)
     if parser is None:
         return line_outline(path, lines)
     found, broken = tree_outline(parser, text, limit_s)
@@ -58,7 +58,13 @@ def file_outline(path: str, lines: Sequence[str], limit_s: float = PARSE_LIMIT_S
     return Outline(tuple(sorted(found, key=lambda definition: definition.line)))
 
 
-def _grammar_for(path: str, text: str) -> Grammar | None:
+def multiline_strings(path: str, text: str) -> frozenset[int]:
+    """The lines of a text, from 0, that begin inside a string; docstrings are none of them. Empty without a grammar."""
+    parser = grammar_for(path, text)
+    return string_rows(parser, text, PARSE_LIMIT_S) if parser else frozenset()
+
+
+def grammar_for(path: str, text: str) -> Grammar | None:
     """The grammar to parse a text with; None for a language without one, and for a text that would take too long."""
     name = language_name(path)
     return grammar(name) if name and len(text) <= PARSE_LIMIT_CHARS and not _too_deep(text) else None

@@ -65,6 +65,20 @@ def tree_outline(grammar: Grammar, text: str, limit_s: float) -> tuple[list[Defi
     return definitions, _broken_lines(root)
 
 
+def string_rows(grammar: Grammar, text: str, limit_s: float) -> frozenset[int]:
+    """Rows that begin inside a string; a string that is a statement of its own documents something, and is left out."""
+    _, root = _parsed(grammar, text, limit_s)
+    rows: set[int] = set()
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        if "string" not in node.type:
+            nodes += node.children
+        elif node.parent is None or node.parent.type != "expression_statement":
+            rows.update(range(node.start_point.row + 1, node.end_point.row + 1))
+    return frozenset(rows)
+
+
 def _broken_lines(root: Node) -> set[int]:
     lines: set[int] = set()
     nodes = [root]

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from laguna_tui.base.hunks import Hunk, HunkLine, Sign
+from laguna_tui.repo.text_files import split_lines
 from laguna_tui.repo.text_replacement import Replacement, replace_text
 
 # Context lines, as in git.
@@ -39,6 +40,29 @@ def diff(text: str, changes: Sequence[Replacement]) -> tuple[Hunk, ...]:
         del before[-1], after[-1]
     pieces = [piece for region in _regions(text, changes, newline) for piece in _compared(before, after, region)]
     return tuple(_hunk(before, after, near) for near in _near(pieces))
+
+
+def whole_diff(before: str, after: str) -> tuple[Hunk, ...]:
+    """Return the diff of two texts, of which one may be empty; no hunks where they are the same."""
+    if before == after:
+        return ()
+    if not before or not after:
+        sign = Sign.REMOVED if before else Sign.ADDED
+        return (Hunk(1, 1, tuple(HunkLine(sign, _cut(line)) for line in split_lines(before or after))),)
+    start = _same(before, after)
+    start = max(before.rfind("\n", 0, start), before.rfind("\r", 0, start)) + 1
+    most = min(len(before), len(after)) - start
+    end = _same(before[: -most - 1 : -1], after[: -most - 1 : -1])
+    return diff(before, [Replacement(start, len(before) - end, after[start : len(after) - end])])
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters at the beginning are the same."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one.startswith(other[:middle]) else (low, middle - 1)
+    return low
 
 
 def _lines(text: str, newline: str) -> list[str]:

@@ -7,6 +7,7 @@ them. Unreadable files are skipped.
 
 import os
 import stat
+import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ _DEFAULT_IGNORES = """
     node_modules bower_components .gradle .idea .next .nuxt .terraform .DS_Store *.pyc *.o *.class
 """.split()
 _GIT_FOLDER = ".git"
+# Repositories inside a folder whose git is asked, a hundredth of a second each; in further ones the ignore files apply.
+_ASKED_REPOSITORIES = 200
 # A longer ignore file is not one. Each pattern is tried on each file.
 _IGNORE_FILE_LIMIT_BYTES = 64 * 1024
 # Patterns become regular expressions, and each further star multiplies the time by the length of a name.
@@ -96,6 +99,49 @@ def _entry(tree: RootFolder, path: str) -> WalkedFile | None:
     return WalkedFile(path, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
 
+@dataclass(frozen=True, slots=True)
+class TreeListing:
+    """Everything in a folder that git would not ignore: also links, pipes, empty folders and nested repositories.
+
+    git's own folders (`.git`) are left out at every depth. Nothing is opened but ignore files.
+
+    Attributes:
+        paths: Files, links and all else that is no folder, sorted.
+        folders: Folders, sorted; the root is not one of them.
+        ignored: What was left out, unsorted; a folder that is ignored as a whole ends in "/".
+        complete: False when the folder is too large, when the ignore files took too long, or when the user stopped.
+    """
+
+    paths: tuple[str, ...]
+    folders: tuple[str, ...]
+    ignored: frozenset[str]
+    complete: bool = True
+
+
+def list_tree(root: Path, should_stop: Callable[[], bool] = lambda: False) -> TreeListing:
+    """List a folder as git sees it, and each repository inside it as its own git sees it.
+
+    Tracked files are listed even where git ignores them. Where git does not answer, `.gitignore` files are applied.
+    """
+    with RootFolder(root) as tree:
+        walker = _TreeWalker(tree, root, should_stop)
+        walker.walk(MAX_FILES)
+        complete = not should_stop() and walker.tries_left > 0 and len(walker.files) < MAX_FILES
+    folders = frozenset(walker.folders)
+    found = {*walker.files, *folders}
+    # On a file system that ignores case the index may have another spelling of a name.
+    spelt = {folded(path) for path in found}
+    files = {*walker.files, *(path for path in walker.tracked - found if folded(path) not in spelt)}
+    return TreeListing(
+        tuple(sorted(files)), tuple(sorted(folders)), frozenset(walker.ignored - walker.tracked), complete
+    )
+
+
+def folded(path: str) -> str:
+    """A path as the most permissive file systems compare it: without case, and with accents composed."""
+    return path if path.isascii() and path.islower() else unicodedata.normalize("NFC", path).casefold()
+
+
 class _Walker:
     """A walk without git's help.
 
@@ -111,7 +157,7 @@ class _Walker:
 
     def paths(self) -> Iterator[str]:
         """Yield the relative paths that no `.gitignore` on the way excludes, breadth first."""
-        pending: deque[tuple[str, _Specs]] = deque([("", [("", pathspec.GitIgnoreSpec.from_lines(_DEFAULT_IGNORES))])])
+        pending: deque[tuple[str, _Specs]] = deque([("", _default_ignores())])
         while pending and not self._should_stop():
             folder, above = pending.popleft()
             specs = [*above, *self._own_ignores(folder)]
@@ -128,12 +174,14 @@ class _Walker:
                 else:
                     yield path
 
-    def _children(self, folder: str) -> list[tuple[str, bool]]:
-        """Names in a folder, sorted, and whether each is a folder; links are left out."""
+    def _children(self, folder: str, *, links: bool = False) -> list[tuple[str, bool]]:
+        """Names in a folder, sorted, and whether each is a folder; links (never folders) only if asked for."""
         try:
             with os.scandir(self._tree.folder(folder.removesuffix("/"))) as found:
                 return sorted(
-                    (entry.name, entry.is_dir(follow_symlinks=False)) for entry in found if not entry.is_symlink()
+                    (entry.name, entry.is_dir(follow_symlinks=False))
+                    for entry in found
+                    if links or not entry.is_symlink()
                 )
         except OSError:
             return []
@@ -150,6 +198,66 @@ class _Walker:
             return [(folder, pathspec.GitIgnoreSpec.from_lines(lines))]
         except (OSError, ValueError):
             return []
+
+
+class _TreeWalker(_Walker):
+    """A walk that collects a `TreeListing`.
+
+    Attributes:
+        files, folders, ignored: As in the listing.
+        tracked: Paths in the index of the folder's repository and of those inside it.
+    """
+
+    def __init__(self, tree: RootFolder, root: Path, should_stop: Callable[[], bool]) -> None:
+        super().__init__(tree, should_stop)
+        self._root = root
+        self._repositories_left = _ASKED_REPOSITORIES
+        self.files: list[str] = []
+        self.folders: list[str] = []
+        self.ignored: set[str] = set()
+        self.tracked: set[str] = set()
+
+    def walk(self, limit: int) -> None:
+        """Collect, breadth first, at most about `limit` files."""
+        # Per folder: its path, and the ignore files above it; None where git has said what it ignores.
+        pending: deque[tuple[str, _Specs | None]] = deque([("", self._rules("", None))])
+        while pending and not self._should_stop() and self.tries_left > 0 and len(self.files) < limit:
+            folder, specs = pending.popleft()
+            children = self._children(folder, links=True)
+            if folder and any(name == _GIT_FOLDER for name, _ in children):
+                specs = self._rules(folder, specs)
+            specs = specs and [*specs, *self._own_ignores(folder)]
+            self.tries_left -= sum(len(spec.patterns) for _, spec in specs or ()) * len(children)
+            for name, is_folder in children:
+                path = f"{folder}{name}"
+                marked = path + "/" * is_folder
+                if name == _GIT_FOLDER or marked in self.ignored:
+                    continue
+                if specs and _ignored(marked, specs):
+                    self.ignored.add(marked)
+                elif is_folder:
+                    self.folders.append(path)
+                    pending.append((marked, specs))
+                else:
+                    self.files.append(path)
+
+    def _rules(self, folder: str, above: _Specs | None) -> _Specs | None:
+        """The rules for a repository's folder: None when its git says what is ignored, else the ignore files above."""
+        place = self._root / folder
+        ignored = tracked = None
+        if self._repositories_left > 0 and git.is_repository(place):
+            self._repositories_left -= 1
+            ignored, tracked = (ask(place, self._should_stop) for ask in (git.ignored_paths, git.tracked_files))
+        # A folder that its own repository ignores is still the one that the user works in.
+        if ignored is None or tracked is None or "./" in ignored:
+            return above or _default_ignores()
+        self.ignored.update(folder + path for path in ignored)
+        self.tracked.update(folder + path for path in tracked)
+        return None
+
+
+def _default_ignores() -> _Specs:
+    return [("", pathspec.GitIgnoreSpec.from_lines(_DEFAULT_IGNORES))]
 
 
 def _harmless(lines: Iterable[str]) -> list[str]:

@@ -115,6 +115,10 @@ class Workspace:
             raise OutsideError("the path contains a NUL character; use a path as find lists it")
         return PurePosixPath(path or ".")
 
+    def is_link(self, path: str) -> bool:
+        """Return whether the path that the model gave names a link, wherever that leads. Raises as `locate` does."""
+        return (self.root / self._given(path)).is_symlink()
+
     def is_folder(self, inside: str) -> bool:
         """Return whether a located path is a folder.
 

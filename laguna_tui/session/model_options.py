@@ -16,7 +16,7 @@ from laguna_tui.session.draft_statistics import draft_statistics_path
 if TYPE_CHECKING:
     from laguna_engine.config import Sampling, Speculation
     from laguna_engine.engine import EngineInfo, EngineOptions
-    from laguna_tui.agent.turn import AgentOptions
+    from laguna_tui.agent.generation import AgentOptions
 
 
 def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, mode: "Speculation") -> "EngineOptions":
@@ -55,7 +55,7 @@ def economy_file(state: Path, options: "EngineOptions") -> Path:
 def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
     """How answers are generated."""
     from laguna_engine.config import Drafting
-    from laguna_tui.agent.turn import AgentOptions
+    from laguna_tui.agent.generation import AgentOptions
 
     thinking = entry.thinking if settings.thinking is None else settings.thinking
     adapter = adapter_of(settings) if drafter_of(settings, entry) else None
@@ -63,6 +63,7 @@ def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
         sampling=_sampling(settings, entry),
         thinking=thinking,
         max_tokens=settings.max_tokens,
+        thinking_budget=settings.thinking_budget,
         drafting=Drafting(length=settings.draft_length, sampled=settings.sample_drafts, adapter=adapter and adapter[0]),
     )
 

@@ -28,6 +28,8 @@ def check_replay(
         generated.sampling,
         lambda done: progress(ReplayProgress(done, total)),
         generated.rounds,
+        generated.thinking_budget,
+        generated.no_repeat,
     )
     found = replay.divergence
     difference = _difference(engine, generated, found) if found is not None else None

@@ -10,16 +10,20 @@ from laguna_tui.models.model_selection import ModelSelection
 from laguna_tui.session.model_options import agent_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from laguna_engine.engine import Engine
+    from laguna_tui.agent.changes import Changes
     from laguna_tui.agent.loop import Agent
-    from laguna_tui.agent.tools.base.edit import SessionEdits
+    from laguna_tui.agent.permission_gate import PermissionGate
     from laguna_tui.agent.tools.registry import Toolbox
+    from laguna_tui.sandbox.runner import CommandRunner
     from laguna_tui.session.workspace_context import WorkspaceContext
 
 
 @dataclass(slots=True)
 class SessionParts:
-    """The conversation's agent, its tools, the folder's context and the session's edits.
+    """The conversation's agent, its tools, the folder's context, and the session's changes and permissions.
 
     All of them outlive a switch of models, but for the toolbox: each model has its own tools.
     """
@@ -27,23 +31,27 @@ class SessionParts:
     toolbox: "Toolbox"
     agent: "Agent"
     context: "WorkspaceContext"
-    edits: "SessionEdits"
+    changes: "Changes"
+    permissions: "PermissionGate"
 
     @classmethod
     def begin(
         cls,
         engine: "Engine",
         selection: ModelSelection,
-        edits: "SessionEdits",
+        changes: "Changes",
+        permissions: "PermissionGate",
         folder: Path,
         state: Path | None,
         wait_s: float,
+        commands: "Callable[[], CommandRunner]",
     ) -> "SessionParts":
         """Begin a conversation with an engine of this model; what it opened is closed if that fails.
 
         Args:
             state: folder that keeps what sessions learn; None for none.
             wait_s: seconds that a message waits for the folder's index where it needs it.
+            commands: gives what runs the model's commands.
         """
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.profile import profile_of
@@ -53,17 +61,26 @@ class SessionParts:
 
         entry, settings = selection.entry, selection.settings
         with ExitStack() as undo:
-            undo.callback(edits.close)
+            undo.callback(changes.close)
             workspace = Workspace(folder)
             context = WorkspaceContext(workspace, settings, state, wait_s)
             undo.callback(context.close)
             profile = profile_of(entry, engine.info)
-            toolbox = Toolbox(profile, workspace, codebase=context.codebase, edits=edits, state=state)
+            codebase = context.codebase
+            toolbox = Toolbox(
+                profile,
+                workspace,
+                codebase=codebase,
+                changes=changes,
+                commands=commands,
+                permissions=permissions,
+                state=state,
+            )
             undo.callback(toolbox.close)
             attacher = context.attacher(engine, profile)
             agent = Agent(engine, engine.vocab, toolbox, agent_options(settings, entry), attacher=attacher)
             undo.pop_all()
-        return cls(toolbox, agent, context, edits)
+        return cls(toolbox, agent, context, changes, permissions)
 
     def use_engine(self, engine: "Engine") -> None:
         """Go on with a fresh engine of the same model."""
@@ -87,5 +104,5 @@ class SessionParts:
     def close(self) -> None:
         """Close everything but the engine. Idempotent."""
         self.toolbox.close()
-        self.edits.close()
+        self.changes.close()
         self.context.close()

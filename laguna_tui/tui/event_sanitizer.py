@@ -11,18 +11,22 @@ from laguna_tui.base.events import (
     AnswerCorrected,
     Attached,
     CallRejected,
+    ChangeMade,
     DraftRound,
-    EditDone,
-    EditProposed,
+    Notice,
+    PermissionAnswered,
+    PermissionAsked,
     ReasoningDelta,
     ReplayCheck,
     TextDelta,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     TurnFinished,
     TurnStarted,
 )
 from laguna_tui.base.hunks import HunkLine
+from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
 from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
 
 _KINDS = get_args(AgentEvent)
@@ -37,21 +41,22 @@ class EventSanitizer:
     """Sanitises the events of one conversation, in order: an emoji may arrive in two deltas."""
 
     def __init__(self) -> None:
-        self._sanitizers: dict[type[TextDelta | ReasoningDelta], TextSanitizer] = {}
+        self._sanitizers: dict[type[AgentEvent] | int, TextSanitizer] = {}
 
     def safe(self, event: AgentEvent) -> AgentEvent:
         """The event with every text sanitised."""
         if isinstance(event, TurnStarted):
             self._sanitizers.clear()
-        if isinstance(event, TextDelta | ReasoningDelta):
-            return replace(event, text=self._sanitizers.setdefault(type(event), TextSanitizer()).sanitize(event.text))
+        if isinstance(event, TextDelta | ReasoningDelta | ToolProgress):
+            stream = event.call_id if isinstance(event, ToolProgress) else type(event)
+            return replace(event, text=self._sanitizers.setdefault(stream, TextSanitizer()).sanitize(event.text))
         return safe_event(event)
 
 
 def safe_event(event: AgentEvent) -> AgentEvent:
     """The event with every text sanitised; arguments become one-line texts."""
     match event:
-        case TextDelta(text) | ReasoningDelta(text):
+        case TextDelta(text=text) | ReasoningDelta(text=text) | ToolProgress(text=text) | Notice(text=text):
             return replace(event, text=sanitize(text))
         case Attached(titles, notes):
             return Attached(tuple(map(sanitize_line, titles)), tuple(map(sanitize_line, notes)))
@@ -59,8 +64,8 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return replace(event, name=sanitize_line(event.name), arguments=_safe_arguments(event.arguments))
         case ToolFinished():
             return _safe_result(event)
-        case EditProposed() | EditDone():
-            return _safe_edit(event)
+        case PermissionAsked() | PermissionAnswered() | ChangeMade():
+            return _safe_permission(event)
         case CallRejected() | DrafterFailed():
             return _safe_problem(event)
         case AnswerCorrected(said):
@@ -85,10 +90,31 @@ def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | Drafter
     return replace(event, problem=sanitize_line(event.problem))
 
 
-def _safe_edit(event: EditProposed | EditDone) -> EditProposed | EditDone:
-    if isinstance(event, EditDone):
-        return EditDone(sanitize_line(event.path), event.places)
-    return replace(event, proposal=_safe_proposal(event.proposal))
+def _safe_permission(
+    event: PermissionAsked | PermissionAnswered | ChangeMade,
+) -> PermissionAsked | PermissionAnswered | ChangeMade:
+    match event:
+        case PermissionAsked(request=request):
+            return replace(event, request=_safe_request(request))
+        case PermissionAnswered(answer=answer):
+            edited = None if answer.edited is None else sanitize(answer.edited)
+            answer = replace(answer, message=sanitize(answer.message), edited=edited)
+            return replace(event, answer=answer, by=sanitize_line(event.by))
+        case ChangeMade(change=change):
+            return replace(event, change=_safe_change(change))
+
+
+def _safe_request(request: PermissionRequest) -> PermissionRequest:
+    match request.proposal:
+        case CommandProposal(command=command) as proposal:
+            safe: Proposal = replace(proposal, command="\n".join(map(sanitize_line, command.split("\n"))))
+        case CallProposal(summary, details):
+            safe = CallProposal(sanitize_line(summary), tuple(map(sanitize_line, details)))
+        case change:
+            safe = _safe_change(change)
+    tool, why, sandbox, rule = map(sanitize_line, (request.tool, request.why, request.sandbox, request.rule))
+    always_asks = sanitize_line(request.always_asks)
+    return replace(request, tool=tool, proposal=safe, why=why, sandbox=sandbox, rule=rule, always_asks=always_asks)
 
 
 def safe_replay(event: ReplayCheck) -> ReplayCheck:
@@ -100,10 +126,11 @@ def safe_replay(event: ReplayCheck) -> ReplayCheck:
     return replace(event, difference=replace(found, before=before, answered=answered, plain=plain))
 
 
-def _safe_proposal(proposal: ChangeProposal) -> ChangeProposal:
-    """The proposal with path, warning and diff sanitised; a line of the diff stays one line."""
-    hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in proposal.hunks)
-    return replace(proposal, path=sanitize_line(proposal.path), warning=sanitize_line(proposal.warning), hunks=hunks)
+def _safe_change(change: ChangeProposal) -> ChangeProposal:
+    """The change with paths, warning and diff sanitised; a line of the diff stays one line."""
+    hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in change.hunks)
+    path, target, warning = map(sanitize_line, (change.path, change.target, change.warning))
+    return replace(change, path=path, target=target, warning=warning, hunks=hunks)
 
 
 def _safe_line(line: HunkLine) -> HunkLine:

@@ -37,7 +37,7 @@ STEPS = [
     "laguna_tui.repo.workspace.Workspace.__init__",
     "laguna_tui.session.workspace_context.WorkspaceContext.__init__",
     "laguna_tui.session.workspace_context.WorkspaceContext.attacher",
-    "laguna_tui.agent.tools.base.edit.SessionEdits.__init__",
+    "laguna_tui.agent.changes.Changes.__init__",
     "laguna_tui.agent.tools.registry.Toolbox.__init__",
     "laguna_tui.agent.profile.profile_of",
     "laguna_tui.agent.loop.Agent.__init__",

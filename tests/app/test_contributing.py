@@ -10,7 +10,6 @@ import pytest
 
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.profile import PROFILES
-from laguna_tui.agent.tools.base.model_profile import Tool
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
@@ -41,7 +40,7 @@ def tools(codebase, monkeypatch):
     count = types.ModuleType("count")
     monkeypatch.setitem(sys.modules, "count", count)
     exec(compile(source, "CONTRIBUTING.md", "exec"), count.__dict__)
-    tool = eval(listed, {"Tool": Tool, "count": count})
+    tool = eval(listed, {"count": count})
     profile = replace(FULL, tools=(*FULL.tools, tool))
     return Toolbox(profile, Workspace(codebase.root), ResultStore(codebase.root.parent / "results"), codebase=codebase)
 

@@ -6,7 +6,7 @@ derived from a seed: two runs write the same bytes.
 
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -178,10 +178,15 @@ def byte_characters() -> tuple[str, ...]:
     return tuple(chr(byte) if byte in printable else chr(next(others)) for byte in range(256))
 
 
+def special_texts() -> list[str]:
+    """Laguna's special tokens, by id."""
+    return [_PLACED.get(i, f"〈|RESERVED_{i}|〉") for i in range(_SPECIAL_COUNT)]
+
+
 @cache
 def vocabulary(size: int) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]]:
     """Texts, types and merges: Laguna's special tokens, bytes, merges of a small corpus, unused tokens."""
-    specials = [_PLACED.get(i, f"〈|RESERVED_{i}|〉") for i in range(_SPECIAL_COUNT)]
+    specials = special_texts()
     merges = _train(_MERGES)
     texts = [*specials, *byte_characters(), *dict.fromkeys(merge.replace(" ", "") for merge in merges)]
     types = [CONTROL] * _SPECIAL_COUNT + [NORMAL] * (len(texts) - _SPECIAL_COUNT)
@@ -202,11 +207,12 @@ def _train(count: int) -> list[str]:
                 pairs[pair] += counts[word]
         best = max(pairs, key=lambda pair: (pairs[pair], pair))
         merges.append(" ".join(best))
-        words = {word: _merged(symbols, best) for word, symbols in words.items()}
+        words = {word: merged(symbols, best) for word, symbols in words.items()}
     return merges
 
 
-def _merged(symbols: list[str], pair: tuple[str, str]) -> list[str]:
+def merged(symbols: list[str], pair: tuple[str, str]) -> list[str]:
+    """The symbols with every occurrence of the pair as one."""
     out: list[str] = []
     for symbol in symbols:
         if out and (out[-1], symbol) == pair:
@@ -222,7 +228,7 @@ def laguna(shape: Shape | None = None, seed: int = 1) -> GgufFile:
     file = GgufFile()
     describe(file, shape)
     add_tokenizer(file, shape.n_vocab)
-    _add_tensors(file, shape, np.random.default_rng(seed))
+    add_tensors(file, shape, np.random.default_rng(seed))
     return file
 
 
@@ -265,7 +271,11 @@ def describe(file: GgufFile, shape: Shape) -> None:
 
 def add_tokenizer(file: GgufFile, size: int) -> None:
     """Laguna's kind of vocabulary, of `size` tokens."""
-    texts, types, merges = vocabulary(size)
+    put_tokenizer(file, *vocabulary(size))
+
+
+def put_tokenizer(file: GgufFile, texts: Sequence[str], types: Sequence[int], merges: Sequence[str]) -> None:
+    """Put these tokens, their types and merges into `file` as Laguna's kind of vocabulary."""
     file.set("tokenizer.ggml.model", "gpt2").set("tokenizer.ggml.pre", "laguna")
     file.set("tokenizer.ggml.tokens", list(texts)).set("tokenizer.ggml.token_type", list(types))
     file.set("tokenizer.ggml.merges", list(merges))
@@ -274,10 +284,13 @@ def add_tokenizer(file: GgufFile, size: int) -> None:
     file.set("tokenizer.ggml.add_bos_token", True)
 
 
-def _add_tensors(file: GgufFile, shape: Shape, random: np.random.Generator) -> None:
+def add_tensors(file: GgufFile, shape: Shape, random: np.random.Generator) -> None:
+    """Put random weights of the shape into `file`."""
+
     def matrix(name: str, *dims: int, scale: float = 1.0) -> None:
         values = random.standard_normal(dims) * scale / np.sqrt(dims[-1])
-        file.tensors[name] = values.astype(np.float16)
+        # A matrix of one row is a vector to ggml, and computed with in f32 only.
+        file.tensors[name] = values.astype(np.float32 if dims[0] == 1 else np.float16)
 
     def vector(name: str, *dims: int, mean: float = 1.0) -> None:
         file.tensors[name] = (mean + 0.1 * random.standard_normal(dims)).astype(np.float32)

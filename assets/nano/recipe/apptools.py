@@ -24,14 +24,17 @@ class Tools:
     """`search`, `find` and `edit` over one folder, as the bundled model is given them; every edit is made."""
 
     def __init__(self, repository: Path) -> None:
-        from laguna_tui.agent.permissions import EditMode
-        from laguna_tui.agent.tools.base.edit import SessionEdits
+        from laguna_tui.agent.changes import Changes
+        from laguna_tui.agent.permission_gate import PermissionGate
+        from laguna_tui.agent.permissions.modes import Mode
+        from laguna_tui.agent.permissions.policy import Permissions
         from laguna_tui.agent.tools.nano.profile import NANO
         from laguna_tui.agent.tools.registry import Toolbox
         from laguna_tui.repo.workspace import Workspace
 
-        self._edits = SessionEdits(EditMode.ALLOW)
-        self._toolbox = Toolbox(NANO, Workspace(repository), edits=self._edits)
+        workspace, self._changes = Workspace(repository), Changes()
+        allowed = PermissionGate(Permissions(workspace.root, mode=Mode.ACCEPT_EDITS))
+        self._toolbox = Toolbox(NANO, workspace, changes=self._changes, permissions=allowed)
 
     def run(self, tool: str, arguments: Mapping[str, str]) -> str:
         """What the model is given back."""
@@ -39,9 +42,9 @@ class Tools:
 
     def restore(self) -> None:
         """Take back every edit."""
-        from laguna_tui.agent.tools.base.edit import NOTHING
+        from laguna_tui.agent.changes import NOTHING
 
-        while self._edits.undo() != NOTHING:
+        while self._changes.undo() != NOTHING:
             pass
 
 

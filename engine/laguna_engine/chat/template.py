@@ -15,7 +15,7 @@ from enum import Enum
 from laguna_engine.chat.encoding import Content, Markup, SafeEncoder
 from laguna_engine.chat.messages import AssistantMessage, ToolSpec
 from laguna_engine.errors import ModelFileError
-from laguna_engine.gguf.laguna import END_OF_TURN, EOS_TEXT
+from laguna_engine.gguf.laguna import END_OF_TURN, END_THINK, EOS_TEXT, THINK
 
 _POOLSIDE = (
     "You are a helpful, conversationally-fluent assistant made by Poolside. "
@@ -142,6 +142,15 @@ class Renderer:
         """Opens the assistant's turn, with its reasoning if thinking is on."""
         return self._encoder.encode_markup(f"<assistant>{self._break}{'<think>' if self._thinking else '</think>'}")
 
+    def kept(self, generated: Sequence[int]) -> Sequence[int]:
+        """The model's own tokens that stay in the transcript: without an end that came in the middle of its thinking,
+        which `close_assistant` puts behind it, and without 〈|EOS|〉, which would begin another transcript."""
+        last = generated[-1] if generated else None
+        ended = last is not None and last == self._encoder.id_of(END_OF_TURN)
+        if last == self._encoder.id_of(EOS_TEXT) or (ended and self._in_thinking(generated)):
+            return generated[:-1]
+        return generated
+
     def close_assistant(self, generated: Sequence[int]) -> list[int]:
         """The tokens to append after the model's own, so that the next piece can follow.
 
@@ -154,8 +163,8 @@ class Renderer:
         if text.endswith(END_OF_TURN):
             return self._encoder.encode_markup("\n")
         closing = ""
-        if self._thinking and self._last(generated, text, "</think>") < 0:
-            closing += "</think>" + self._break
+        if self._in_thinking(generated):
+            closing += END_THINK + self._break
         if self._last(generated, text, "<tool_call>") > self._last(generated, text, "</tool_call>"):
             closing += "</tool_call>" + self._break
         missing_break = "" if text.endswith("\n") else self._break
@@ -165,6 +174,12 @@ class Renderer:
         """A past assistant turn in canonical form, for history that was not generated in this transcript."""
         parts = self._compact_turn(message) if self._compact else self._turn(message)
         return self._encoder.encode([Markup("<assistant>" + self._break), *parts, Markup(END_OF_TURN + "\n")])
+
+    def _in_thinking(self, generated: Sequence[int]) -> bool:
+        """Whether the last thinking was not closed."""
+        text = self._encoder.decode(generated)
+        closed = self._last(generated, text, END_THINK)
+        return self._last(generated, text, THINK) > closed or (self._thinking and closed < 0)
 
     def _last(self, generated: Sequence[int], text: str, marker: str) -> int:
         """Index of the last occurrence of `marker`, or -1: among `generated` if it has a token, so that text quoting

@@ -6,7 +6,7 @@ because the batch and its arrays are reused.
 """
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy
 from numpy.typing import NDArray
@@ -208,7 +208,7 @@ class Context:
         return lib.llama_memory_seq_pos_min(memory, _SEQUENCE), lib.llama_memory_seq_pos_max(memory, _SEQUENCE)
 
     def sample(self, chain: SamplerChain, row: int = -1) -> int:
-        """Sample a token with `chain` from the logits of `row` of the last batch, and accept it.
+        """Sample a token with `chain`, as its constraint allows, from the logits of `row` of the last batch; accept it.
 
         Args:
             chain: the sampler chain.
@@ -218,12 +218,25 @@ class Context:
             RequestError: the row has no logits.
         """
         row = self._checked(row)
+        constraint = chain.constraint
+        if constraint is None:
+            return self._sample(chain, row)
+        mask = constraint.mask()
+        if mask.forced is None:
+            token = self._sample(chain, row, mask.banned)
+        else:
+            chain.force(token := mask.forced)
+        constraint.advance(token)
+        return token
+
+    def _sample(self, chain: SamplerChain, row: int, banned: Collection[int] = ()) -> int:
         picks = self._picks or self._read_picks()
         if picks is not None:
-            return picks.pick(chain, row - self._rows.start if row >= 0 else row)
-        if chain.draws:
+            return picks.pick(chain, row - self._rows.start if row >= 0 else row, banned)
+        if chain.draws or banned:
             candidates = self._all_candidates
             candidates["id"], candidates["logit"] = self._all_ids, self.logits(row)
+            candidates = numpy.delete(candidates, list(banned)) if banned else candidates
             return chain.choose(candidates, likeliest_first=False)
         token: int = lib.llama_sampler_sample(chain.handle, self._handle, row)
         return token

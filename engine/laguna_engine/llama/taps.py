@@ -5,12 +5,13 @@ the host, where a row sampler selects tokens row by row, in order. Layers are co
 layer (`l_out-<layer>` in llama.cpp's graphs). `graph_hook` inserts the nodes.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.errors import GraphError
+from laguna_engine.errors import GraphError, RequestError
 from laguna_engine.ggml.device import Backend, Device
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.operations import Operations
@@ -295,8 +296,12 @@ class BestRowSampler:
     def __init__(self, best: NDArray[np.int32]) -> None:
         self._best: list[int] = best.tolist()
 
-    def pick(self, _chain: SamplerChain, row: int) -> int:
+    def pick(self, _chain: SamplerChain, row: int, banned: Collection[int] = ()) -> int:
         """The best token of `row`; a greedy chain without penalties has no state to update."""
+        if banned:
+            raise RequestError(
+                "only the best token was read, and tokens are banned; read out candidates before decoding"
+            )
         return self._best[row]
 
 
@@ -310,9 +315,12 @@ class CandidateRowSampler:
         self._rows["id"] = np.take_along_axis(ids, order, axis=1)
         self._rows["logit"] = np.take_along_axis(logits, order, axis=1)
 
-    def pick(self, chain: SamplerChain, row: int) -> int:
-        """The token that `chain` selects from `row` and accepts."""
-        return chain.choose(self._rows[row].copy())
+    def pick(self, chain: SamplerChain, row: int, banned: Collection[int] = ()) -> int:
+        """The token that `chain` selects from `row` without the `banned` ones, and accepts."""
+        candidates = self._rows[row]
+        if banned:
+            return chain.choose(candidates[~np.isin(candidates["id"], list(banned))])
+        return chain.choose(candidates.copy())
 
 
 def row_sampler(taps: Taps, rows: int) -> BestRowSampler | CandidateRowSampler:

@@ -1,10 +1,10 @@
 """The draft-verify-accept round, and what is remembered from one to the next.
 
 A round decodes the newest token together with a draft of what may follow. The target picks at every row by the
-request's whole sampling chain, and a drafted token is accepted while it is the one picked. That is exact for any draft,
-however it was made and wherever it was cut, and for any sampling settings: what is picked depends on the target's
-logits, the seed and the position alone (`laguna_engine.llama.sampler`). A round always commits at least one token,
-which is the target's own.
+request's whole sampling chain and its constraint, and a drafted token is accepted while it is the one picked. That is
+exact for any draft, however it was made and wherever it was cut, and for any sampling settings: what is picked depends
+on the target's logits, the tokens before, the seed and the position alone (`laguna_engine.llama.sampler`). A round
+always commits at least one token, which is the target's own.
 
 While nothing pays, even asking costs: on a tiny model the drafters' offers take a tenth of a token's time. So after a
 plain round the drafters are not asked for as many rounds as make the asking cheap (`Backoff`). On a model whose tokens
@@ -188,7 +188,7 @@ class Speculator(NullSpeculator):
         began = time.perf_counter()
         start = self._sequence.position
         resting = _SCRIPTED if self._drafting.script is not None else self._backoff.choice()
-        choice = resting or self._choose(start, room)
+        choice = resting or self._choose(start, _longest_draft(chain, room))
         draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
         if choice.offer is not None and choice.offer.source not in self._drafters:
             choice = _FAILED
@@ -226,8 +226,8 @@ class Speculator(NullSpeculator):
         tokens = next(self._script, ())
         return Draft(list(tokens[: min(self._longest, max(0, self._sequence.room - 1))]))
 
-    def _choose(self, start: int, room: int | None) -> DraftChoice:
-        longest = min(self._longest, self._sequence.room - 1, self._longest if room is None else room - 1)
+    def _choose(self, start: int, longest: int) -> DraftChoice:
+        longest = min(self._longest, self._sequence.room - 1, longest)
         offers: list[Offer] = []
         for source, drafter in self._drafters.items():
             offer = self._try(source, drafter.offer) if self._asked(source) and longest > 0 else None
@@ -313,6 +313,13 @@ def _shortened(draft: Draft, length: int) -> Draft:
     if confidence is None:
         return Draft(draft.tokens[:length])
     return Draft(draft.tokens[:length], confidence[:length], confidence[length])
+
+
+def _longest_draft(chain: SamplerChain, room: int | None) -> int:
+    """Tokens of a draft that can be accepted: one less than there is `room` for, and none beyond a forced token."""
+    longest = MAX_DRAFT if room is None else room - 1
+    free = None if chain.constraint is None else chain.constraint.free_rows()
+    return longest if free is None else min(longest, free)
 
 
 _ASKING_SHARE = 0.02

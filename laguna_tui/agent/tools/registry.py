@@ -4,25 +4,48 @@ Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it
 in a way nobody expected does not end the turn either: the model is told, and the traceback is kept for the user.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from laguna_engine.errors import EngineError
-from laguna_tui.agent.permissions import EditMode
-from laguna_tui.agent.tools.base.edit import SessionEdits
+from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.diagnostics import Diagnostics
+from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.agent.permissions.policy import Permissions
+from laguna_tui.agent.todo_list import TodoList
+from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.guard import Guard
-from laguna_tui.agent.tools.base.model_profile import ModelProfile, ToolServices
+from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.base.results import Answer, ResultStore, ToolResult, failure
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands
+from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.crash_log import write_crash_log
-from laguna_tui.base.events import EditDone, EditProposed
+from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
+if TYPE_CHECKING:
+    from laguna_tui.sandbox.runner import CommandRunner
+
+_NOBODY_LISTENS = "nobody can be asked for permission here; go on without it"
+
+
+class _BoundTool(NamedTuple):
+    """A tool and what runs its calls in this session."""
+
+    tool: Tool[Any]
+    run: Callable[[ToolRun, Any], Answer]
+
 
 class Toolbox:
-    """A profile's tools, for one workspace."""
+    """A profile's tools, for one workspace. Any thread.
+
+    Attributes:
+        permissions: what lets calls through.
+    """
 
     def __init__(
         self,
@@ -31,7 +54,12 @@ class Toolbox:
         store: ResultStore | None = None,
         *,
         codebase: Codebase | None = None,
-        edits: SessionEdits | None = None,
+        changes: Changes | None = None,
+        commands: Callable[[], "CommandRunner"] = no_commands,
+        before_command: Callable[[], None] = lambda: None,
+        permissions: PermissionGate | None = None,
+        todo: TodoList | None = None,
+        diagnostics: Diagnostics | None = None,
         state: Path | None = None,
     ) -> None:
         """Take a workspace.
@@ -40,7 +68,12 @@ class Toolbox:
             profile: which tools there are, and what turns with them are held against.
             store: where long results are kept; None means the cache folder.
             codebase: the folder's index, for tools that search it; it is started when a search needs it.
-            edits: what edits go through; None makes none.
+            changes: what changes of files go through; None: the toolbox has its own.
+            commands: gives what runs commands, once one is to be run.
+            before_command: called before each command that the model runs.
+            permissions: what lets calls through; None lets none change anything.
+            todo: the model's list of steps; None: the toolbox has its own.
+            diagnostics: what says what a change broke; None: the toolbox has its own.
             state: the user's state folder, which gets the traceback of a tool that fails; None: the system's own.
 
         Raises:
@@ -48,16 +81,34 @@ class Toolbox:
         """
         self.profile = profile
         self.workspace = workspace
-        self._services = ToolServices(edits or SessionEdits(EditMode.NEVER), codebase)
+        self.permissions = permissions or PermissionGate(Permissions(workspace.root, mode=Mode.PLAN))
+        self._services = ToolServices(
+            changes or Changes(),
+            codebase,
+            commands,
+            before_command,
+            todo or TodoList(),
+            diagnostics or Diagnostics(commands, before_command),
+        )
         self._store = store or ResultStore()
         self._state = state
-        self._tools = {tool.spec.name: tool.bind(self._services) for tool in profile.tools}
+        self._tools = {tool.name: _BoundTool(tool, tool.bind(self._services)) for tool in profile.tools}
 
     def with_profile(self, profile: ModelProfile) -> "Toolbox":
         """Another model's tools over the same workspace; both keep their results in one place."""
         services = self._services
         return Toolbox(
-            profile, self.workspace, self._store, codebase=services.codebase, edits=services.edits, state=self._state
+            profile,
+            self.workspace,
+            self._store,
+            codebase=services.codebase,
+            changes=services.changes,
+            commands=services.commands,
+            before_command=services.before_command,
+            permissions=self.permissions,
+            todo=services.todo,
+            diagnostics=services.diagnostics,
+            state=self._state,
         )
 
     def guard(self, asked: str, before: str) -> Guard:
@@ -69,38 +120,23 @@ class Toolbox:
         """
         return self.profile.guard(asked, before)
 
-    def run(
-        self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False
-    ) -> ToolResult:
-        """Run a tool and tell nothing on the way; arguments and result are those of `steps`."""
-        steps = self.steps(name, arguments, should_stop)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as stop:
-                result: ToolResult = stop.value
-                return result
-
-    def steps(
-        self, name: str, arguments: Mapping[str, object], should_stop: Callable[[], bool] = lambda: False
-    ) -> Generator[EditProposed | EditDone, None, ToolResult]:
+    def run(self, name: str, arguments: Mapping[str, object], run: ToolRun | None = None) -> ToolResult:
         """Run a tool; an unknown name, wrong arguments or a bad path give a result that begins with `error: `.
 
         Args:
             name: the tool's name as the model wrote it.
             arguments: as the model wrote them.
-            should_stop: asked now and then; once true, the tool returns early with what it has.
+            run: what the call works with; None: outside of a turn, where nobody listens and nobody can be asked.
 
         Raises:
             EngineError: the engine fails while the tool uses it.
         """
-        run = self._tools.get(name)
-        if run is None:
+        bound = self._tools.get(name)
+        if bound is None:
             return failure(f"there is no tool {name}; the tools are {', '.join(self._tools)}")
         try:
-            answer = run(self.workspace, arguments, should_stop)
-            return self._store.result(answer if isinstance(answer, Answer) else (yield from answer))
-        except (ArgumentError, WorkspaceError) as error:
+            return self._store.result(self._answer(bound, arguments, run or self._alone()))
+        except (ToolError, WorkspaceError) as error:
             return failure(str(error))
         except OSError as error:
             return failure(f"{name} could not work ({error.strerror}); try again, or ask for less")
@@ -108,6 +144,25 @@ class Toolbox:
             raise
         except Exception as error:
             return self._failed(name, error)
+
+    def _answer(self, bound: "_BoundTool", arguments: Mapping[str, object], run: ToolRun) -> Answer:
+        if not bound.tool.read_only:
+            self.permissions.check()
+        return bound.run(run, read_arguments(bound.tool.arguments, arguments))
+
+    def _alone(self) -> ToolRun:
+        def ask(request: PermissionRequest) -> PermissionAnswer:
+            if self.permissions.question(request) is not None:
+                raise PermissionDenied(_NOBODY_LISTENS)
+            return PermissionAnswer(Decision.YES)
+
+        readable = self.permissions.permissions.readable
+        return ToolRun(self.workspace, 0, lambda event: None, ask, lambda: False, readable)
+
+    def is_read_only(self, name: str) -> bool:
+        """Whether calls of this tool may run side by side."""
+        bound = self._tools.get(name)
+        return bound is not None and bound.tool.read_only
 
     def _failed(self, name: str, error: Exception) -> ToolResult:
         """A defect of the tool: the model hears only its kind, because the message may name the user's folders."""
@@ -118,11 +173,11 @@ class Toolbox:
     @property
     def news(self) -> tuple[str, ...]:
         """What the model is to be told before the next message."""
-        return self._services.edits.news if self.profile.takes_news else ()
+        return self._services.changes.news if self.profile.takes_news else ()
 
     def forget_news(self) -> None:
         """The model was told, or is never to be told."""
-        self._services.edits.forget_news()
+        self._services.changes.forget_news()
 
     def keep(self, text: str) -> str | None:
         """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""

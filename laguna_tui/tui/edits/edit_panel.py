@@ -1,4 +1,4 @@
-"""The panel that asks whether to make a proposed edit. The diff itself is in the transcript.
+"""The panel that asks for permission, such as to make an edit. The diff or command itself is in the transcript.
 
 A key meant for the input must never answer. So the panel answers only while it has the focus, and only to keys pressed
 after the question could be read; anything else that is typed goes to the input.
@@ -14,10 +14,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from laguna_tui.agent.permissions import Decision
+from laguna_tui.base.permission_request import Decision
 from laguna_tui.tui.formatting import MUTED, StyledText
 from laguna_tui.tui.text_lines import cells, crop_front
-from laguna_tui.tui.transcript.edit_entry import EditEntry, counted
+from laguna_tui.tui.transcript.edit_entry import RequestEntry
 
 KeyChoice = tuple[str, str]
 """A key and what it does."""
@@ -25,9 +25,11 @@ ChoiceForms = tuple[tuple[KeyChoice, ...], ...]
 """The same choices in different lengths, the longest first."""
 
 CHOICES: ChoiceForms = (
-    (("y", "yes"), ("n", "no"), ("a", "always in this session"), ("Esc", "no, and stop")),
+    (("y", "yes"), ("n", "no"), ("a", "always in this folder"), ("Esc", "no, and stop")),
     (("y", "yes"), ("n", "no"), ("a", "always"), ("Esc", "stop")),
 )
+ONCE: ChoiceForms = tuple(tuple(choice for choice in form if choice[0] != "a") for form in CHOICES)
+"""Where there is no rule that would allow the same again."""
 ELSEWHERE: ChoiceForms = ((("Tab", "to answer"), ("Esc", "no, and stop")), (("Tab", "to answer"), ("Esc", "stop")))
 _BETWEEN = "   "
 
@@ -59,20 +61,20 @@ def _fitting(forms: ChoiceForms, width: int) -> tuple[KeyChoice, ...]:
 
 #: Seconds; a key pressed earlier was meant for something else.
 REACTION_S = 0.4
-_TITLE = "Change {}?"
+_RULE = "a allows {rule}"
 # Cells of the border, corners and blanks beside a title.
 _CORNERS = 6
 _TONES = {"code-inserted": "$success", "code-deleted": "$error", "muted": MUTED}
 
 
 class EditPanel(Widget, can_focus=True):
-    """Shown while an edit waits for a decision. Texts of the edit are sanitised."""
+    """Shown while something waits for the user's permission. Its texts are sanitised."""
 
     DEFAULT_CSS = Path(__file__).with_name("edit_panel.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "yes", "Yes, make this edit"),
         Binding("n", "no", "No, continue without it"),
-        Binding("a", "always", "Always: make all edits of this session"),
+        Binding("a", "always", "Always: write the rule that is shown"),
         Binding("escape", "stop", "No, and stop the answer"),
         Binding("up", "up", "Scroll up a line"),
         Binding("down", "down", "Scroll down a line"),
@@ -110,13 +112,13 @@ class EditPanel(Widget, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.display = False
-        self._edit: EditEntry | None = None
+        self._edit: RequestEntry | None = None
         self._answers_from = self._focused_at = 0.0
         # Keys that arrive in one read with a letter for the input are handled before the focus moves.
         self._typing = False
         self._own_keys = {binding.key: binding.action for binding in self.BINDINGS if isinstance(binding, Binding)}
 
-    def ask(self, edit: EditEntry) -> None:
+    def ask(self, edit: RequestEntry) -> None:
         """Show the question. It can be answered once the panel has the focus."""
         self._edit = edit
         self._restart_reaction_time()
@@ -143,18 +145,22 @@ class EditPanel(Widget, can_focus=True):
         edit = self._edit
         if edit is None:
             return Content()
-        parts: list[StyledText] = [(text, _TONES.get(tone, "")) for text, tone in counted(edit.diff, edit.places)]
+        parts: list[StyledText] = [(text, _TONES.get(tone, "")) for text, tone in edit.size()]
+        parts += [(f"  {_RULE.format(rule=edit.rule)}", MUTED)] if edit.rule else []
         parts += [("\n", ""), (f"! {edit.warning}\n", "$warning")] if edit.warning else [("\n", "")]
         return Content.assemble(*parts, *choice_parts(self._forms, self.content_size.width))
 
     @property
     def _forms(self) -> ChoiceForms:
-        return CHOICES if self.has_focus else ELSEWHERE
+        if not self.has_focus:
+            return ELSEWHERE
+        return CHOICES if self._edit is not None and self._edit.rule else ONCE
 
     def _update_title(self) -> None:
         if self._edit is not None:
-            room = self.app.size.width - _CORNERS - len(_TITLE)
-            self.border_title = Content(_TITLE.format(crop_front(self._edit.path, room)))
+            title = self._edit.question
+            room = self.app.size.width - _CORNERS - len(title)
+            self.border_title = Content(title.format(crop_front(self._edit.subject, room)))
 
     def on_resize(self) -> None:
         self._update_title()
@@ -207,8 +213,9 @@ class EditPanel(Widget, can_focus=True):
         self._decide(Decision.NO)
 
     def action_always(self) -> None:
-        """Make this edit and all later ones of this session."""
-        self._decide(Decision.ALWAYS)
+        """Make this edit, and do not ask about what its rule allows from now on."""
+        if self._edit is not None and self._edit.rule:
+            self._decide(Decision.ALWAYS)
 
     def _decide(self, decision: Decision) -> None:
         if self._edit is not None:

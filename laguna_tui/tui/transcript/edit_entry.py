@@ -1,11 +1,15 @@
-"""An edit in the transcript: its diff while the user is asked, its outcome afterwards."""
+"""What the user is asked about, in the transcript: an edit's diff and its outcome, or a command while it is asked.
+
+All texts are sanitised.
+"""
 
 from collections.abc import Sequence
 from enum import Enum
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.hunks import unified
-from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front
+from laguna_tui.base.permission_request import CallProposal, CommandProposal
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop, crop_front
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
 from laguna_tui.tui.transcript.entries import HeadlineEntry
 from laguna_tui.tui.transcript.step_entries import bar
@@ -22,25 +26,82 @@ class EditOutcome(Enum):
     NOT_MADE = "not made"
 
 
-class EditEntry(HeadlineEntry):
+class RequestEntry(HeadlineEntry):
+    """Something that a tool asks permission for.
+
+    Attributes:
+        question: the panel's title, with a place for `subject`.
+        warning: what the panel says about it.
+        agreed: the user allowed it, by itself or with others like it.
+        rule: the rule that would allow it and others like it; empty if there is none.
+    """
+
+    question = "{}"
+    rule = ""
+
+    def __init__(self, subject: str, warning: str, *, agreed: bool = False) -> None:
+        super().__init__(gap=False)
+        self.subject, self.warning, self.agreed = subject, warning, agreed
+        self.is_open = True
+
+    def size(self) -> TextRuns:
+        """How much it is, for the panel."""
+        return ()
+
+
+class CallRequestEntry(RequestEntry):
+    """A command, or a call of somebody else's tool; shown until the user has answered."""
+
+    def __init__(self, proposal: CommandProposal | CallProposal, warning: str) -> None:
+        self._is_command = isinstance(proposal, CommandProposal)
+        if isinstance(proposal, CommandProposal):
+            lines = tuple(proposal.command.split("\n"))
+            self.question = "Run {}?"
+        else:
+            lines = (proposal.summary, *proposal.details)
+            self.question = "Call {}?"
+        super().__init__(lines[0], warning)
+        self._lines = lines
+
+    def mark(self) -> TextRun:
+        return TextRun("$ " if self._is_command else "⚙ ", "tool")
+
+    def headline(self, width: int) -> TextRuns:
+        return (TextRun(crop(self._lines[0], width), "tool strong"),)
+
+    def body(self, width: int) -> Sequence[TextLine]:
+        text = "\n".join(self._lines if len(self._lines) > 1 or cells(self._lines[0]) > width else ())
+        return bar(text, width, "tool-text") if text else ()
+
+    def source(self) -> str:
+        return "\n".join(self._lines)
+
+
+class EditEntry(RequestEntry):
     """An edit, from a sanitised proposal.
 
     Attributes:
         outcome: open until the edit is made or declined.
-        agreed: the user accepted it, by itself or with all edits of the session.
     """
 
+    question = "Change {}?"
+
     def __init__(self, proposal: ChangeProposal, *, agreed: bool = False) -> None:
-        super().__init__(gap=False)
-        self.path, self.places, self.warning = proposal.path, proposal.places, proposal.warning
+        super().__init__(proposal.path, proposal.warning, agreed=agreed)
+        self.path = proposal.path
         self.outcome = EditOutcome.OPEN
-        self.agreed = agreed
         # If the user was asked, the warning was shown beside the question.
         self._unread = "" if not agreed else proposal.warning
         self._why = ""
-        self.is_open = True
-        self._hunks = proposal.hunks
+        self.show(proposal)
+
+    def show(self, change: ChangeProposal) -> None:
+        """Show this change, which the user may have edited."""
+        self.places, self._hunks = change.places, change.hunks
         self._diff: Diff | None = None
+
+    def size(self) -> TextRuns:
+        return counted(self.diff, self.places)
 
     @property
     def diff(self) -> Diff:

@@ -12,13 +12,16 @@ from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 
 
 def write_chat(document: Document, folder: Path, when: time.struct_time) -> Path:
-    """Write the chat into a new file in `folder` and return its path. Never overwrites a file.
+    """Write the chat, without secrets, into a new file in `folder` and return its path. Never overwrites a file.
 
     Raises:
         OSError: the folder cannot be written to.
     """
+    # Needed for a file only, and its patterns take time to compile.
+    from laguna_tui.base.redact import redact
+
     text = to_markdown(document, f"laguna-tui, {time.strftime('%Y-%m-%d %H:%M', when)}")
-    return create_private_file(folder, time.strftime("laguna-chat-%Y%m%d-%H%M%S", when), ".md", text)
+    return create_private_file(folder, time.strftime("laguna-chat-%Y%m%d-%H%M%S", when), ".md", redact(text))
 
 
 def to_markdown(document: Document, title: str) -> str:

@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable
 
 from laguna_engine.events import DrafterFailed, Prefill, Source
+from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     Attached,
     CallRejected,
-    EditDone,
-    EditProposed,
+    ChangeMade,
+    Notice,
+    PermissionAnswered,
+    PermissionAsked,
     ReasoningDelta,
     ReplayCheck,
     ReplayProgress,
@@ -29,7 +32,7 @@ from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.transcript.answer_entries import AnswerStream
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
+from laguna_tui.tui.transcript.edit_entry import CallRequestEntry, EditEntry, EditOutcome, RequestEntry
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
@@ -75,13 +78,14 @@ class TranscriptWriter:
         self._calls: dict[int, ToolCallEntry] = {}
         self._working: ProgressEntry | None = None
         self._replay: ReplayEntry | None = None
-        self._edit: EditEntry | None = None
+        self._asked: RequestEntry | None = None
+        self._declined: set[int] = set()
         self._failed: list[str] = []
 
     @property
-    def proposed(self) -> EditEntry | None:
-        """The edit that waits for a decision, if any."""
-        return self._edit
+    def proposed(self) -> RequestEntry | None:
+        """What waits for the user's answer, or to be done, if anything."""
+        return self._asked
 
     def add_question(self, text: str) -> None:
         """Append the user's message."""
@@ -112,7 +116,7 @@ class TranscriptWriter:
     def clear(self) -> None:
         """Start a new chat."""
         self.document.clear()
-        self._stream = self._thought = self._working = self._replay = self._edit = None
+        self._stream = self._thought = self._working = self._replay = self._asked = None
         self._calls.clear()
 
     def show_replay(self, state: ReplayProgress | ReplayCheck) -> None:
@@ -132,17 +136,49 @@ class TranscriptWriter:
             self.document.remove(self._replay)
             self._replay = None
 
-    def _change(self, event: EditProposed | EditDone) -> None:
-        if isinstance(event, EditDone):
-            self._end_edit(EditOutcome.MADE)
+    def _permission(self, event: PermissionAsked | PermissionAnswered | ChangeMade) -> None:
+        match event:
+            case PermissionAsked():
+                self._ask(event)
+            case PermissionAnswered():
+                self._answer_request(event)
+            case ChangeMade():
+                self._change(event)
+
+    def _ask(self, event: PermissionAsked) -> None:
+        self._end_edit(EditOutcome.NOT_MADE)
+        request = event.request
+        if isinstance(request.proposal, ChangeProposal):
+            self._asked = EditEntry(request.proposal)
         else:
-            self._edit = EditEntry(event.proposal, agreed=not event.asks)
-            self.document.append(self._edit)
+            self._asked = CallRequestEntry(request.proposal, " ".join(filter(None, (request.sandbox, request.why))))
+        self._asked.rule = request.rule
+        self.document.append(self._asked)
+
+    def _answer_request(self, event: PermissionAnswered) -> None:
+        if not event.answer.allowed:
+            self._declined.add(event.call_id)
+        if self._asked is None:
+            return
+        self._asked.agreed = event.answer.allowed
+        if isinstance(self._asked, CallRequestEntry):
+            # The call's own entry shows what came of it.
+            self.document.remove(self._asked)
+            self._asked = None
+
+    def _change(self, event: ChangeMade) -> None:
+        if not isinstance(self._asked, EditEntry):
+            self._asked = EditEntry(event.change, agreed=True)
+            self.document.append(self._asked)
+        self._asked.show(event.change)
+        self._end_edit(EditOutcome.MADE)
 
     def _end_edit(self, outcome: EditOutcome, why: str = "") -> None:
-        if self._edit is not None:
-            self._edit.finish(outcome, why)
-            self._edit = None
+        if isinstance(self._asked, EditEntry):
+            self._asked.finish(outcome, why)
+        elif self._asked is not None:
+            self.document.remove(self._asked)
+        self._asked = None
 
     def apply(self, event: AgentEvent) -> None:
         """Apply an event."""
@@ -159,9 +195,9 @@ class TranscriptWriter:
                 self._call(event)
             case ToolFinished():
                 self._result(event)
-            case EditProposed() | EditDone():
-                self._change(event)
-            case CallRejected() | AnswerCorrected() | DrafterFailed():
+            case PermissionAsked() | PermissionAnswered() | ChangeMade():
+                self._permission(event)
+            case CallRejected() | AnswerCorrected() | DrafterFailed() | Notice():
                 self._remark(event)
             case TurnFinished():
                 self._finish(event)
@@ -174,13 +210,15 @@ class TranscriptWriter:
             self.document.append(self._working)
         self._working.update(prefill)
 
-    def _remark(self, event: CallRejected | AnswerCorrected | DrafterFailed) -> None:
-        """Show an error of the model or a drafter."""
+    def _remark(self, event: CallRejected | AnswerCorrected | DrafterFailed | Notice) -> None:
+        """Show an error of the model or a drafter, or what the user should know."""
         if isinstance(event, DrafterFailed):
             # Shown at the end, so that it does not split the answer.
             self._failed.append(f"{event.sentence} {_REOPEN}")
         elif isinstance(event, AnswerCorrected):
             self.add_notice(event.sentence)
+        elif isinstance(event, Notice):
+            self.add_notice(event.text)
         else:
             self.add_notice(f"The model wrote an invalid tool call: {event.problem}", "warning")
             self._work()
@@ -241,7 +279,7 @@ class TranscriptWriter:
         self.document.append(called)
 
     def _result(self, event: ToolFinished) -> None:
-        declined = self._edit is not None and not self._edit.agreed and not event.ok
+        declined = event.call_id in self._declined and not event.ok
         self._end_edit(EditOutcome.NOT_MADE, event.output)
         called = self._calls.pop(event.call_id, None)
         if called is not None:

@@ -19,6 +19,7 @@ class Say:
     """One generation: `text` with its markers, then the end for `reason`; `during` is called before every token.
 
     rounds: who drafted, how many, how many stood, and the text of the rest, for as many rounds as are given.
+    taken_back: part of it at least is expected not to be in the next prompt.
     """
 
     text: str
@@ -27,6 +28,7 @@ class Say:
     error: Exception | None = None
     rounds: Sequence[tuple[Source | None, int, int, str]] = ()
     seed: int | None = None
+    taken_back: bool = False
 
 
 class ScriptedEngine:
@@ -42,7 +44,9 @@ class ScriptedEngine:
 
     def generate(self, request: Request) -> Iterator[Event]:
         prompt = list(request.tokens)
-        assert prompt[: len(self._cached)] == self._cached, "the prompt does not go on from what is cached"
+        last = self._script[len(self.requests) - 1] if self.requests else None
+        if last is None or not last.taken_back:
+            assert prompt[: len(self._cached)] == self._cached, "the prompt does not go on from what is cached"
         self.requests.append(request)
         self._cancelled = False
         return self._play(prompt, self._script[len(self.requests) - 1])
@@ -62,7 +66,8 @@ class ScriptedEngine:
             if self._cancelled:
                 yield Finished(FinishReason.CANCELLED, stats)
                 return
-            self._cached = [*self._cached, token]
+            # The newest token is computed with the one after it.
+            self._cached = [*prompt, *tokens[:index]]
             if index in rounds:
                 yield rounds[index]
             yield Token(token, self._vocabulary.piece(token).decode(), sources[index], index)
@@ -78,7 +83,10 @@ class ScriptedEngine:
         self._cached = []
 
     def preview(self, tokens: Sequence[int]) -> Preview:
-        cached = len(self._cached)
+        pairs = zip(self._cached, tokens, strict=False)
+        cached = next(
+            (at for at, (mine, given) in enumerate(pairs) if mine != given), min(len(self._cached), len(tokens))
+        )
         return Preview(cached, len(tokens) - cached, None, False, None, len(tokens) < self.n_ctx)
 
 

@@ -2,14 +2,17 @@
 
 import pytest
 
+from laguna_engine.chat.parser import StreamParser
 from laguna_engine.config import Sampling
-from laguna_engine.engine import Engine, EngineOptions
+from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Prefill
+from laguna_tui.agent.generation import AgentOptions, Generation
 from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.loop_guard import find_loop
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import AgentOptions
-from laguna_tui.base.events import StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.events import ReasoningDelta, StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.workspace import Workspace
 
 MAX_TOKENS = 24
@@ -69,3 +72,39 @@ def test_context_used_is_what_the_transcript_holds(agent):
     steps = [event for event in agent.run("Where?") if isinstance(event, StepFinished)]
     assert steps[0].context_size == 2048
     assert 0 < steps[0].context_used <= len(agent.conversation.tokens)
+
+
+@pytest.fixture
+def nano():
+    with Engine.open(EngineOptions(model=load_catalogue()["nano"].path, n_ctx=2048, threads=1)) as engine:
+        yield engine
+
+
+def test_a_real_model_is_led_out_of_a_loop_with_its_cache_kept_and_can_be_replayed(nano):
+    """Counting makes the bundled model repeat itself, which it was not trained on; whether it does depends on how its
+    logits are rounded, so several prompts are tried."""
+    broken = 0
+    for times in range(1, 7):
+        request = Request([2, *nano.vocab.tokenize("one two three four " * times, special=False)], max_tokens=600)
+        generation = Generation(nano, lambda: StreamParser(()), nano.vocab.piece)
+        prefills = [event for event in generation.run(request, lambda: False) if isinstance(event, Prefill)]
+        made = generation.record(request)
+        if not made.begun:
+            continue
+        broken += 1
+        assert not any(find_loop(generation.generated[:end]) for end in range(len(generation.generated) + 1))
+        assert prefills[-1].cached == prefills[-1].total - 1
+        assert nano.replay(made.prompt, made.tokens, made.sampling, no_repeat=made.no_repeat).identical
+    assert broken
+
+
+def test_a_real_models_thinking_ends_at_its_budget_and_its_answer_follows(tiny_model_path, tmp_path):
+    """The tiny model says anything, and hardly ever `</think>`."""
+    with Engine.open(EngineOptions(model=tiny_model_path, n_ctx=2048, threads=1)) as engine:
+        options = AgentOptions(thinking=True, thinking_budget=20, max_tokens=60)
+        agent = Agent(engine, engine.vocab, Toolbox(NANO, Workspace(tmp_path)), options)
+        events = list(agent.run("Where is main?"))
+        last, closes = agent.conversation.last, engine.vocab.id_of("</think>")
+        assert last.tokens.index(closes) == 20
+        assert any(isinstance(event, ReasoningDelta) for event in events)
+        assert engine.replay(last.prompt, last.tokens, last.sampling, thinking_budget=20).identical

@@ -1,10 +1,11 @@
 """A conversation as blocks: what they cost, what the user may make of them, and what the model reads then."""
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
 
 import pytest
 
-from laguna_engine.chat.messages import AssistantMessage, ToolCall, ToolSpec
+from laguna_engine.chat.messages import AssistantMessage, ToolCall
 from laguna_engine.chat.transcript import Role
 from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
@@ -12,9 +13,10 @@ from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import Generation
 from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.prompt_preview import block_text, blocks
-from laguna_tui.agent.tools.base.model_profile import Tool
-from laguna_tui.agent.tools.nano import search
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.nano.profile import NANO
+from laguna_tui.base.schema import declared
 from laguna_tui.context.blocks import Attachment, BlockKind, Place
 from tests.app.agent.scripted_engine import Say, ScriptedEngine
 
@@ -86,6 +88,14 @@ def test_every_block_has_its_kind_and_together_they_are_all_tokens(asks, convers
     assert (shown[2].title, shown[3].title, shown[5].title) == ("cart.py", "What is this?", "search total")
 
 
+@dataclass(frozen=True, slots=True)
+class AnyArguments:
+    list: str = declared("")
+    pattern: str = declared("")
+    path: str = declared("")
+    old: str = declared("")
+
+
 @pytest.mark.parametrize(
     ("arguments", "title"),
     [
@@ -96,9 +106,8 @@ def test_every_block_has_its_kind_and_together_they_are_all_tokens(asks, convers
     ],
 )
 def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(vocabulary, arguments, title):
-    texts = {name: {"type": "string"} for name in ("list", "pattern", "path", "old")}
-    spec = ToolSpec("search", "", {"type": "object", "properties": texts})
-    profile = replace(NANO, tools=(Tool.stateless(spec, search.run),))
+    tool = Tool.stateless("search", "", AnyArguments, lambda run, arguments: Answer(""))
+    profile = replace(NANO, tools=(tool,))
     conversation = Conversation(vocabulary, profile, thinking=False)
     conversation.add_message(ChatMessage.asked("Where?"))
     said = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in arguments.items())
@@ -146,7 +155,7 @@ def test_a_change_renders_nothing_again_that_is_not_changed(asks, conversation):
     conversation.add_result("one line", "read cart.py")
     before, blocks_before = list(conversation.tokens), conversation.transcript.blocks
     rendered = []
-    conversation._add = lambda transcript, each: rendered.append(each)
+    conversation._writer.add = lambda transcript, each: rendered.append(each)
     conversation.change({5: Place.DROPPED})
     assert [each.text for each in rendered] == ["one line"]
     assert conversation.transcript.blocks == blocks_before[:5]
@@ -189,14 +198,40 @@ def test_what_is_shortened_says_what_it_would_take_whole(asks, conversation, vie
     assert view()[2].tokens < view()[2].whole == whole
 
 
-def test_a_long_result_is_shortened_to_both_its_ends(asks, conversation, view, text):
+def shortened(conversation, view, text, result, label):
+    conversation.add_result(result, label)
+    conversation.change({view()[-1].number: Place.SHORTENED})
+    return text()
+
+
+def test_a_long_result_keeps_what_the_question_asks_for(asks, conversation, view, text):
+    asks(conversation, "What does parse_price raise?")
+    code = [f"{n}: def other_{n}(value):\n{n + 1}:     return value * {n}" for n in range(1, 80, 2)]
+    code[20] = "41: def parse_price(text):\n42:     raise PriceError(text)"
+    kept = shortened(conversation, view, text, "\n".join(code), "read shop/prices.py")
+    assert "42:     raise PriceError(text)" in kept
+    assert "return value * 71" not in kept
+    assert "left out to save room: lines " in kept
+
+
+def test_what_a_command_printed_keeps_its_end(asks, conversation, view, text):
+    asks(conversation, "Do the tests pass?")
+    printed = "\n".join([*(f"tests/test_{n}.py ....." for n in range(200)), "=== 1 failed, 999 passed ==="])
+    kept = shortened(conversation, view, text, json.dumps({"stdout": printed, "exit_code": 1}), "shell pytest")
+    assert "=== 1 failed, 999 passed ===" in kept
+    assert '"exit_code": 1' in kept
+    assert "tests/test_150.py" not in kept
+
+
+def test_a_shortened_result_can_be_had_whole_again(asks, conversation, view, text):
     asks(conversation, "What is this?")
-    conversation.add_result("\n".join(f"line {number}" for number in range(100)), "read cart.py")
+    conversation.add_result("\n".join(f"{n}: line {n}" for n in range(1, 100)), "read notes.txt")
+    before = text()
     number = view()[-1].number
     conversation.change({number: Place.SHORTENED})
-    assert "line 19\n… 70 lines left out by the user here" in text()
-    assert "line 90" in text()
-    assert "line 50" not in text()
+    assert text() != before
+    conversation.change({number: Place.KEPT})
+    assert text() == before
 
 
 def test_words_and_system_prompt_stay_whatever_is_asked(asks, conversation, text):

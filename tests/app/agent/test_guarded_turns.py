@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.events import FinishReason
+from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.conversation import forgets
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.permissions import EditMode
-from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED
 from laguna_tui.agent.tools.nano.profile import NANO
@@ -19,8 +18,8 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import (
     AnswerCorrected,
     Attached,
-    EditDone,
-    EditProposed,
+    ChangeMade,
+    PermissionAsked,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -29,7 +28,7 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
-from tests.app.approvers import always
+from tests.app.approvers import always, gate_for
 
 CODE = (
     'def total(items):\n    return sum(items)\n\n\ndef price(item):\n    """What it costs."""\n    return item.price\n'
@@ -58,12 +57,13 @@ class Chat:
         self.asked = []
         store = ResultStore(root.parent / "cache")
         profile = replace(NANO, turns=turns)
-        toolbox = Toolbox(profile, Workspace(root), store, edits=SessionEdits(EditMode.ASK, self._approve, store))
+        gate = gate_for(root, self._approve)
+        toolbox = Toolbox(profile, Workspace(root), store, changes=Changes(store), permissions=gate)
         self.agent = Agent(self.engine, vocabulary, toolbox, None, lambda: "[folder shop]\n\n")
 
-    def _approve(self, proposal, cancelled):
-        self.asked.append(proposal)
-        return always(proposal, cancelled)
+    def _approve(self, request, cancelled):
+        self.asked.append(request.proposal)
+        return always(request, cancelled)
 
     def ask(self, message):
         return list(self.agent.run(message))
@@ -105,7 +105,7 @@ WRONG = [
     answer("Defined nowhere."),
     answer(f"{LISTED}\nand 3 more."),
     answer("Defined here:"),
-    "\n</assistant>",
+    Say("\n</assistant>", taken_back=True),
     Say("\nDefined here:\n1. `total" + " cart cart" * 2000),
     Say("\nDefined here:\n1. `x", FinishReason.CONTEXT_FULL),
 ]
@@ -168,7 +168,7 @@ OTHER_EDITS = [
 def test_an_edit_that_was_not_asked_for_is_neither_made_nor_asked_about(chat, cart, question, edit):
     talk = chat(edit, answer("Hello!"))
     events = talk.ask(question)
-    assert not of((EditProposed, EditDone), events)
+    assert not of((PermissionAsked, ChangeMade), events)
     assert not talk.asked
     assert cart.read_text() == CODE
     assert said(events) == REFUSED
@@ -205,7 +205,7 @@ def test_a_docstring_is_not_put_above_another(chat, cart):
     talk = chat(call("search", list="defined", pattern="price"), edit)
     events = talk.ask("add a docstring to price")
     assert said(events) == HAS_DOCSTRING.format(name="price")
-    assert not of(EditProposed, events)
+    assert not of(PermissionAsked, events)
     assert not talk.asked
     assert cart.read_text() == CODE
 

@@ -2,25 +2,28 @@
 
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from laguna_engine.chat.transcript import Role
-from laguna_engine.config import PLAIN
+from laguna_engine.config import PLAIN, Sampling
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import FinishReason, Prefill, Source
+from laguna_tui.agent.generation import AgentOptions
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS, AgentOptions
+from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_FILLED, MAX_REJECTED, MAX_STEPS
 from laguna_tui.base.events import (
     CallRejected,
     DraftRound,
+    Notice,
     ReasoningDelta,
     StepFinished,
     TextDelta,
@@ -33,6 +36,13 @@ from laguna_tui.base.events import (
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
+
+EMPTY = Say("\n</assistant>", taken_back=True)
+LOOP = Say("\nIt is" + " here and" * 2000, taken_back=True)
+
+
+# In the vocabulary of a tiny model, the prompt of a profile with all tools takes more than a small context.
+SMALL = replace(FULL, tools=tuple(tool for tool in FULL.tools if tool.name in ("read", "search")))
 
 
 class Chat:
@@ -142,10 +152,13 @@ def test_a_tool_call_runs_and_its_result_goes_back(chat):
 
 
 def test_several_calls_are_answered_in_order(chat):
-    both = SEARCH.removesuffix("\n</assistant>") + call("read", path="cart.py", end="1")
+    both = SEARCH.removesuffix("\n</assistant>") + call("read", path="cart.py", limit="1")
     talk = chat(both, answer("Here."))
     events = talk.ask("Where?")
-    assert [event.output for event in of(ToolFinished, events)] == [FOUND, "1: def total(items):"]
+    assert [event.output for event in of(ToolFinished, events)] == [
+        FOUND,
+        "1: def total(items):\n… lines 2-2 not shown; read them with offset=2",
+    ]
     assert talk.roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL, Role.ASSISTANT]
 
 
@@ -225,6 +238,19 @@ def test_the_same_call_for_the_third_time_is_not_run(chat):
     assert outputs[2].startswith("error: this same call was made 2 times already")
 
 
+def test_a_call_that_is_made_again_after_that_ends_the_turn(chat):
+    talk = chat(SEARCH, SEARCH, SEARCH, SEARCH, answer("Two."))
+    last = talk.ask("Where?")[-1]
+    assert last.end is TurnEnd.SAME_CALL
+    assert "kept making the same tool call" in last.sentence
+    assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
+
+
+def test_another_call_after_that_goes_on(chat):
+    other = call("search", pattern="items")
+    assert chat(SEARCH, SEARCH, SEARCH, other, answer("Here.")).ask("Where?")[-1].end is TurnEnd.ANSWERED
+
+
 def test_calls_without_end_stop(chat):
     talk = chat(*[call("search", pattern=f"name{n}") for n in range(MAX_STEPS)])
     assert talk.ask("Where?")[-1].end is TurnEnd.TOO_MANY_STEPS
@@ -237,8 +263,28 @@ def test_too_many_calls_at_once_are_not_all_run(chat):
 
 
 def test_an_empty_answer_is_asked_for_once_more(chat):
-    assert chat("\n</assistant>", answer("Here.")).ask("Where?")[-1].end is TurnEnd.ANSWERED
-    assert chat("\n</assistant>", "\n</assistant>").ask("Where?")[-1].end is TurnEnd.EMPTY_ANSWER
+    assert chat(EMPTY, answer("Here.")).ask("Where?")[-1].end is TurnEnd.ANSWERED
+    assert chat(EMPTY, EMPTY).ask("Where?")[-1].end is TurnEnd.EMPTY_ANSWER
+
+
+def test_an_answer_that_says_nothing_is_not_in_the_prompt(chat):
+    talk = chat(EMPTY, answer("Here."))
+    talk.ask("Where?")
+    assert talk.roles == [Role.USER, Role.USER, Role.ASSISTANT]
+    assert talk.after_header.count("<assistant>") == 1
+    talk = chat(EMPTY, Say("\n \n</assistant>", taken_back=True), answer("Two."))
+    talk.ask("Where?")
+    assert "<assistant>" not in talk.after_header
+    assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
+
+
+def test_an_answer_that_is_cancelled_before_it_began_is_not_in_the_prompt(chat):
+    early = Say(answer("A long answer."), during=lambda index: talk.agent.cancel(), taken_back=True)
+    talk = chat(early, answer("Two."))
+    assert talk.ask("a")[-1].end is TurnEnd.CANCELLED
+    assert "<assistant>" not in talk.after_header
+    assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
+    assert "Two." in talk.after_header
 
 
 def test_a_turn_that_ends_after_its_reasoning_is_asked_for_its_answer(chat):
@@ -246,6 +292,7 @@ def test_a_turn_that_ends_after_its_reasoning_is_asked_for_its_answer(chat):
     events = talk.ask("Where?")
     assert said(events) == "Here."
     assert talk.after_header.count("<user>") == 2
+    assert "<think>\nHm.\n</think>\n</assistant>\n<user>" in talk.after_header
 
 
 def test_a_cancelled_answer_is_closed_and_the_next_one_goes_on(chat):
@@ -339,29 +386,119 @@ def test_an_engine_error_or_ctrl_c_in_a_tool_ends_the_turn_and_leaves_a_whole_co
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
 
-@pytest.mark.parametrize(
-    ("reason", "end"),
-    [(FinishReason.MAX_TOKENS, TurnEnd.MAX_TOKENS), (FinishReason.CONTEXT_FULL, TurnEnd.CONTEXT_FULL)],
-)
-def test_limits_end_the_turn_with_what_happened(chat, reason, end):
-    talk = chat(Say("\nHalf an ans", reason), answer("Two."), max_tokens=5)
+def test_a_limit_of_tokens_ends_the_turn_with_what_happened(chat):
+    talk = chat(Say("\nHalf an ans", FinishReason.MAX_TOKENS), answer("Two."), max_tokens=5)
     last = talk.ask("a")[-1]
-    assert last.end is end
+    assert last.end is TurnEnd.MAX_TOKENS
     assert last.sentence.count(".") == 1
     assert talk.engine.requests[0].max_tokens == 5
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
 
-def test_an_answer_that_repeats_itself_is_stopped(chat):
-    talk = chat(Say("\nIt is" + " here and" * 2000), answer("Two."))
+def test_an_answer_that_fills_the_context_goes_on_behind_it(chat):
+    talk = chat(Say("\nHalf an ans", FinishReason.CONTEXT_FULL), answer("wer."))
+    assert talk.ask("a")[-1].end is TurnEnd.ANSWERED
+    assert "go on where you stopped" in talk.text
+
+
+def test_an_answer_that_fills_the_context_again_and_again_ends_the_turn(chat):
+    talk = chat(*[Say("\nHalf an ans", FinishReason.CONTEXT_FULL)] * (MAX_FILLED + 1), answer("Two."))
+    last = talk.ask("a")[-1]
+    assert last.end is TurnEnd.CONTEXT_FULL
+    assert last.sentence.count(".") == 1
+    assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
+
+
+def test_an_answer_that_repeats_itself_goes_on_without_beginning_another_round(chat):
+    talk = chat(LOOP, answer(" in the end."))
+    events = talk.ask("Where?")
+    assert events[-1].end is TurnEnd.ANSWERED
+    assert [event.text for event in of(Notice, events)] == [
+        "The model began to repeat itself. What it repeated was taken back, and it goes on without it."
+    ]
+    (stretch,) = talk.engine.requests[1].no_repeat
+    assert list(talk.engine.requests[1].tokens)[-len(stretch) :] == list(stretch)
+    assert set(talk.vocabulary.detokenize(list(stretch)).split()) == {b"here", b"and"}
+    assert talk.roles == [Role.USER, Role.ASSISTANT]
+    assert 0 < talk.after_header.count("here and") < 10
+    assert talk.after_header.endswith("in the end.\n</assistant>\n")
+
+
+def test_what_is_recorded_of_a_loop_can_be_made_again(chat):
+    talk = chat(Say(LOOP.text, seed=5, taken_back=True), Say(answer(" in the end."), seed=5))
+    talk.agent._options = replace(talk.agent._options, sampling=Sampling(temperature=1.0), max_tokens=5000)
+    talk.ask("Where?")
+    last, (first, second) = talk.agent.conversation.last, talk.engine.requests
+    assert second.sampling.seed == 5
+    assert second.max_tokens == 5000 - len(last.begun)
+    assert list(last.prompt) == [*first.tokens, *last.begun]
+    assert (last.no_repeat, last.sampling) == (second.no_repeat, second.sampling)
+    assert talk.vocabulary.detokenize(list(last.tokens)) == b"\n in the end.\n</assistant>"
+
+
+def test_a_call_that_was_made_before_a_loop_is_run_once(chat):
+    looping = Say(SEARCH.removesuffix("\n</assistant>") + "\nIt is" + " here and" * 2000, taken_back=True)
+    events = chat(looping, "\n</assistant>", answer("Here.")).ask("Where?")
+    assert [event.output for event in of(ToolFinished, events)] == [FOUND]
+    assert events[-1].end is TurnEnd.ANSWERED
+
+
+def test_a_loop_in_the_thinking_is_left_like_any_other(chat):
+    talk = chat(LOOP, "\n</think>\nHere.\n</assistant>", thinking=True)
+    assert talk.ask("Where?")[-1].end is TurnEnd.ANSWERED
+    reasoning, _, text = talk.after_header.rpartition("<think>")[2].partition("</think>")
+    assert 0 < reasoning.count("here and") < 10
+    assert text == "\nHere.\n</assistant>\n"
+
+
+def test_a_model_that_finds_one_loop_after_another_is_reminded_once(chat):
+    talk = chat(LOOP, LOOP, LOOP, answer("Here."))
+    assert talk.ask("Where?")[-1].end is TurnEnd.ANSWERED
+    assert talk.roles == [Role.USER, Role.ASSISTANT, Role.USER, Role.ASSISTANT]
+    assert "You repeated the same words" in talk.after_header
+    assert [len(request.no_repeat) for request in talk.engine.requests] == [0, 1, 2, 0]
+
+
+def test_an_answer_that_repeats_itself_in_spite_of_all_is_stopped(chat):
+    talk = chat(*[LOOP] * 6, answer("Two."))
     last = talk.ask("Where?")[-1]
     assert last.end is TurnEnd.REPEATING
     assert "Start a new chat" in last.sentence
+    assert talk.after_header.count("here and") < 60
     assert len(said(talk.ask("b"))) == len("Two.")
 
 
+def test_a_loop_that_is_cancelled_is_taken_back_too(chat):
+    talk = chat(
+        Say(LOOP.text, during=lambda index: index > 150 and talk.agent.cancel(), taken_back=True), answer("Two.")
+    )
+    assert talk.ask("Where?")[-1].end is TurnEnd.CANCELLED
+    assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
+
+
+@pytest.mark.parametrize(
+    "options, n_ctx, limit",
+    [
+        (AgentOptions(thinking=True), 262_144, 8192),
+        (AgentOptions(thinking=True), 8192, 2048),
+        (AgentOptions(thinking=True, thinking_budget=300), 8192, 300),
+        (AgentOptions(thinking=True, thinking_budget=0), 8192, None),
+        (AgentOptions(thinking=False), 8192, None),
+    ],
+)
+def test_thinking_is_limited_to_a_share_of_the_context_or_to_what_the_user_says(options, n_ctx, limit):
+    assert options.thinking_limit(n_ctx) == limit
+
+
+def test_the_limit_of_thinking_is_in_every_request_of_a_turn(chat):
+    talk = chat("\n</think>" + SEARCH, "\n</think>\nHere.\n</assistant>", thinking=True)
+    talk.ask("Where?")
+    assert [request.thinking_budget for request in talk.engine.requests] == [2048, 2048]
+    assert talk.agent.conversation.last.thinking_budget == 2048
+
+
 def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
-    talk = chat(answer("Here."), n_ctx=4096)
+    talk = chat(answer("Here."), n_ctx=4096, profile=SMALL)
     before = talk.text
     events = talk.ask("word " * 4000)
     assert events[-1].end is TurnEnd.MESSAGE_TOO_LONG
@@ -372,7 +509,7 @@ def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
 
 def test_a_result_is_cut_to_the_context_that_is_left(chat, root):
     (root / "long.txt").write_text("some words on a line\n" * 150)
-    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=4000)
+    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=5500, profile=SMALL)
     (finished,) = of(ToolFinished, events := talk.ask("Where?"))
     assert finished.output.startswith("1: some words")
     assert finished.output.endswith("\n… the rest does not fit in the context that is left")
@@ -382,7 +519,7 @@ def test_a_result_is_cut_to_the_context_that_is_left(chat, root):
 
 def test_a_result_for_which_there_is_no_room_says_so(chat, root):
     (root / "line.txt").write_text("word" * 2000)
-    talk = chat(call("read", path="line.txt"), answer("Here."), n_ctx=4000)
+    talk = chat(call("read", path="line.txt"), answer("Here."), n_ctx=4000, profile=SMALL)
     (finished,) = of(ToolFinished, talk.ask("Where?"))
     assert finished.output == "error: the result does not fit in the context that is left; answer with what is known"
 
@@ -472,7 +609,7 @@ def test_every_part_of_the_answer_says_who_proposed_it(chat):
 
 
 def test_a_message_that_is_too_long_alone_is_told_apart_from_a_full_context(chat):
-    talk = chat(*[answer("Here.")] * 9, n_ctx=4096)
+    talk = chat(*[answer("Here.")] * 9, n_ctx=4096, profile=SMALL)
     end = talk.ask("word " * 6000)[-1]
     assert end.end is TurnEnd.MESSAGE_TOO_LONG
     found = re.fullmatch(r"([\d,]+) of 4,096 tokens: this message alone is too long\.", end.sentence)

@@ -6,11 +6,11 @@ import time
 import pytest
 
 from laguna_engine.chat.messages import ToolCall
-from laguna_tui.agent.loop_guard import LoopGuard, is_loop
+from laguna_tui.agent.loop_guard import MIN_STRETCH, LoopGuard, find_loop
 
 
 def noticed_at(tokens):
-    return next((n for n in range(1, len(tokens) + 1) if is_loop(tokens[:n])), None)
+    return next((n for n in range(1, len(tokens) + 1) if find_loop(tokens[:n]) is not None), None)
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 64, 300, 512])
@@ -21,6 +21,18 @@ def test_words_that_repeat_are_noticed_after_three_rounds(length):
     noticed = noticed_at(start + stretch * (2000 // length + 4))
     rounds = max(160, 3 * length)
     assert 100 + rounds <= noticed < 100 + rounds + 32
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 15, 16, 64, 300])
+def test_a_loop_is_its_stretch_and_where_the_first_round_of_it_ends(length):
+    chaos = random.Random(1)
+    start = [chaos.randrange(5000) for _ in range(100)]
+    stretch = [chaos.randrange(5000) for _ in range(length)]
+    tokens = start + stretch * (2000 // length + 4)
+    loop = find_loop(tokens[: noticed_at(tokens)])
+    rounds = -(-MIN_STRETCH // length)
+    assert loop.stretch == tuple(stretch * rounds)
+    assert loop.ends == 100 + length * rounds
 
 
 def test_what_only_looks_alike_is_no_loop():
@@ -34,7 +46,7 @@ def test_looking_takes_no_time():
     seconds = []
     for _ in range(20):
         begun = time.process_time()
-        is_loop(tokens[: 64 * 90])
+        find_loop(tokens[: 64 * 90])
         seconds.append(time.process_time() - begun)
     assert min(seconds) < 0.01
 

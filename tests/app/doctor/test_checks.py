@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_tui.base.paths import config_path, state_dir, store_folder, user_catalogue
+from laguna_tui.base.paths import config_path, rules_path, state_dir, store_folder, user_catalogue
 from laguna_tui.doctor.checks import examine, hub_cache
 from laguna_tui.doctor.findings import FindingStatus
 from laguna_tui.doctor.host import FolderAccess, TerminalFacts
@@ -168,6 +168,15 @@ def test_a_catalogue_of_the_user_with_a_mistake_is_a_failure_that_names_it(text,
     finding = one(Simulated(files={**CPU_ONLY, str(user_catalogue()): text}), "own models")
     assert finding.status is FindingStatus.FAIL
     assert found in finding.found
+
+
+def test_rules_with_a_mistake_are_a_failure_that_names_it():
+    text = '[rules]\ndeny = ["shel(rm …)"]'
+    finding = one(Simulated(files={**CPU_ONLY, str(rules_path()): text}), "permissions")
+    assert finding.status is FindingStatus.FAIL
+    assert "shel(rm …)" in finding.found
+    right = Simulated(files={**CPU_ONLY, str(rules_path()): '[rules]\ndeny = ["shell(rm …)"]'})
+    assert one(right, "permissions").status is FindingStatus.OK
 
 
 def test_files_of_the_user_without_a_mistake_are_well():

@@ -13,9 +13,10 @@ from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AnswerCorrected,
     CallRejected,
+    ChangeMade,
     DraftRound,
-    EditDone,
-    EditProposed,
+    PermissionAnswered,
+    PermissionAsked,
     StepFinished,
     TextDelta,
     ToolFinished,
@@ -25,6 +26,12 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.base.permission_request import (
+    CommandProposal,
+    Decision,
+    PermissionAnswer,
+    PermissionRequest,
+)
 from laguna_tui.base.settings import Settings
 from laguna_tui.compose import run_ask
 from laguna_tui.headless.outcome import ExitCode
@@ -219,10 +226,13 @@ def edit_events(*, asks, line="+def amount\x1b[2J(items):"):
     hunks = hunks_of("@@ -1 +1 @@", "-def total(items):", line)
     where = Path("/shop"), b"a", b"b", FolderIdentity(0, 0)
     proposal = ChangeProposal("shop/cart.py", "before", "after", 1, hunks, "It no longer parses.", *where)
+    answered = PermissionAnswered(0, PermissionAnswer(Decision.YES), "user")
+    asking = (PermissionAsked(0, PermissionRequest("edit", proposal, why="You are asked first.")), answered)
+    asking = asking if asks else ()
     return (
         ToolStarted(0, "edit", {"path": "shop/cart.py", "old": "x" * 500, "new": "y"}),
-        EditProposed(proposal, asks),
-        EditDone("shop/cart.py", 1),
+        *asking,
+        ChangeMade(0, proposal),
         ToolFinished(0, "edit", "Changed `shop/cart.py` in 1 place.", ok=True, seconds=0.01),
         TurnFinished(TurnEnd.ANSWERED),
     )
@@ -258,16 +268,45 @@ def test_json_tells_of_the_edits_that_were_made(capsys):
 
 def test_stream_json_tells_of_an_edit_before_and_after(capsys):
     run(iter(edit_events(asks=True)), Format.STREAM_JSON, "Nano", stats=False)
-    _, proposed, done, *_ = map(json.loads, capsys.readouterr().out.splitlines())
-    assert proposed == {
-        "type": "edit_proposed",
+    _, asked, answered, made, *_ = map(json.loads, capsys.readouterr().out.splitlines())
+    change = {
+        "kind": "edit",
         "path": "shop/cart.py",
+        "target": None,
         "places": 1,
         "diff": ["@@ -1 +1 @@", "-def total(items):", "+def amount\x1b[2J(items):"],
         "warning": "It no longer parses.",
-        "asks": True,
     }
-    assert done == {"type": "edit_done", "path": "shop/cart.py", "places": 1}
+    about = {"call_id": 0, "tool": "edit", "why": "You are asked first.", "sandbox": "", "rule": ""}
+    assert asked == {"type": "permission_asked", **about, **change}
+    said = {"decision": "yes", "message": "", "edited": False, "by": "user"}
+    assert answered == {"type": "permission_answered", "call_id": 0, **said}
+    assert made == {"type": "change_made", "call_id": 0, **change}
+
+
+def test_stream_json_tells_which_command_is_asked_about(capsys):
+    asked = PermissionAsked(3, PermissionRequest("shell", CommandProposal("make", Path("/shop"), 60.0)))
+    run(iter((asked, TurnFinished(TurnEnd.CANCELLED))), Format.STREAM_JSON, "Nano", stats=False)
+    told = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (told["command"], told["folder"], told["timeout_s"]) == ("make", "/shop", 60.0)
+
+
+def test_calls_that_run_side_by_side_have_a_line_each(capsys):
+    started = [ToolStarted(number, "read", {"path": f"{number}.py"}) for number in (1, 2)]
+    finished = [ToolFinished(number, "read", "a\nb", ok=True, seconds=0.01) for number in (1, 2)]
+    run(iter((*started, *finished, TurnFinished(TurnEnd.ANSWERED))), Format.TEXT, "Nano", stats=False)
+    assert capsys.readouterr().err.splitlines() == [
+        "· read(path='1.py')  2 lines, 0.01 s",
+        "· read(path='2.py')  2 lines, 0.01 s",
+    ]
+
+
+def test_json_gives_each_call_its_own_result(capsys):
+    started = [ToolStarted(number, "read", {"path": f"{number}.py"}) for number in (1, 2)]
+    finished = [ToolFinished(number, "read", f"it is {number}", ok=True, seconds=0.01) for number in (1, 2)]
+    run(iter((*started, *finished, TurnFinished(TurnEnd.ANSWERED))), Format.JSON, "Nano", stats=False)
+    tools = json.loads(capsys.readouterr().out)["tools"]
+    assert [(tool["id"], tool["output"]) for tool in tools] == [(1, "it is 1"), (2, "it is 2")]
 
 
 def interrupted(*events):

@@ -13,9 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.agent.permissions import Decision
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.base.permission_request import (
+    CallProposal,
+    CommandProposal,
+    Decision,
+    PermissionRequest,
+)
 from laguna_tui.headless.terminal_approver import TerminalApprover, terminal_approver
 from tests.app.hunks import hunks_of
 
@@ -23,6 +28,7 @@ DIFF = hunks_of("@@ -1 +1 @@", "-def total(items):", "+def amount\x1b]0;x\x07(it
 PROPOSAL = ChangeProposal(
     "cart.py", "", "", 1, DIFF, "It no longer parses.", Path("/shop"), b"", b"", FolderIdentity(0, 0)
 )
+EDIT = PermissionRequest("edit", PROPOSAL, rule="edit(cart.py)")
 
 
 @pytest.fixture
@@ -34,15 +40,15 @@ def terminal():
         os.close(end)
 
 
-def asked(terminal, *typed, cancelled=lambda: False):
+def asked(terminal, *typed, cancelled=lambda: False, request=EDIT):
     """What is decided, and what was shown, when each of these is typed once it is asked for."""
     user, program = terminal
     done, log = [], io.StringIO()
     approver = TerminalApprover(program, log)
-    thread = threading.Thread(target=lambda: done.append(approver(PROPOSAL, cancelled)))
+    thread = threading.Thread(target=lambda: done.append(approver(request, cancelled).decision))
     thread.start()
     for number, keys in enumerate(typed, 1):
-        while log.getvalue().count("Make this edit?") < number:
+        while log.getvalue().count("? [y]es") < number:
             time.sleep(0.005)
         os.write(user, keys)
     thread.join(10)
@@ -70,6 +76,21 @@ def test_the_diff_is_shown_with_nothing_in_it_that_a_terminal_obeys(terminal):
     assert "It no longer parses." in shown
 
 
+def test_a_command_is_shown_line_by_line_with_why_it_is_asked_about(terminal):
+    command = CommandProposal("make\nrm -r \x1b[2Jout", Path("/shop"), 60.0)
+    request = PermissionRequest("shell", command, why="It removes files.", sandbox="It has no network.")
+    decision, shown = asked(terminal, b"y\n", request=request)
+    assert decision is Decision.YES
+    assert "command:\n  make\n  rm -r ␛[2Jout\nIt has no network.\nIt removes files.\nRun this command? [y]es" in shown
+
+
+def test_a_call_of_somebody_elses_tool_is_shown_with_its_arguments(terminal):
+    request = PermissionRequest("mcp", CallProposal("tickets.close", ("number=7",)))
+    decision, shown = asked(terminal, b"n\n", request=request)
+    assert decision is Decision.NO
+    assert "call of tickets.close\n  number=7\nMake this call? [y]es" in shown
+
+
 def test_anything_else_is_asked_again(terminal):
     decision, shown = asked(terminal, b"what?\n", b"y\n")
     assert decision is Decision.YES
@@ -85,8 +106,8 @@ def test_what_was_typed_before_the_question_is_no_answer(terminal):
 def test_a_stop_ends_the_question(terminal):
     stopped = threading.Event()
     threading.Timer(0.2, stopped.set).start()
-    done = TerminalApprover(terminal[1], io.StringIO())(PROPOSAL, stopped.is_set)
-    assert done is Decision.NO
+    done = TerminalApprover(terminal[1], io.StringIO())(EDIT, stopped.is_set)
+    assert done.decision is Decision.NO
 
 
 def test_nobody_is_asked_without_a_terminal(monkeypatch):
@@ -101,15 +122,18 @@ from laguna_tui import compose
 from laguna_tui.base.events import TurnEnd, TurnFinished
 from laguna_tui.headless.run import Format
 from laguna_tui.base.settings import Settings
+from laguna_engine.chat.messages import ToolCall
+from laguna_tui.agent.tool_calls import CallRun, ToolCalls
 from laguna_tui.session.local import LocalChat
 
 def ask(chat, question):
     session = chat._session
     # What a model would do that was asked to rename something.
     agent = session.parts.agent
-    call = {"path": "cart.py", "old": "total", "new": "amount"}
-    result = yield from session.parts.toolbox.steps("edit", call, lambda: agent._cancelled)
-    print(result.output, flush=True)
+    run = CallRun(ToolCall("edit", {"path": "cart.py", "old": "total", "new": "amount"}), 1)
+    calls = ToolCalls(session.parts.toolbox, lambda call, proposal: "", lambda: agent._cancelled)
+    yield from (event for event in calls.run([run]) if event is not run)
+    print(run.result.result().output, flush=True)
     yield TurnFinished(TurnEnd.CANCELLED if agent._cancelled else TurnEnd.ANSWERED)
 
 LocalChat.ask = ask

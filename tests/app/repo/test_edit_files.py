@@ -11,8 +11,9 @@ import threading
 
 import pytest
 
-from laguna_tui.agent.tools.base.edit import SessionEdits
-from laguna_tui.repo.edit_files import MAX_PLACES, EditDialect, EditError, apply_edit, propose_edit
+from laguna_tui.agent.changes import Changes
+from laguna_tui.repo.edit_files import MAX_PLACES, EditDialect, EditError, propose_edit
+from laguna_tui.repo.file_changes import apply_change
 from laguna_tui.repo.source_writer import TemporaryFiles
 from laguna_tui.repo.text_diff import LINE_CHARS
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -34,7 +35,7 @@ def edit(workspace):
     def edited(data, old, new, *, path="src/cart.py", every=False):
         file = workspace.root / path
         file.write_bytes(data)
-        apply_edit(propose_edit(workspace, path, old, new, every, dialect=LENIENT))
+        apply_change(propose_edit(workspace, path, old, new, every, dialect=LENIENT))
         return file.read_bytes()
 
     return edited
@@ -47,7 +48,7 @@ def refused(workspace):
     def refuse(path, old="total", new="amount", every=False):
         before = snapshot(workspace.root)
         with pytest.raises(WorkspaceError) as caught:
-            apply_edit(propose_edit(workspace, path, old, new, every, dialect=LENIENT))
+            apply_change(propose_edit(workspace, path, old, new, every, dialect=LENIENT))
         assert snapshot(workspace.root) == before
         assert "\n" not in str(caught.value)
         return str(caught.value)
@@ -183,7 +184,7 @@ def test_too_many_places_are_refused(workspace, refused):
 def test_the_end_of_a_path_names_the_only_file_that_ends_so(workspace, edit):
     (workspace.root / "src/shop").mkdir()
     (workspace.root / "src/shop/cart.py").write_text("total\n")
-    apply_edit(propose_edit(workspace, "shop/cart.py", "total", "amount"))
+    apply_change(propose_edit(workspace, "shop/cart.py", "total", "amount"))
     assert (workspace.root / "src/shop/cart.py").read_text() == "amount\n"
 
 
@@ -205,7 +206,7 @@ def test_a_link_inside_the_folder_stays_a_link(workspace, edit):
     (workspace.root / "link.py").symlink_to("src/cart.py")
     (workspace.root / "src/cart.py").write_text("total\n")
     proposal = propose_edit(workspace, "link.py", "total", "amount")
-    apply_edit(proposal)
+    apply_change(proposal)
     assert proposal.path == "src/cart.py"
     assert (workspace.root / "link.py").is_symlink()
     assert (workspace.root / "src/cart.py").read_text() == "amount\n"
@@ -252,7 +253,7 @@ def test_a_file_that_changed_since_it_was_proposed_is_left_alone(workspace):
     proposal = propose_edit(workspace, "src/cart.py", "total", "amount")
     file.write_text("total # mine\n")
     with pytest.raises(WorkspaceError, match="changed since"):
-        apply_edit(proposal)
+        apply_change(proposal)
     assert file.read_text() == "total # mine\n"
 
 
@@ -264,7 +265,7 @@ def test_a_file_that_is_gone_since_it_was_proposed_is_not_made_again(workspace, 
     gone = file if away == "file" else file.parent
     gone.rename(workspace.root / "away")
     with pytest.raises(WorkspaceError, match="changed since"):
-        apply_edit(proposal)
+        apply_change(proposal)
     assert not file.exists()
 
 
@@ -276,7 +277,7 @@ def test_a_link_put_in_a_files_place_is_not_followed(workspace, tmp_path):
     file.unlink()
     file.symlink_to(secret)
     with pytest.raises(WorkspaceError, match="cannot be changed"):
-        apply_edit(proposal)
+        apply_change(proposal)
     assert secret.read_text() == "total\n"
 
 
@@ -289,7 +290,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(workspace):
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
         with pytest.raises(WorkspaceError, match="cannot be changed"):
-            apply_edit(proposal)
+            apply_change(proposal)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
@@ -300,14 +301,14 @@ def test_a_full_disk_leaves_the_file_as_it_was(workspace):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-import laguna_tui.repo.edit_files
+import laguna_tui.repo.edit_files, laguna_tui.repo.file_changes
 import laguna_tui.repo.workspace
 import laguna_tui.repo.source_writer
 
 os.replace = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)
 workspace = laguna_tui.repo.workspace.Workspace(Path(sys.argv[1]))
 proposal = laguna_tui.repo.edit_files.propose_edit(workspace, "src/cart.py", "total", "amount")
-laguna_tui.repo.edit_files.apply_edit(proposal, laguna_tui.repo.source_writer.TemporaryFiles(Path(sys.argv[2])))
+laguna_tui.repo.file_changes.apply_change(proposal, laguna_tui.repo.source_writer.TemporaryFiles(Path(sys.argv[2])))
 """
 
 
@@ -328,7 +329,7 @@ def killed(workspace, notes):
 
 def test_what_a_killed_edit_left_is_removed_by_the_next_session(workspace, killed, tmp_path):
     assert killed.read_text() == "amount\n"
-    SessionEdits(state=tmp_path / "state")
+    Changes(state=tmp_path / "state")
     assert [path.name for path in (workspace.root / "src").iterdir()] == ["cart.py"]
     assert (workspace.root / "src/cart.py").read_text() == "total\n"
     assert list((tmp_path / "state/edits").iterdir()) == []
@@ -344,7 +345,7 @@ def test_what_another_session_is_writing_is_left_alone(workspace, notes, monkeyp
         real(*arguments, **options)
 
     monkeypatch.setattr(os, "replace", replace)
-    apply_edit(propose_edit(workspace, "src/cart.py", "total", "amount"), TemporaryFiles(notes))
+    apply_change(propose_edit(workspace, "src/cart.py", "total", "amount"), TemporaryFiles(notes))
     assert swept
     assert (workspace.root / "src/cart.py").read_text() == "amount\n"
     assert list(notes.iterdir()) == []
@@ -495,7 +496,9 @@ def test_who_reads_the_file_meanwhile_finds_one_of_its_texts_whole(workspace):
     thread.start()
     for number in range(40):
         before, after = ("a", "b") if number % 2 == 0 else ("b", "a")
-        apply_edit(propose_edit(workspace, "src/cart.py", texts[before] + str(number), texts[after] + str(number + 1)))
+        apply_change(
+            propose_edit(workspace, "src/cart.py", texts[before] + str(number), texts[after] + str(number + 1))
+        )
     done.set()
     thread.join()
     whole = {texts["ab"[number % 2]] + str(number) for number in range(41)}

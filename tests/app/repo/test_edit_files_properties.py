@@ -5,7 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from laguna_tui.base.hunks import unified
-from laguna_tui.repo.edit_files import apply_edit, propose_edit
+from laguna_tui.repo.edit_files import propose_edit
+from laguna_tui.repo.file_changes import apply_change
 from laguna_tui.repo.text_diff import diff
 from laguna_tui.repo.text_files import decode
 from laguna_tui.repo.text_replacement import find_replacements, replace_text
@@ -31,7 +32,7 @@ def test_whatever_is_asked_for_is_done_exactly_or_refused(workspace, path, data,
     old = old or text[at : at + 3]
     try:
         proposal = propose_edit(workspace, path, old, new, every)
-        apply_edit(proposal)
+        apply_change(proposal)
     except WorkspaceError as error:
         assert "\n" not in str(error)
         assert file.read_bytes() == data

@@ -355,3 +355,12 @@ def test_a_connection_in_memory_has_every_table():
     tables = index_database.connect(None).execute("select name from sqlite_master where type = 'table'").fetchall()
     assert {("files",), ("symbols",), ("units",), ("refs",), ("search",)} <= set(tables)
     assert sqlite3.sqlite_version_info >= (3, 35)
+
+
+def test_what_is_in_a_file_with_secrets_is_not_indexed(shop, index):
+    write(shop, {".env": "API_TOKEN = hunter2\n", "plain.py": "hunter2 = 1\n"})
+    index.refresh(workers=0)
+    assert {os.fsdecode(path) for (path,) in index.connection.execute("select path from files")} == {
+        *FILES,
+        "plain.py",
+    }

@@ -33,6 +33,7 @@ OBEYED = [
     ".gitmodules",
     ".envrc",
     "sub/.ENVRC",
+    ".laguna-tui.toml",
     "mise.toml",
     ".bashrc",
     ".github/workflows/ci.yml",

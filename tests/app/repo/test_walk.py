@@ -10,7 +10,7 @@ import pytest
 
 from laguna_tui.repo import git
 from laguna_tui.repo.root_folder import MAX_DEPTH
-from laguna_tui.repo.walk import WalkedFile, walk
+from laguna_tui.repo.walk import WalkedFile, list_tree, walk
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]
 
@@ -341,3 +341,60 @@ def test_an_ignore_file_that_is_none_is_passed_over_without_git(project, make):
     (project / "src/.gitignore").unlink(missing_ok=True)
     make(project / "src/.gitignore")
     assert paths(project) == EXPECTED
+
+
+@pytest.fixture(params=[False, True], ids=["without git", "with git"])
+def tree(project, request):
+    """A project with all that a walk leaves out and an undo needs: links, pipes, empty folders, a repository inside."""
+    if request.param:
+        run_git(project, "init")
+        run_git(project, "add", "src", ".gitignore")
+        (project / "build/kept.py").write_text("")
+        run_git(project, "add", "-f", "build/kept.py")
+        run_git(project, "commit", "-m", "x")
+    (project / "empty/within").mkdir(parents=True)
+    (project / "link").symlink_to("src")
+    os.mkfifo(project / "pipe")
+    (project / "logs").mkdir()
+    (project / "logs/a.log").write_text("")
+    (project / "vendored").mkdir()
+    (project / "vendored/f.c").write_text("")
+    (project / "vendored/f.o").write_text("")
+    (project / "vendored/.gitignore").write_text("*.o\n")
+    run_git(project / "vendored", "init")
+    return project
+
+
+def test_a_tree_has_links_pipes_empty_folders_and_the_files_of_repositories_inside(tree):
+    listing = list_tree(tree)
+    kept = ("build/kept.py",) if (tree / ".git").exists() else ()
+    assert listing.paths == (*sorted((*EXPECTED, *kept, "link", "pipe", "vendored/.gitignore", "vendored/f.c")),)
+    assert listing.folders == (*(["build"] if kept else []), "empty", "empty/within", "logs", "src", "vendored")
+    assert listing.complete
+
+
+def test_a_tree_says_what_was_ignored_and_ignored_folders_as_a_whole(tree):
+    build = {"build/out.py"} if (tree / ".git").exists() else {"build/"}
+    assert list_tree(tree).ignored == {*build, "node_modules/", "notes.log", "logs/a.log", "vendored/f.o"}
+
+
+def test_a_tree_in_a_folder_that_its_repository_ignores_has_its_files(tree):
+    assert list_tree(tree / "node_modules").paths == ("x/index.js",)
+
+
+def test_a_tree_runs_nothing_that_a_repository_inside_names(tree, tmp_path):
+    sprung = tmp_path / "sprung"
+    run_git(tree / "vendored", "config", "core.fsmonitor", f"touch {sprung}; false")
+    assert "vendored/f.c" in list_tree(tree).paths
+    assert not sprung.exists()
+
+
+def test_a_name_that_only_the_index_spells_otherwise_is_not_a_second_file(project):
+    run_git(project, "init")
+    empty = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+    run_git(project, "update-index", "--add", "--cacheinfo", "100644", empty, "SRC/Main.py")
+    assert [path for path in list_tree(project).paths if "main" in path.casefold()] == ["src/main.py"]
+
+
+def test_a_tree_that_the_user_stops_is_not_complete(tree):
+    assert not list_tree(tree, lambda: True).complete

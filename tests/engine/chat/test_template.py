@@ -94,6 +94,8 @@ def test_a_vocabulary_without_eos_is_refused_with_advice():
         (False, "", "\n</assistant>\n"),
         (True, "\nWhy", "\n</think>\n</assistant>\n"),
         (True, "\nWhy\n</think>\nSo", "\n</assistant>\n"),
+        (True, "\nWhy\n</think>\nSo\n<think>\nBut", "\n</think>\n</assistant>\n"),
+        (False, "\n<think>\nWhy", "\n</think>\n</assistant>\n"),
         (False, "\n<tool_call>find\n", "</tool_call>\n</assistant>\n"),
         (False, "\n<tool_call>find\n</tool_call>\n", "</assistant>\n"),
     ],
@@ -101,6 +103,24 @@ def test_a_vocabulary_without_eos_is_refused_with_advice():
 def test_a_turn_is_closed_with_whatever_it_lacks(thinking, generated, appended):
     tokens = FakeVocabulary().tokenize(generated, special=True)
     assert text(renderer(thinking=thinking).close_assistant(tokens)) == appended
+
+
+@pytest.mark.parametrize(
+    ("thinking", "generated", "kept"),
+    [
+        (False, "\nDone.\n</assistant>", "\nDone.\n</assistant>"),
+        (True, "\nWhy\n</think>\nSo\n</assistant>", "\nWhy\n</think>\nSo\n</assistant>"),
+        (True, "\nWhy\n</assistant>", "\nWhy\n"),
+        (True, "</assistant>", ""),
+        (False, "\n<think>\nWhy</assistant>", "\n<think>\nWhy"),
+        (False, "\nDone.\n〈|EOS|〉", "\nDone.\n"),
+        (False, "\nDone.", "\nDone."),
+        (True, "", ""),
+    ],
+)
+def test_an_end_in_the_middle_of_thinking_is_taken_back(thinking, generated, kept):
+    tokens = FakeVocabulary().tokenize(generated, special=True)
+    assert text(renderer(thinking=thinking).kept(tokens)) == kept
 
 
 def test_a_turn_of_s_is_closed_without_line_breaks():

@@ -22,11 +22,15 @@ SAMPLED = Sampling(temperature=0.8, top_k=20, seed=5)
 FULL_ROWS = Sampling(temperature=0.8, top_p=0.95, repeat_penalty=1.1, seed=6)
 
 
-def answer(engine: Engine, prompt: list[int], drafting: Drafting, sampling: Sampling) -> tuple[list[int], int]:
+def answer(
+    engine: Engine, prompt: list[int], drafting: Drafting, sampling: Sampling, **constraints: object
+) -> tuple[list[int], int]:
     """The tokens, and how many of them were accepted from drafts."""
     tokens, accepted = [], 0
     engine.clear()
-    for event in engine.generate(Request(prompt, sampling=sampling, max_tokens=COUNT, drafting=drafting)):
+    for event in engine.generate(
+        Request(prompt, sampling=sampling, max_tokens=COUNT, drafting=drafting, **constraints)  # type: ignore[arg-type]
+    ):
         if isinstance(event, Token):
             tokens.append(event.id)
         if isinstance(event, Finished):
@@ -66,6 +70,32 @@ def differences(model: Path, drafter: Path | None, prompt: list[int], kv: KvType
                 yield from report(tokens, plain[sampling], model, kv, f"oracle {accuracy} {length}")
                 if accuracy in (0.0, 1.0) and (accuracy == 1.0) != (accepted > len(tokens) // 3):
                     yield f"an oracle of {accuracy} had {accepted} of {len(tokens)} tokens accepted"
+        yield from constrained_differences(engine, prompt, model, kv)
+
+
+def constrained_differences(engine: Engine, prompt: list[int], model: Path, kv: KvType) -> Iterator[str]:
+    """With a thinking budget, and with a ban on what the answer would say: drafts that respect it and that do not."""
+    thinks = engine.vocab.id_of("<think>")
+    assert thinks is not None
+    for sampling in (GREEDY, SAMPLED, FULL_ROWS):
+        said = answer(engine, prompt, PLAIN, sampling)[0]
+        text = [*prompt, *said]
+        at = next(at for at in range(len(prompt), len(text)) if text[at] in text[:at])
+        begins = at - 1 - text[:at][::-1].index(text[at])
+        # The first token of the answer that was there before, and what stands between.
+        cases: dict[str, tuple[list[int], dict[str, object]]] = {
+            "budget": ([*prompt, thinks], {"thinking_budget": 9}),
+            "ban": (prompt, {"no_repeat": (tuple(text[begins:at]),)}),
+        }
+        for name, (asked, constraints) in cases.items():
+            plain = answer(engine, asked, PLAIN, sampling, **constraints)[0]
+            free = answer(engine, asked, PLAIN, sampling)[0]
+            if plain == free:
+                yield f"{name} changed nothing"
+            for known, length in product((plain, free), (1, 3, 7, 16)):
+                use(engine, Oracle([*asked, *known], engine.vocab.size, 0.95))
+                tokens, _ = answer(engine, asked, Drafting(length=length), sampling, **constraints)
+                yield from report(tokens, plain, model, kv, f"{name} {length} {sampling}")
 
 
 def report(tokens: list[int], plain: list[int], model: Path, kv: KvType, what: str) -> Iterator[str]:

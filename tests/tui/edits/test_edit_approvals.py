@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.agent.permissions import Decision
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.tui.edits.edit_controller import Approvals
 from tests.tui.changes import Project
 
@@ -19,9 +19,10 @@ class Asking:
 
     def __init__(self, approvals: Approvals, proposal: ChangeProposal) -> None:
         self.stopped = threading.Event()
-        self._answers: list[Decision] = []
+        self._answers: list[PermissionAnswer] = []
         self._thread = threading.Thread(
-            target=lambda: self._answers.append(approvals(proposal, self.stopped.is_set)), daemon=True
+            target=lambda: self._answers.append(approvals(PermissionRequest("edit", proposal), self.stopped.is_set)),
+            daemon=True,
         )
         self._thread.start()
         deadline = time.monotonic() + PATIENCE_S
@@ -32,7 +33,7 @@ class Asking:
     def answer(self) -> Decision:
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), "it waits for ever"
-        return self._answers[0]
+        return self._answers[0].decision
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def proposal(tmp_path: Path) -> ChangeProposal:
 def test_an_answer_ends_the_wait(proposal: ChangeProposal, decision: Decision) -> None:
     approvals = Approvals()
     asking = Asking(approvals, proposal)
-    approvals.answer(decision)
+    approvals.answer(PermissionAnswer(decision))
     assert asking.answer is decision
     assert not approvals.waiting
 
@@ -65,7 +66,7 @@ def test_leaving_ends_the_wait_and_declines_what_comes_later(proposal: ChangePro
 
 def test_an_answer_to_no_question_is_not_kept_for_the_next(proposal: ChangeProposal) -> None:
     approvals = Approvals()
-    approvals.answer(Decision.YES)
+    approvals.answer(PermissionAnswer(Decision.YES))
     asking = Asking(approvals, proposal)
     assert approvals.waiting
     asking.stopped.set()

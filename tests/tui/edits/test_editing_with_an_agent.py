@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.permissions import EditMode
-from laguna_tui.agent.tools.base.edit import SessionEdits
-from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import AgentEvent
@@ -16,6 +17,7 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.tui.edits import edit_controller, edit_panel
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
+from tests.app.approvers import gate_for
 from tests.engine.conftest import tiny_model, tiny_model_path
 from tests.tui.changes import CART, Project
 from tests.tui.pilot import ready, running, transcript, until
@@ -29,9 +31,9 @@ __all__ = ["tiny_model", "tiny_model_path"]
 class AgentSession(ScriptedSession):
     """A session whose messages an agent answers."""
 
-    def __init__(self, agent: Agent, edits: SessionEdits) -> None:
+    def __init__(self, agent: Agent, made: Changes, gate: PermissionGate) -> None:
         super().__init__()
-        self.agent, self.made = agent, edits
+        self.agent, self.made, self.gate = agent, made, gate
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         return self.agent.run(message)
@@ -51,10 +53,11 @@ def project(tmp_path: Path, monkeypatch) -> Project:
 @pytest.fixture
 def session(tiny_model, project: Project, tmp_path: Path) -> Iterator[AgentSession]:
     codebase = Codebase(project.root, tmp_path / "index")
-    edits = SessionEdits(EditMode.ASK, None, ResultStore(tmp_path / "cache"))
-    toolbox = Toolbox(FULL, Workspace(project.root), codebase=codebase, edits=edits)
+    changes, gate = Changes(KeptFiles(tmp_path / "cache")), gate_for(project.root)
+    workspace = Workspace(project.root)
+    toolbox = Toolbox(FULL, workspace, codebase=codebase, changes=changes, permissions=gate)
     engine = ScriptedEngine(tiny_model.vocab, (RENAME, answer("Renamed.")), 16384)
-    yield AgentSession(Agent(engine, tiny_model.vocab, toolbox, opening=lambda: ""), edits)
+    yield AgentSession(Agent(engine, tiny_model.vocab, toolbox, opening=lambda: ""), changes, gate)
     codebase.close()
 
 
@@ -95,7 +98,7 @@ async def test_what_other_programs_obey_is_asked_about_although_all_edits_are_al
     session: AgentSession, project: Project
 ) -> None:
     (project.root / "AGENTS.md").symlink_to("shop/cart.py")
-    session.made.mode = EditMode.ALLOW
+    session.mode = Mode.ACCEPT_EDITS
     async with running(session) as (app, pilot):
         await asked(app, pilot)
         assert "assistants obey it" in app.edit_panel.render().plain

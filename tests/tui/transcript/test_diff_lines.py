@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.base.events import EditProposed
+from laguna_tui.base.events import ChangeMade
 from laguna_tui.base.hunks import Hunk
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.tui.edits.edit_panel import CHOICES, ELSEWHERE, ChoiceForms, choice_at, choice_parts
@@ -30,9 +30,9 @@ def rows(lines: tuple[str, ...], width: int = 80, path: str = "a.py") -> list[st
 def safe(lines: list[str]) -> tuple[Hunk, ...]:
     """The lines as they come over the border."""
     raw = ChangeProposal("a.py", "", "", 1, hunks_of(HEAD, *lines), "", Path("/"), b"", b"", FolderIdentity(0, 0))
-    event = safe_event(EditProposed(raw, asks=True))
-    assert isinstance(event, EditProposed)
-    return event.proposal.hunks
+    event = safe_event(ChangeMade(1, raw))
+    assert isinstance(event, ChangeMade)
+    return event.change.hunks
 
 
 def test_lines_have_their_numbers_and_signs(tmp_path: Path) -> None:

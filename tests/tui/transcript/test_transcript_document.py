@@ -1,5 +1,8 @@
 """The document finds rows fast, lays them out lazily, and keeps their position."""
 
+import time
+from pathlib import Path
+
 from laguna_engine.events import Source
 from laguna_tui.tui.markdown.attributed_text import AttributedText, TintSwitch
 from laguna_tui.tui.markdown.markdown_parser import to_flows
@@ -118,3 +121,11 @@ def test_the_export_holds_the_whole_chat() -> None:
     assert text.startswith('# Chat\n\n> why?\n> say\n\n<details><summary><code>read("a.py")</code></summary>')
     assert "````\n1: ```\n````" in text
     assert text.endswith("- a\n- b\n")
+
+
+def test_an_exported_chat_has_no_secrets(tmp_path: Path) -> None:
+    called = ToolCallEntry('read("config.py")', gap=True)
+    called.finish("DB_PASSWORD=hunter2x\nPORT=5432", 0.1, ok=True)
+    path = export.write_chat(document_of(called, answered("It is set.")), tmp_path, time.gmtime(0))
+    assert "hunter2x" not in path.read_text()
+    assert "DB_PASSWORD=[redacted]\nPORT=5432" in path.read_text()

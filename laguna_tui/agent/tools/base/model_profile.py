@@ -3,56 +3,17 @@
 General code reads the profile and never asks which model it is about.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.chat.template import Family
-from laguna_tui.agent.tools.base.edit import SessionEdits
 from laguna_tui.agent.tools.base.guard import Guard
-from laguna_tui.agent.tools.base.results import Answer, Steps
-from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.agent.tools.base.tool import Tool
 
-
-class Run(Protocol):
-    """A tool's work on checked or unchecked arguments; raises ArgumentError or WorkspaceError."""
-
-    def __call__(
-        self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
-    ) -> Answer | Steps: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ToolServices:
-    """What a session lends to its tools.
-
-    Attributes:
-        edits: what edits go through.
-        codebase: the folder's index; None where a session has none.
-    """
-
-    edits: SessionEdits
-    codebase: Codebase | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool as a profile lists it.
-
-    Attributes:
-        spec: what the model is told about it.
-        bind: makes what runs its calls in one session.
-    """
-
-    spec: ToolSpec
-    bind: Callable[[ToolServices], Run]
-
-    @classmethod
-    def stateless(cls, spec: ToolSpec, run: Run) -> "Tool":
-        """A tool that needs the workspace and its arguments alone."""
-        return cls(spec, lambda services: run)
+SHELL = "shell"
+"""The tool that runs commands, by the name that models were trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +33,20 @@ class ModelProfile:
         attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
         unattached_note: what the user is told once in a chat when something is mentioned that is not attached.
         takes_news: whether it is reminded of what the user changed between two messages.
+        recovers: whether it goes on from where it was stopped in a loop; one that does not is stopped for good.
+        tells_environment: whether it is told what it needs for commands, beside the folder, the date and git's state.
     """
 
     system_prompt: str
-    tools: tuple[Tool, ...]
+    tools: tuple[Tool[Any], ...]
     guard: Callable[[str, str], Guard]
     family: Family = Family.XS_2_1
     turns: int | None = None
     attaches: bool = True
     unattached_note: str = ""
     takes_news: bool = True
+    recovers: bool = True
+    tells_environment: bool = True
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:

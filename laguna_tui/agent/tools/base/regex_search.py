@@ -9,7 +9,9 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL
@@ -39,6 +41,9 @@ _QUANTIFIERS = "*+?{"
 # What `regex` reads in another way than `re`: braces that are no repeat (fuzzy matching), and brackets in a set.
 _REPEAT = re.compile(r"\{(\d*),?(\d*)\}")
 _IN_SET = re.compile(r"\\.|\[", re.DOTALL)
+# Filters of warnings are the whole process's.
+_COMPILING = Lock()
+_MATCHING = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,7 @@ def prepare(pattern: str) -> SearchPattern:
     """Compile a pattern; one that is no valid regular expression is taken literally."""
     source = pattern
     try:
-        with warnings.catch_warnings():
-            # Advice about a pattern's style would land on the user's screen.
-            warnings.simplefilter("ignore")
+        with _quiet():
             compiled = re.compile(source)
     except (re.error, OverflowError, RecursionError):
         source = re.escape(pattern)
@@ -72,13 +75,20 @@ def prepare(pattern: str) -> SearchPattern:
     return SearchPattern(compiled, needle, True) if _is_tame(pieces) else SearchPattern(_limited(pieces), needle, False)
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without advice about a pattern's style, which would land on the user's screen. One thread at a time."""
+    with _COMPILING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def _limited(pieces: list[str]) -> "regex.Pattern[str]":
     """The pattern for the engine with a time limit."""
     # Imported for such a pattern only: it takes longer than most searches.
     import regex
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _quiet():
         return regex.compile("".join(map(_as_regex, pieces)), regex.VERSION0)
 
 
@@ -217,14 +227,16 @@ class Matcher:
         return found
 
     def _limited(self, line: str) -> "regex.Match[str] | None":
-        # The limit counts the processor's time, of all threads together.
-        limit = max(_SHORTEST_S, min(_LINE_S, self._clock.left))
-        try:
-            return cast("regex.Pattern[str]", self._pattern.compiled).search(line, timeout=limit)
-        except TimeoutError:
+        # The limit counts the processor's time, of all threads together: searches side by side match by turns.
+        with _MATCHING:
             self._clock.check()
-            self.given_up += 1
-            return None
+            limit = max(_SHORTEST_S, min(_LINE_S, self._clock.left))
+            try:
+                return cast("regex.Pattern[str]", self._pattern.compiled).search(line, timeout=limit)
+            except TimeoutError:
+                self._clock.check()
+                self.given_up += 1
+                return None
 
 
 # A pattern that matches everything must not fill the memory.
@@ -261,15 +273,22 @@ def listing_of(workspace: Workspace, path: str, should_stop: Callable[[], bool])
 
 
 def collect_hits(
-    workspace: Workspace, entries: Sequence[WalkedFile], pattern: SearchPattern, clock: Clock
+    workspace: Workspace,
+    entries: Sequence[WalkedFile],
+    pattern: SearchPattern,
+    clock: Clock,
+    unreadable: Callable[[str], str],
 ) -> tuple[list[Hit], list[str]]:
-    """Hits in path order, and a note when the search did not get to its end."""
+    """Hits in path order, and a note when the search did not get to its end.
+
+    unreadable: why the lines of a file are not shown; empty where they are.
+    """
     hits: list[Hit] = []
     match = Matcher(pattern, clock)
     try:
         for entry in entries:
             clock.check()
-            hits.extend(_hits_in(workspace, entry, pattern, match))
+            hits.extend(_hits_in(workspace, entry, pattern, match, unreadable))
             if len(hits) >= MAX_HITS:
                 return hits, [f"… stopped after {MAX_HITS} matches; search for something rarer"]
     except OutOfTime:
@@ -278,7 +297,13 @@ def collect_hits(
     return hits, [f"… {count} {plural(count, 'line')} took too long to match; use a simpler pattern"] if count else []
 
 
-def _hits_in(workspace: Workspace, entry: WalkedFile, pattern: SearchPattern, match: Matcher) -> Iterator[Hit]:
+def _hits_in(
+    workspace: Workspace,
+    entry: WalkedFile,
+    pattern: SearchPattern,
+    match: Matcher,
+    unreadable: Callable[[str], str],
+) -> Iterator[Hit]:
     if entry.size > SEARCH_LIMIT_BYTES:
         return
     try:
@@ -289,6 +314,8 @@ def _hits_in(workspace: Workspace, entry: WalkedFile, pattern: SearchPattern, ma
         return
     lines = split_lines(decode(data).text)
     found = match(lines)
+    if found and unreadable(entry.path):
+        return
     outline = file_outline(entry.path, lines) if found else Outline(())
     enclosing = outline.enclosing(index + 1 for index, _, _ in found)
     for (index, start, end), around in zip(found, enclosing, strict=True):

@@ -4,43 +4,38 @@ The whole of a cut answer lies in the user's cache folder, readable by the user 
 ends. What is left out is always said, and how to get it again, so that the model neither guesses nor is stuck.
 """
 
-import contextlib
-import os
-import tempfile
-import time
-from collections.abc import Callable, Generator
+import json
+import re
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import platformdirs
-
-from laguna_tui.base.events import EditDone, EditProposed
-from laguna_tui.base.paths import APP
+from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.base.units import plural
 from laguna_tui.context.blocks import Place
+
+if TYPE_CHECKING:
+    from laguna_engine.compress.document import Document
 
 # About 3,000 tokens of code: an answer that long already takes a good part of a small context.
 RESULT_LIMIT_CHARS = 12_000
 # The head of a result says more than its tail (paths and definitions come first).
 _HEAD_SHARE = 0.7
-# No session needs a result for longer.
-_KEPT_S = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a tool has to say: for the model, and `whole` for the disk when the tool itself left lines out.
 
-    `excerpt`: the part of a file that it shows, as it stands in the file.
+    `excerpt`: the part of a file that it shows, as it stands in the file. `full_output`: the file that has all of it,
+    where the tool has kept it already.
     """
 
     output: str
     whole: str | None = None
     excerpt: str = ""
-
-
-Steps = Generator[EditProposed | EditDone, None, Answer]
-"""A tool that tells what it does before it answers."""
+    full_output: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +57,14 @@ def failure(message: str) -> ToolResult:
     return ToolResult(f"error: {message}", ok=False)
 
 
-class ResultStore:
+class ResultStore(KeptFiles):
     """Keeps the whole of results that were cut, until it is closed."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or platformdirs.user_cache_path(APP) / "results"
-        self._paths: list[Path] = []
 
     def result(self, answer: Answer) -> ToolResult:
         """The answer within the limit; what was left out, here or by the tool, is kept on disk."""
         shown = _head_and_tail(answer.output)
+        if answer.full_output is not None:
+            return ToolResult(shown, full_output=str(answer.full_output), excerpt=answer.excerpt)
         if answer.whole is None and shown == answer.output:
             return ToolResult(shown, excerpt=answer.excerpt)
         whole = self.keep(answer.whole or answer.output)
@@ -81,33 +74,6 @@ class ResultStore:
         """The path of a new private file (mode 0600) with the text, or None when the disk refuses."""
         kept = self.keep_bytes(text.encode("utf-8", "backslashreplace"))
         return None if kept is None else str(kept)
-
-    def keep_bytes(self, data: bytes) -> Path | None:
-        """The path of a new private file (mode 0600) with these bytes, or None when the disk refuses."""
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._sweep()
-            # mkstemp creates the file with mode 0600.
-            descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".txt", dir=self._folder)
-            self._paths.append(Path(name))
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            return Path(name)
-        return None
-
-    def _sweep(self) -> None:
-        """Remove what sessions that were killed left behind, once a session."""
-        if self._paths:
-            return
-        for path in self._folder.glob("*.txt"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > _KEPT_S:
-                    path.unlink()
-
-    def close(self) -> None:
-        """Remove what was kept."""
-        while self._paths:
-            self._paths.pop().unlink(missing_ok=True)
 
 
 def _head_and_tail(text: str) -> str:
@@ -151,34 +117,93 @@ def fitted(text: str, size: Callable[[str], int], room: int) -> str:
     return _NO_ROOM
 
 
-_DROPPED = "… {lines} left out by the user; call the tool again if they are needed"
-_BETWEEN = "… {lines} left out by the user here; call the tool again if they are needed"
-# Of a result that is shortened, this share of the lines stays: definitions come first in what tools answer.
-_HEAD, _TAIL = 0.2, 0.1
-# Fewer lines than this are their own summary.
+_DROPPED = "… {lines} left out to save room; call the tool again if they are needed"
+# A result of fewer lines is its own summary.
 _SHORTEST = 10
+# Of a result that is shortened, this share of its tokens stays, as of a file.
+_KEEP = 0.3
+_TAIL_LINES = 4
+# Where a command's answer has what it printed.
+_OUTPUT = "stdout"
+# What `read` writes before a line of a file.
+_NUMBERED = re.compile(r"(\d+): ?")
 
 
-def in_place(text: str, place: Place) -> str:
-    """What the model reads of a tool's answer `text`; KEPT is the answer itself."""
+def dropped(text: str) -> str:
+    """What the model reads in the place of a tool's answer."""
+    return _DROPPED.format(lines=_counted(len(text.splitlines())))
+
+
+def shortened(text: str, about: str, question: str, count: Callable[[str], int]) -> str:
+    """The lines of a tool's answer that say most for a question, with a line in every gap.
+
+    Args:
+        text: the answer.
+        about: what it is an answer to, such as `read src/cart.py`; a path at its end says which language it is.
+        question: what the lines are chosen for.
+        count: the tokens of a text.
+    """
+    from laguna_tui.context.shortening import shorten
+
+    if (command := _command_result(text)) is not None:
+        output = shortened(str(command[_OUTPUT]), about, question, count)
+        return json.dumps({**command, _OUTPUT: output}, ensure_ascii=False)
     lines = text.splitlines()
-    match place:
-        case Place.KEPT:
-            return text
-        case Place.DROPPED:
-            return _DROPPED.format(lines=_count_lines(len(lines)))
-        case Place.SHORTENED:
-            head, tail = int(len(lines) * _HEAD), int(len(lines) * _TAIL)
-            between = _BETWEEN.format(lines=_count_lines(len(lines) - head - tail))
-            return "\n".join([*lines[:head], between, *lines[len(lines) - tail :]])
+    if len(lines) < _SHORTEST:
+        return text
+    numbers = [_NUMBERED.match(line) for line in lines]
+    plain = [line[found.end() :] if found else line for line, found in zip(lines, numbers, strict=True)]
+    body = "".join(f"{line}\n" for line in plain)
+    part = shorten([(about.rpartition(" ")[2], body)], question, max(1, int(count(body) * _KEEP)), count).parts[0]
+    kept = {line for _, start, length in part.copies for line in range(*_lines(part.document, start, length))}
+    if not any(numbers):
+        # Of what a command prints, the end says how it went.
+        kept.update(range(len(lines) - _TAIL_LINES + 1, len(lines) + 1))
+    shown: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if number in kept:
+            shown.append(line)
+        elif not shown or not shown[-1].startswith(_GAP):
+            shown.append(_gap(lines, numbers, number, kept))
+    return "\n".join(shown)
+
+
+def _command_result(text: str) -> dict[str, object] | None:
+    """A command's answer taken apart, if the text is one."""
+    if not text.startswith("{"):
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get(_OUTPUT), str) else None
+
+
+_GAP = "… left out to save room: "
+
+
+def _lines(document: "Document", start: int, length: int) -> tuple[int, int]:
+    """The lines that a span covers, from 1, the second one excluded."""
+    first, last = document.lines(start, start + length)
+    return first, last + 1
+
+
+def _gap(lines: Sequence[str], numbers: "Sequence[re.Match[str] | None]", first: int, kept: Container[int]) -> str:
+    """The line in the place of those from `first` to the next one that is kept."""
+    last = next((number - 1 for number in range(first + 1, len(lines) + 1) if number in kept), len(lines))
+    of_file = [found[1] for found in numbers[first - 1 : last] if found]
+    if of_file:
+        return f"{_GAP}lines {of_file[0]}-{of_file[-1]}; read them again if they matter"
+    return f"{_GAP}{_counted(last - first + 1)}; call the tool again if they matter"
 
 
 def places_of(text: str) -> tuple[Place, ...]:
-    """What the user may make of a tool's answer."""
-    if len(text.splitlines()) < _SHORTEST:
+    """What may be made of a tool's answer."""
+    command = _command_result(text)
+    if len((str(command[_OUTPUT]) if command else text).splitlines()) < _SHORTEST:
         return (Place.KEPT, Place.DROPPED)
     return (Place.KEPT, Place.SHORTENED, Place.DROPPED)
 
 
-def _count_lines(lines: int) -> str:
+def _counted(lines: int) -> str:
     return f"{lines} {plural(lines, 'line')}"

@@ -7,6 +7,7 @@ written in capitals. What is wrong beyond that gets a sentence that says what to
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from laguna_tui.agent.tool_run import ToolError
 from laguna_tui.base.schema import REQUIRED, DeclaredField, declarations, unknown_names
 from laguna_tui.repo.relative_paths import escaped
 
@@ -17,7 +18,7 @@ _DIGITS = 10
 T = TypeVar("T")
 
 
-class ArgumentError(Exception):
+class ArgumentError(ToolError):
     """An argument is missing or wrong; the message is a sentence for the model."""
 
 

@@ -1,20 +1,19 @@
 """`find`: paths by a part of them or by a glob; few matches come with their outlines."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import incomplete, matching_paths, read_lines, symbol_line
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import read_arguments
-from laguna_tui.base.schema import declared, json_schema
+from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.syntax import file_outline
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.workspace import WorkspaceError
 
 # A listing longer than this is not read; a narrower pattern is the better answer.
 MAX_PATHS = 100
@@ -30,27 +29,16 @@ class FindArguments:
     pattern: str = declared()
 
 
-SPEC = ToolSpec(
-    name="find",
-    description="List files by a part of their path or a glob. Few matches come with their outlines.",
-    parameters=json_schema(FindArguments),
-)
-
-
-def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
-    """The matching paths, one a line, sorted.
-
-    Raises:
-        ArgumentError: the pattern is missing.
-    """
-    pattern = read_arguments(FindArguments, arguments).pattern.strip()
-    listing = workspace.files(Clock(should_stop, BUDGET_S).is_over)
+def find(run: ToolRun, wanted: FindArguments) -> Answer:
+    """The matching paths, one a line, sorted."""
+    pattern = wanted.pattern.strip()
+    listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
     notes = [] if listing.complete else [incomplete(len(listing.entries))]
     paths = matching_paths(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
     if not paths:
         return Answer("\n".join([f"no files match {pattern}", *notes]))
     if len(paths) <= OUTLINED_FILES:
-        lines = [line for path in paths for line in (escaped(path), *_outlined(workspace, path))]
+        lines = [line for path in paths for line in (escaped(path), *_outlined(run, path))]
         return Answer("\n".join([*lines, *notes]))
     listed = [escaped(path) for path in paths]
     if len(paths) <= MAX_PATHS:
@@ -59,13 +47,23 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     return Answer("\n".join([*listed[:MAX_PATHS], more, *notes]), "\n".join(listed))
 
 
-def _outlined(workspace: Workspace, path: str) -> list[str]:
+def _outlined(run: ToolRun, path: str) -> list[str]:
     """The file's top-level definitions as result lines; none when it cannot be read."""
+    if run.readable(path):
+        return []
     try:
-        lines = read_lines(workspace, path, SEARCH_LIMIT_BYTES)
+        lines = read_lines(run.workspace, path, SEARCH_LIMIT_BYTES)
     except WorkspaceError:
         return []
     definitions = file_outline(path, lines).top_level()
     first = [symbol_line(d.name, path, d.line, lines[d.line - 1]) for d in islice(definitions, OUTLINE_LINES)]
     more = len(definitions) - len(first)
     return [*first, f"… {more} more {plural(more, 'definition')}"] if more else first
+
+
+FIND = Tool.stateless(
+    "find",
+    "List files by a part of their path or a glob. Few matches come with their outlines.",
+    FindArguments,
+    find,
+)

@@ -1,36 +1,29 @@
-"""The profile of models that read code themselves: they search by pattern, by symbol and by meaning, read and edit.
+"""The profile of models that work on their own: they search by pattern, symbol and meaning, change files, run commands.
 
 Every model of the catalogue has it but the bundled one, and so has a file that the catalogue does not know. A tool that
 is listed here is offered to all of them.
 """
 
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.base import edit
 from laguna_tui.agent.tools.base.guard import Guard
-from laguna_tui.agent.tools.base.model_profile import ModelProfile, Run, Tool, ToolServices
-from laguna_tui.agent.tools.full import find, read, search
-from laguna_tui.repo.edit_files import EditDialect
-
-
-def _search(services: ToolServices) -> Run:
-    if services.codebase is None:
-        raise ValueError("search asks the folder's index; give the toolbox a codebase")
-    return search.Search(services.codebase)
-
-
-def _edit(services: ToolServices) -> Run:
-    # A text that is not there is answered with the nearest one, which such a model tries next. Forgotten indentation
-    # is put right, which saves a round and is told to the model and to the user.
-    return edit.Edit(services.edits, EditDialect(additions=False, reindents=True))
-
+from laguna_tui.agent.tools.base.model_profile import ModelProfile
+from laguna_tui.agent.tools.full import edits, files, find, read, search, shell, todo
+from laguna_tui.agent.tools.full import list as list_
 
 FULL = ModelProfile(
     system_prompt=system_prompt("full"),
     tools=(
-        Tool.stateless(find.SPEC, find.run),
-        Tool(search.SPEC, _search),
-        Tool.stateless(read.SPEC, read.run),
-        Tool(edit.SPEC, _edit),
+        find.FIND,
+        search.SEARCH,
+        list_.LIST,
+        read.READ,
+        edits.EDIT,
+        edits.REPLACE_SYMBOL,
+        files.WRITE,
+        files.MOVE,
+        files.DELETE,
+        shell.SHELL,
+        todo.TODO,
     ),
     # What such a model says is taken as it is.
     guard=lambda asked, before: Guard(),

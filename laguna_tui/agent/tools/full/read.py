@@ -1,59 +1,78 @@
 """`read`: some lines of one file, each with its number."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.messages import ToolSpec
-from laguna_tui.agent.tools.base.result_lines import read_lines
-from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError, read_arguments
-from laguna_tui.base.schema import declared, json_schema
+from laguna_tui.agent.tool_run import ToolRun
+from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS, Answer
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
+from laguna_tui.base.schema import declared
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.text_files import decode, is_binary, split_lines
+from laguna_tui.repo.workspace import UnreadableError
 
 # A screen or four of code: enough for a function and what is around it.
 LINES_A_CALL = 200
+# The rest of a longer line is data, or minified code.
+LINE_CHARS = 2_000
+# The last line says what is not shown, within what any tool may answer.
+_ROOM_CHARS = RESULT_LIMIT_CHARS - 200
 
 
 @dataclass(frozen=True, slots=True)
 class ReadArguments:
-    """A file and the lines to show of it, both included."""
+    """A file, the first line to show of it, and how many."""
 
     path: str = declared()
-    start: int | None = declared(None, "first line", minimum=1, maximum=LAST_LINE, unit="line number")
-    end: int | None = declared(None, minimum=1, maximum=LAST_LINE, unit="line number")
+    offset: int | None = declared(None, "first line", minimum=1, maximum=LAST_LINE, unit="line number")
+    limit: int | None = declared(
+        None, f"lines, {LINES_A_CALL} if not given", minimum=1, maximum=LAST_LINE, unit="number of lines"
+    )
 
 
-SPEC = ToolSpec(
-    name="read",
-    description="Show lines of a file.",
-    parameters=json_schema(ReadArguments),
-)
+def _bound(services: ToolServices) -> Callable[[ToolRun, ReadArguments], Answer]:
+    def read(run: ToolRun, wanted: ReadArguments) -> Answer:
+        """`limit` lines from `offset` on, as many as an answer has room for, then a line that says what is not shown.
+
+        Raises:
+            ArgumentError: `offset` is behind the last line.
+            ToolError, WorkspaceError: the path cannot be used.
+        """
+        inside = run.workspace.locate(wanted.path)
+        run.check_readable(inside)
+        data = run.workspace.read(inside)
+        if is_binary(data):
+            raise UnreadableError(f"{escaped(inside)} is a binary file; try another file")
+        lines = split_lines(decode(data).text)
+        start = wanted.offset or 1
+        if lines and start > len(lines):
+            raise ArgumentError(f"{escaped(inside)} has {len(lines)} lines; call again with an offset in them")
+        services.changes.seen.note(inside, data)
+        if not lines:
+            return Answer(f"{escaped(inside)} is empty")
+        asked = min(len(lines), start + (wanted.limit or LINES_A_CALL) - 1)
+        shown = _numbered(lines[start - 1 : asked], start)
+        last = start + len(shown) - 1
+        if last < len(lines):
+            shown.append(f"… lines {last + 1}-{len(lines)} not shown; read them with offset={last + 1}")
+        return Answer("\n".join(shown), excerpt="\n".join(lines[start - 1 : last]))
+
+    return read
 
 
-def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
-    """The lines `start` to `end` of `path`, at most 200 of them, then a line that says what is not shown.
-
-    Raises:
-        ArgumentError: an argument is wrong, or `start` is behind the last line or behind `end`.
-        WorkspaceError: the path cannot be used.
-    """
-    wanted = read_arguments(ReadArguments, arguments)
-    inside, start, end = workspace.locate(wanted.path), wanted.start or 1, wanted.end
-    lines = read_lines(workspace, inside)
-    if not lines:
-        return Answer(f"{escaped(inside)} is empty")
-    if start > len(lines):
-        raise ArgumentError(f"{escaped(inside)} has {len(lines)} lines; call again with a start in them")
-    if end is not None and end < start:
-        raise ArgumentError(f"end {end} is before start {start}; call again with end at or after start")
-    end = len(lines) if end is None else min(end, len(lines))
-    last = min(end, start + LINES_A_CALL - 1)
-    return Answer("\n".join(_numbered(lines, start, last, end)), excerpt="\n".join(lines[start - 1 : last]))
-
-
-def _numbered(lines: list[str], start: int, last: int, end: int) -> list[str]:
-    shown = [f"{number}: {lines[number - 1]}" for number in range(start, last + 1)]
-    if last < end:
-        shown.append(f"… lines {last + 1}-{end} not shown; read them with start={last + 1}")
+def _numbered(lines: Sequence[str], start: int) -> list[str]:
+    """The first of the lines with their numbers, as many as there is room for; at least one."""
+    shown: list[str] = []
+    room = _ROOM_CHARS
+    for number, line in enumerate(lines, start):
+        more = len(line) - LINE_CHARS
+        text = f"{number}: {line}" if more <= 0 else f"{number}: {line[:LINE_CHARS]}… {more:,} more characters"
+        room -= len(text) + 1
+        if room < 0 and shown:
+            break
+        shown.append(text)
     return shown
+
+
+READ = Tool("read", "Show lines of a file.", ReadArguments, read_only=True, bind=_bound)

@@ -5,10 +5,10 @@ what speaks for each behind it.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import (
     BUDGET_S,
     PATTERN_LIMIT_CHARS,
@@ -20,40 +20,34 @@ from laguna_tui.agent.tools.base.regex_search import (
 )
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, symbol_line
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
-from laguna_tui.base.schema import declared, json_schema
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.ranking import Found
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.workspace import Workspace
 
 # More lines than this are not read by anyone; the count of the others is.
 LINES_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class RegexArguments:
-    """A regular expression, and the file or folder to search; empty for all of the workspace."""
-
-    pattern: str = declared()
-    path: str = declared("")
-
-
-def search_lines(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+def search_lines(run: ToolRun, pattern: str, path: str) -> Answer:
     """The first 20 matching lines as `symbol path:line: code`, then how many more there are.
 
+    Args:
+        pattern: a regular expression.
+        path: the file or folder to search; empty for all of the workspace.
+
     Raises:
-        ArgumentError: the pattern is missing or too long.
+        ArgumentError: the pattern is too long.
         WorkspaceError: the path cannot be used.
     """
-    wanted = read_arguments(RegexArguments, arguments)
-    pattern = wanted.pattern
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
-    clock = Clock(should_stop, BUDGET_S)
-    listing = listing_of(workspace, wanted.path, clock.is_over)
-    hits, notes = collect_hits(workspace, listing.entries, prepare(pattern), clock)
+    clock = Clock(run.cancelled, BUDGET_S)
+    listing = listing_of(run.workspace, path, clock.is_over)
+    hits, notes = collect_hits(run.workspace, listing.entries, prepare(pattern), clock, run.readable)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
         return Answer("\n".join([f"no matches for {pattern}", *notes]))
@@ -100,17 +94,6 @@ class SearchArguments:
     path: str = declared("", "file or folder to search in")
 
 
-SPEC = ToolSpec(
-    name="search",
-    description=(
-        "Search the code. mode regex: lines that match a regular expression, definitions first. mode symbol: where a"
-        " function, class or method is defined, by its name or a part of it. mode ranked: the code that a few words"
-        " describe, best first."
-    ),
-    parameters=json_schema(SearchArguments),
-)
-
-
 class Search:
     """The tool, for one folder's index."""
 
@@ -118,24 +101,22 @@ class Search:
         self._codebase = codebase
         self._wait_s = wait_s
 
-    def __call__(
-        self, workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]
-    ) -> Answer:
+    def __call__(self, run: ToolRun, wanted: SearchArguments) -> Answer:
         """The first results as `symbol path:line: code`.
 
         Raises:
-            ArgumentError: an argument is missing or wrong.
+            ArgumentError: the pattern is too long.
             WorkspaceError: the path cannot be used.
         """
-        wanted = read_arguments(SearchArguments, arguments)
+        inside = run.workspace.locate(wanted.path)
+        run.check_readable(inside)
         if wanted.mode == REGEX:
-            return search_lines(workspace, {"pattern": wanted.pattern, "path": wanted.path}, should_stop)
+            return search_lines(run, wanted.pattern, wanted.path)
         mode, pattern = wanted.mode, wanted.pattern.strip()
         if len(pattern) > _QUERY_CHARS:
             raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
-        inside = workspace.locate(wanted.path)
-        known = self._brought_up_to_date(should_stop)
-        lines = (self._symbols if mode == SYMBOL else self._ranked)(pattern, inside)
+        known = self._brought_up_to_date(run.cancelled)
+        lines = (self._symbols if mode == SYMBOL else self._ranked)(run, pattern, inside)
         return _answer(lines, _nothing(mode, pattern), [] if known else [STILL_INDEXING])
 
     def _brought_up_to_date(self, should_stop: Callable[[], bool]) -> bool:
@@ -147,18 +128,36 @@ class Search:
             pass
         return known
 
-    def _symbols(self, name: str, inside: str) -> list[str]:
+    def _symbols(self, run: ToolRun, name: str, inside: str) -> list[str]:
         # A name that exists is what was asked for; names like it would only be in the way.
         found = self._codebase.definitions(name) or self._codebase.symbols(name, _LOOKED_THROUGH)
-        return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in found if _below(d.path, inside)]
+        return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in found if _shown(run, d.path, inside)]
 
-    def _ranked(self, words: str, inside: str) -> list[str]:
+    def _ranked(self, run: ToolRun, words: str, inside: str) -> list[str]:
         found = self._codebase.search(words, _LOOKED_THROUGH if inside else LINES_SHOWN)
-        return [_ranked_line(result) for result in found if _below(result.unit.path, inside)]
+        return [_ranked_line(result) for result in found if _shown(run, result.unit.path, inside)]
 
 
-def _below(path: str, inside: str) -> bool:
-    return not inside or path == inside or path.startswith(f"{inside}/")
+def _bound(services: ToolServices) -> Search:
+    if services.codebase is None:
+        raise ValueError("search asks the folder's index; give the toolbox a codebase")
+    return Search(services.codebase)
+
+
+SEARCH = Tool(
+    "search",
+    "Search the code. mode regex: lines that match a regular expression, definitions first. mode symbol: where a"
+    " function, class or method is defined, by its name or a part of it. mode ranked: the code that a few words"
+    " describe, best first.",
+    SearchArguments,
+    read_only=True,
+    bind=_bound,
+)
+
+
+def _shown(run: ToolRun, path: str, inside: str) -> bool:
+    below = not inside or path == inside or path.startswith(f"{inside}/")
+    return below and not run.readable(path)
 
 
 def _ranked_line(result: Found) -> str:

@@ -4,15 +4,15 @@ Like `search`, made to be repeated word for word.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import incomplete, matching_paths, read_lines
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import read_arguments
-from laguna_tui.base.schema import declared, json_schema
+from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.base.schema import declared
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.syntax import file_outline
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
@@ -29,21 +29,10 @@ class FindArguments:
     pattern: str = declared()
 
 
-SPEC = ToolSpec(
-    name="find",
-    description="What a file defines.",
-    parameters=json_schema(FindArguments),
-)
-
-
-def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
-    """The file's top-level definitions, the files that may be meant, or a sentence when there is none.
-
-    Raises:
-        ArgumentError: the pattern is missing.
-    """
-    pattern = read_arguments(FindArguments, arguments).pattern.strip()
-    listing = workspace.files(Clock(should_stop, BUDGET_S).is_over)
+def find(run: ToolRun, wanted: FindArguments) -> Answer:
+    """The file's top-level definitions, the files that may be meant, or a sentence when there is none."""
+    pattern = wanted.pattern.strip()
+    listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
     notes = [] if listing.complete else [incomplete(len(listing.entries))]
     known = [entry.path for entry in listing.entries]
     # `cart.py:10-20` is how lines are mentioned; the file is what it says most about.
@@ -51,7 +40,7 @@ def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Call
     if not paths:
         return Answer("\n".join([f"No file matches `{escaped(pattern)}`.", *notes]))
     if len(paths) == 1:
-        return Answer("\n".join([*_defined(workspace, paths[0]), *notes]))
+        return Answer("\n".join([*_defined(run.workspace, paths[0]), *notes]))
     return Answer("\n".join(["Several files match:", *numbered(list(map(escaped, paths))), *notes]))
 
 
@@ -80,3 +69,11 @@ def numbered(items: Sequence[str]) -> list[str]:
     lines = [f"{number}. `{item}`" for number, item in enumerate(items[:LINES], 1)]
     more = len(items) - LINES
     return [*lines, f"and {more} more."] if more > 0 else lines
+
+
+FIND = Tool.stateless(
+    "find",
+    "What a file defines.",
+    FindArguments,
+    find,
+)

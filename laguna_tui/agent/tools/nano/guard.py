@@ -131,12 +131,12 @@ class NanoGuard(Guard):
     def resolved(self, call: ToolCall) -> ToolCall:
         """A search or find for what the question is about, where the model damaged a name or took another."""
         pattern = call.arguments.get("pattern")
-        if call.name not in (search.SPEC.name, find.SPEC.name) or not isinstance(pattern, str):
+        if call.name not in (search.SEARCH.name, find.FIND.name) or not isinstance(pattern, str):
             return call
-        named = self._asked.files if call.name == find.SPEC.name else self._asked.names
+        named = self._asked.files if call.name == find.FIND.name else self._asked.names
         if call.arguments.get("list") == "defined" and self._asked.files and not named:
             # It asks what a file defines, and not where the folder's name is defined.
-            return ToolCall(find.SPEC.name, {"pattern": self._asked.files[0]})
+            return ToolCall(find.FIND.name, {"pattern": self._asked.files[0]})
         if self._asked.holds(pattern) or (not named and [pattern] == self._looked_up):
             return call
         meant = max(
@@ -157,7 +157,7 @@ class NanoGuard(Guard):
 
     def refusal(self, call: ToolCall) -> str:
         """Why an edit is not even looked at: its texts do not follow from the question."""
-        if call.name != edit.SPEC.name:
+        if call.name != edit.NAME:
             return ""
         path, old, new = (str(call.arguments.get(name, "")) for name in ("path", "old", "new"))
         if self._asked.documents:
@@ -182,9 +182,9 @@ class NanoGuard(Guard):
         """What a tool said is the answer, if no other call comes after it."""
         self._listed.update((each["path"], each["code"]) for each in _LISTED.finditer(result.output))
         # Of an edit it was trained to repeat the one sentence that says that it was made, and no notes on it.
-        self._expected = result.output.partition("\n")[0] if call.name == edit.SPEC.name else result.output
+        self._expected = result.output.partition("\n")[0] if call.name == edit.NAME else result.output
         if not result.ok:
-            lead = "I changed nothing" if call.name == edit.SPEC.name else "That did not work"
+            lead = "I changed nothing" if call.name == edit.NAME else "That did not work"
             self._expected = f"{lead}: {result.output.removeprefix('error: ').partition(';')[0]}."
 
     @property

@@ -8,27 +8,27 @@ byte for byte, is `tests/app/agent/tools/nano_system.txt`.
 """
 
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.base import edit
-from laguna_tui.agent.tools.base.model_profile import ModelProfile, Run, Tool, ToolServices
+from laguna_tui.agent.tools.base.edit import edit_tool
+from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.nano import find, search
 from laguna_tui.agent.tools.nano.guard import NanoGuard
 from laguna_tui.repo.edit_files import EditDialect
 
 LOOKS_UP = "this model is too small to read files beside a question, so it looks up what you mention"
-
-
-def _edit(services: ToolServices) -> Run:
+DIALECT = EditDialect(
     # It repeats a definition on one line, however many it is written on,
+    additions=True,
     # and forgets how deep that line stands.
-    return edit.Edit(services.edits, EditDialect(additions=True, reindents=True))
-
+    reindents=True,
+)
+"""What is made of its texts where they are not quite the file's."""
 
 NANO = ModelProfile(
     system_prompt=system_prompt("nano"),
     tools=(
-        Tool.stateless(find.SPEC, find.run),
-        Tool.stateless(search.SPEC, search.run),
-        Tool(edit.SPEC, _edit),
+        find.FIND,
+        search.SEARCH,
+        edit_tool(DIALECT),
     ),
     guard=NanoGuard,
     # A file beside the question is longer than anything it was trained on.
@@ -36,5 +36,9 @@ NANO = ModelProfile(
     unattached_note=LOOKS_UP,
     # It has never seen a reminder, and takes its words for the question.
     takes_news=False,
+    # After a loop it would only find another one.
+    recovers=False,
+    # It runs no commands, and was trained on one line of facts.
+    tells_environment=False,
 )
 """Template and kept turns are those of its entry in the catalogue."""

@@ -5,16 +5,17 @@ lists are no longer than an answer should be, lines are numbered through, and ev
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from laguna_engine.chat.messages import ToolSpec
+from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, PATTERN_LIMIT_CHARS, Clock, Hit, collect_hits, prepare
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read_lines, shortened
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
-from laguna_tui.base.schema import declared, json_schema
+from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.base.schema import declared
 from laguna_tui.repo.relative_paths import escaped, is_test
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -39,13 +40,6 @@ class SearchArguments:
     pattern: str = declared()
 
 
-SPEC = ToolSpec(
-    name="search",
-    description="Where a name is defined, used or tested.",
-    parameters=json_schema(SearchArguments),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class ListedLine:
     """One line of a list, without its number."""
@@ -61,26 +55,25 @@ class ListedLine:
         return f"{place} `{self.code}`" if self.code else place
 
 
-def run(workspace: Workspace, arguments: Mapping[str, object], should_stop: Callable[[], bool]) -> Answer:
+def search(run: ToolRun, asked: SearchArguments) -> Answer:
     """The list, or all three when none is named; one sentence when the name is nowhere.
 
     Raises:
-        ArgumentError: there is no such list; the pattern is missing or too long.
+        ArgumentError: the pattern is too long.
     """
-    asked = read_arguments(SearchArguments, arguments)
     titles = (asked.list.capitalize(),) if asked.list else tuple(LINES)
     pattern = asked.pattern.strip()
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
     is_name = _NAME.fullmatch(pattern) is not None
     wanted = rf"\b{pattern.rpartition('.')[2]}\b" if is_name else pattern
-    clock = Clock(should_stop, BUDGET_S)
-    listing = workspace.files_below("", clock.is_over)
-    hits, notes = collect_hits(workspace, listing.entries, prepare(wanted), clock)
+    clock = Clock(run.cancelled, BUDGET_S)
+    listing = run.workspace.files_below("", clock.is_over)
+    hits, notes = collect_hits(run.workspace, listing.entries, prepare(wanted), clock, run.readable)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
         return Answer("\n".join([f"Nothing matches `{escaped(pattern)}`.", *notes]))
-    places = _Occurrences(workspace, hits)
+    places = _Occurrences(run.workspace, hits)
     container = pattern.rpartition(".")[0].rpartition(".")[2] if is_name else ""
     makers = {DEFINED: lambda: places.defined(container), USED: places.used, TESTED: places.tested}
     lists = {title: makers[title]() for title in titles}
@@ -160,3 +153,11 @@ def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:
     for line in lines:
         first.setdefault((line.symbol, line.path), line)
     return sorted(first.values(), key=lambda line: line.symbol == NO_SYMBOL)
+
+
+SEARCH = Tool.stateless(
+    "search",
+    "Where a name is defined, used or tested.",
+    SearchArguments,
+    search,
+)

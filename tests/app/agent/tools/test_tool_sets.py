@@ -45,8 +45,9 @@ def test_every_other_model_has_the_full_set():
 def test_both_sets_find_search_and_edit_and_the_full_one_reads():
     basic, full = NANO.specs, FULL.specs
     assert [spec.name for spec in basic] == ["find", "search", "edit"]
-    assert [spec.name for spec in full] == ["find", "search", "read", "edit"]
-    assert basic[2] == full[3]
+    looks, changes = ["find", "search", "list", "read"], ["edit", "replace_symbol", "write", "move", "delete"]
+    assert [spec.name for spec in full] == [*looks, *changes, "shell", "todo"]
+    assert basic[2] == full[4]
 
 
 def test_the_full_set_searches_in_more_ways():

@@ -15,6 +15,7 @@ from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
+from tests.app.approvers import run_tool
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_the_user_can_stop_a_search(toolbox, root, monkeypatch):
     monkeypatch.setattr("laguna_tui.agent.tools.full.search.BUDGET_S", 1e6)
     (root / "trap.txt").write_text(("a" * 60 + "!\n") * 10_000)
     asked = itertools.count()
-    toolbox.run("search", {"pattern": "(a|aa)+$", "path": "trap.txt"}, lambda: next(asked) > 8)
+    run_tool(toolbox, "search", {"pattern": "(a|aa)+$", "path": "trap.txt"}, lambda: next(asked) > 8)
     assert next(asked) > 9
 
 
@@ -222,24 +223,45 @@ def test_an_outline_has_at_most_twelve_lines(toolbox, root):
 
 def test_read_numbers_lines(toolbox):
     assert output(toolbox, "read", path="README.md") == "1: # Shop\n2: \n3: Call `check`."
-    assert output(toolbox, "read", path="shop/cart.py", start=12, end=12) == "12: def check(item):"
+    assert output(toolbox, "read", path="shop/cart.py", offset=12, limit=1).startswith(
+        "12: def check(item):\n… lines 13-"
+    )
 
 
 def test_read_says_what_it_does_not_show(toolbox, root):
     (root / "long.txt").write_text("".join(f"{n}\n" for n in range(1, 941)))
     lines = output(toolbox, "read", path="long.txt").splitlines()
     assert lines[199] == "200: 200"
-    assert lines[200:] == ["… lines 201-940 not shown; read them with start=201"]
-    assert output(toolbox, "read", path="long.txt", start=901, end=2000).splitlines()[-1] == "940: 940"
+    assert lines[200:] == ["… lines 201-940 not shown; read them with offset=201"]
+    lines = output(toolbox, "read", path="long.txt", offset=11, limit=600).splitlines()
+    assert (lines[0], lines[599:]) == ("11: 11", ["610: 610", "… lines 611-940 not shown; read them with offset=611"])
+    assert output(toolbox, "read", path="long.txt", offset=901, limit=2000).splitlines()[-1] == "940: 940"
 
 
-def test_a_result_of_long_lines_keeps_head_and_tail_and_the_whole_on_disk(toolbox, root, tmp_path):
+def test_read_shows_as_many_lines_as_an_answer_has_room_for(toolbox, root):
     (root / "wide.txt").write_text("".join(f"{n} {'x' * 500}\n" for n in range(100)))
     result = toolbox.run("read", {"path": "wide.txt"})
     lines = result.output.splitlines()
+    assert len(result.output) < 12_000
+    assert lines[-2].startswith("23: 22 x")
+    assert lines[-1] == "… lines 24-100 not shown; read them with offset=24"
+    assert result.excerpt == "\n".join(f"{n} {'x' * 500}" for n in range(23))
+
+
+def test_read_cuts_a_line_that_nobody_reads(toolbox, root):
+    (root / "bundle.js").write_text("y" * 50_000 + "\nshort\n")
+    assert output(toolbox, "read", path="bundle.js") == f"1: {'y' * 2000}… 48,000 more characters\n2: short"
+
+
+def test_a_long_result_keeps_head_and_tail_and_the_whole_on_disk(toolbox, root, tmp_path):
+    (root / "wide").mkdir()
+    for number in range(100):
+        (root / f"wide/{number:03} {'x' * 200}").touch()
+    result = toolbox.run("list", {"path": "wide"})
+    lines = result.output.splitlines()
     assert len(result.output) < 12_100
-    assert lines[0].startswith("1: 0 x")
-    assert lines[-1].startswith("100: 99 x")
+    assert lines[0].startswith("000 x")
+    assert lines[-1].startswith("099 x")
     assert "characters left out here" in result.output
     whole = Path(result.full_output)
     assert len(whole.read_text().splitlines()) == 100
@@ -254,15 +276,15 @@ def test_a_result_of_long_lines_keeps_head_and_tail_and_the_whole_on_disk(toolbo
         ("read", {"path": "../x"}, "error: ../x is outside the folder; use a path inside it, as find lists it"),
         ("read", {"path": "shop"}, "error: shop is a folder; use find to list its files"),
         ("read", {"path": "no.py"}, "error: there is no file no.py; use find to see which files there are"),
-        ("read", {"path": "README.md", "start": 9}, "error: README.md has 3 lines; call again with a start in them"),
-        ("read", {"path": "README.md", "start": 3, "end": 1}, "error: end 1 is before start 3; call again with end at or after start"),  # noqa: E501
-        ("read", {"path": "README.md", "start": 0}, "error: start is not a line number; call again with a whole number from 1"),  # noqa: E501
+        ("read", {"path": "README.md", "offset": 9}, "error: README.md has 3 lines; call again with an offset in them"),
+        ("read", {"path": "README.md", "limit": 0}, "error: limit is not a number of lines; call again with a whole number from 1"),  # noqa: E501
+        ("read", {"path": "README.md", "offset": 0}, "error: offset is not a line number; call again with a whole number from 1"),  # noqa: E501
         ("read", {}, "error: path is missing; call again with path as text"),
         ("search", {"pattern": ["a"]}, "error: pattern is missing; call again with pattern as text"),
         ("search", {"pattern": " "}, "error: pattern is empty; call again with pattern as text"),
         ("search", {"pattern": "x", "path": "no"}, "error: there is no file no; use find to see which files there are"),
         ("find", {"pattern": "x", "deep": 1}, "error: unknown argument deep; use pattern"),
-        ("bash", {}, "error: there is no tool bash; the tools are find, search, read, edit"),
+        ("bash", {}, "error: there is no tool bash; the tools are find, search, list, read, edit, replace_symbol, write, move, delete, shell, todo"),  # noqa: E501
     ],
 )  # fmt: skip
 def test_a_mistake_is_answered_with_what_to_do(toolbox, name, arguments, expected):
@@ -271,13 +293,13 @@ def test_a_mistake_is_answered_with_what_to_do(toolbox, name, arguments, expecte
 
 
 @pytest.mark.parametrize(
-    "start",
+    "offset",
     ["9" * 45_000, "9" * 4000, 10**4000, 1e308, float("inf"), 10**9 + 1],
     ids=["unreadable", "text", "number", "float", "infinite", "large"],
 )
-def test_a_line_number_that_no_file_has_is_answered_with_what_to_do(toolbox, start):
-    result = toolbox.run("read", {"path": "README.md", "start": start})
-    assert result.output == "error: start is not a line number; call again with a whole number from 1"
+def test_a_line_number_that_no_file_has_is_answered_with_what_to_do(toolbox, offset):
+    result = toolbox.run("read", {"path": "README.md", "offset": offset})
+    assert result.output == "error: offset is not a line number; call again with a whole number from 1"
 
 
 def test_binary_and_empty_files_are_said_to_be_so(toolbox, root):

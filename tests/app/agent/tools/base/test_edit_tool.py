@@ -4,15 +4,16 @@ import shutil
 
 import pytest
 
-from laguna_tui.agent.permissions import Decision, EditMode
-from laguna_tui.agent.tools.base.edit import SessionEdits
-from laguna_tui.agent.tools.base.results import ResultStore
+from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.kept_files import KeptFiles
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.base.events import EditDone, EditProposed
+from laguna_tui.base.events import ChangeMade, PermissionAnswered, PermissionAsked
+from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
-from tests.app.approvers import always, never
+from tests.app.approvers import NO, YES, always, gate_for, never, run_tool
 
 CART = "def total(items):\n    return sum(items)\n"
 RENAME = {"path": "shop/cart.py", "old": "total", "new": "amount"}
@@ -31,28 +32,23 @@ def cart(root):
 
 
 class Bench:
-    """A toolbox whose edits go through `edits`, and what was told on the way."""
+    """A toolbox whose changes go through `changes`, and what was told on the way."""
 
-    def __init__(self, root, edits, codebase):
-        self.edits = edits
+    def __init__(self, root, changes, permissions, codebase):
+        self.changes, self.permissions = changes, permissions
         self.told = []
-        self.box = Toolbox(FULL, Workspace(root), codebase=codebase, edits=edits)
+        self.box = Toolbox(FULL, Workspace(root), codebase=codebase, changes=changes, permissions=permissions)
 
     def run(self, arguments, should_stop=lambda: False):
-        steps = self.box.steps("edit", arguments, should_stop)
-        while True:
-            try:
-                self.told.append(next(steps))
-            except StopIteration as stop:
-                return stop.value
+        return run_tool(self.box, "edit", arguments, should_stop, self.told.append)
 
 
 @pytest.fixture
 def bench(root, tmp_path):
     codebase = Codebase(root, tmp_path / "index")
 
-    def made(approver=None, mode=EditMode.ASK):
-        return Bench(root, SessionEdits(mode, approver, ResultStore(tmp_path / "kept")), codebase)
+    def made(approver=None, mode=Mode.ASK):
+        return Bench(root, Changes(KeptFiles(tmp_path / "kept")), gate_for(root, approver, mode), codebase)
 
     yield made
     codebase.close()
@@ -61,16 +57,18 @@ def bench(root, tmp_path):
 def test_an_edit_that_is_agreed_to_is_made_and_told(bench, cart):
     with_user = bench(always)
     result = with_user.run(RENAME)
-    assert (result.output, result.ok) == ("Changed `shop/cart.py` in 1 place.", True)
+    shown = "1: def amount(items):\n2:     return sum(items)"
+    assert (result.output, result.ok) == (f"Changed `shop/cart.py` in 1 place.\n{shown}", True)
     assert cart.read_text() == CART.replace("total", "amount")
-    proposed, done = with_user.told
-    assert (type(proposed), proposed.proposal.path, proposed.asks) == (EditProposed, "shop/cart.py", True)
-    assert done == EditDone("shop/cart.py", 1)
+    asked, answered, made = with_user.told
+    assert (type(asked), asked.request.tool, asked.request.proposal.path) == (PermissionAsked, "edit", "shop/cart.py")
+    assert answered == PermissionAnswered(1, YES, "user")
+    assert made == ChangeMade(1, asked.request.proposal)
 
 
 def test_several_places_are_counted(bench, cart):
     cart.write_text("total = total + subtotal\n")
-    assert bench(always).run({**RENAME, "all": True}).output == "Changed `shop/cart.py` in 2 places."
+    assert bench(always).run({**RENAME, "all": True}).output.startswith("Changed `shop/cart.py` in 2 places.\n")
     assert cart.read_text() == "amount = amount + subtotal\n"
 
 
@@ -79,7 +77,9 @@ def test_an_edit_that_breaks_a_python_file_says_so_to_the_model(bench, cart):
     result = bench(always).run({"path": "shop/cart.py", "old": "return 1", "new": "return (1"})
     assert result.output == (
         "Changed `shop/cart.py` in 1 place.\n"
-        "The file is no longer valid Python: '(' was never closed in line 2. Edit it again."
+        "The file is no longer valid Python: '(' was never closed in line 2. Edit it again.\n"
+        "1: def total(items):\n"
+        "2:     return (1"
     )
     assert result.ok
 
@@ -90,8 +90,8 @@ def test_lines_that_were_indented_are_told_to_the_model_and_to_the_user(bench, c
     new = 'def total(self):\n    """The sum."""'
     result = with_user.run({"path": "shop/cart.py", "old": "def total(self):", "new": new})
     note = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
-    assert result.output == f"Changed `shop/cart.py` in 1 place.\n{note}"
-    assert with_user.told[0].proposal.warning == note
+    assert result.output.startswith(f"Changed `shop/cart.py` in 1 place.\n{note}\n1: class Cart:\n")
+    assert with_user.told[0].request.proposal.warning == note
     assert '\n        """The sum."""\n' in cart.read_text()
 
 
@@ -101,15 +101,15 @@ def test_an_edit_that_is_declined_changes_nothing(bench, cart):
     assert result.output == "error: the user declined this edit; ask what to do instead"
     assert not result.ok
     assert cart.read_text() == CART
-    assert [type(event) for event in with_user.told] == [EditProposed]
+    assert [type(event) for event in with_user.told] == [PermissionAsked, PermissionAnswered]
 
 
 def test_the_user_sees_the_proposal_before_the_file_is_touched(bench, cart):
     seen = []
 
-    def approver(proposal, cancelled):
-        seen.append((proposal.diff[1], cart.read_text()))
-        return Decision.YES
+    def approver(request, cancelled):
+        seen.append((request.proposal.diff[1], cart.read_text()))
+        return YES
 
     bench(approver).run(RENAME)
     assert seen == [("-def total(items):", CART)]
@@ -118,22 +118,22 @@ def test_the_user_sees_the_proposal_before_the_file_is_touched(bench, cart):
 def test_always_asks_no_more(bench, cart):
     asked = []
 
-    def approver(proposal, cancelled):
-        asked.append(proposal.path)
-        return Decision.ALWAYS
+    def approver(request, cancelled):
+        asked.append(request.proposal.path)
+        return PermissionAnswer(Decision.ALWAYS)
 
     with_user = bench(approver)
     with_user.run(RENAME)
     with_user.run({**RENAME, "old": "sum(", "new": "max("})
     assert len(asked) == 1
-    assert with_user.edits.mode is EditMode.ALLOW
-    assert [event.asks for event in with_user.told if isinstance(event, EditProposed)] == [True, False]
+    kinds = [type(event) for event in with_user.told]
+    assert kinds == [PermissionAsked, PermissionAnswered, ChangeMade, ChangeMade]
     assert cart.read_text() == "def amount(items):\n    return max(items)\n"
 
 
 @pytest.mark.parametrize(
     ("mode", "sentence"),
-    [(EditMode.NEVER, "edits are not allowed here"), (EditMode.ASK, "--edits allow")],
+    [(Mode.PLAN, "plan mode"), (Mode.ASK, "--allow 'edit(shop/cart.py)'")],
 )
 def test_where_nobody_agrees_nothing_is_proposed(bench, cart, mode, sentence):
     alone = bench(mode=mode)
@@ -147,28 +147,27 @@ def test_where_nobody_agrees_nothing_is_proposed(bench, cart, mode, sentence):
 def test_a_toolbox_that_was_told_of_no_edits_makes_none(root, tmp_path, cart):
     codebase = Codebase(root, tmp_path / "index")
     result = Toolbox(FULL, Workspace(root), codebase=codebase).run("edit", RENAME)
-    assert result.output.startswith("error: edits are not allowed here")
+    assert result.output.startswith("error: laguna-tui is in plan mode")
     assert cart.read_text() == CART
 
 
-def test_edits_that_are_forbidden_while_the_proposal_is_shown_are_not_made(bench, cart):
-    allowed = bench(mode=EditMode.ALLOW)
-    steps = allowed.box.steps("edit", RENAME)
-    next(steps)
-    allowed.edits.mode = EditMode.NEVER
-    with pytest.raises(StopIteration) as stop:
-        next(steps)
-    assert not stop.value.value.ok
+def test_edits_that_are_forbidden_while_the_user_is_asked_are_not_made(bench, cart):
+    def approver(request, cancelled):
+        with_user.permissions.permissions.mode = Mode.PLAN
+        return YES
+
+    with_user = bench(approver)
+    assert "plan mode" in with_user.run(RENAME).output
     assert cart.read_text() == CART
 
 
 def test_a_turn_that_is_stopped_while_the_user_is_asked_changes_nothing(bench, cart):
     stopped = []
 
-    def approver(proposal, cancelled):
+    def approver(request, cancelled):
         stopped.append(True)
         assert cancelled()
-        return Decision.YES
+        return YES
 
     result = bench(approver).run(RENAME, lambda: bool(stopped))
     assert result.output == "error: the turn was stopped before this edit was made"
@@ -176,9 +175,9 @@ def test_a_turn_that_is_stopped_while_the_user_is_asked_changes_nothing(bench, c
 
 
 def test_a_file_that_changes_while_the_user_is_asked_is_left_alone(bench, cart):
-    def approver(proposal, cancelled):
+    def approver(request, cancelled):
         cart.write_text("mine\n")
-        return Decision.YES
+        return YES
 
     assert "changed since the edit was proposed" in bench(approver).run(RENAME).output
     assert cart.read_text() == "mine\n"
@@ -221,48 +220,48 @@ def test_what_the_app_itself_goes_by_is_not_edited(bench, root, monkeypatch):
 
 
 def obeyed(root):
-    (root / ".envrc").write_text("export A=1\n")
-    return {"path": ".envrc", "old": "A=1", "new": "A=2"}
+    (root / "AGENTS.md").write_text("A=1\n")
+    return {"path": "AGENTS.md", "old": "A=1", "new": "A=2"}
 
 
 def test_what_other_programs_run_is_asked_about_whatever_is_allowed(bench, root):
     asked = []
 
-    def approver(proposal, cancelled):
-        asked.append(proposal.path)
-        return Decision.NO
+    def approver(request, cancelled):
+        asked.append(request.proposal.path)
+        return NO
 
-    with_user = bench(approver, EditMode.ALLOW)
+    with_user = bench(approver, Mode.ACCEPT_EDITS)
     result = with_user.run(obeyed(root))
-    assert asked == [".envrc"]
-    assert [event.asks for event in with_user.told] == [True]
+    assert asked == ["AGENTS.md"]
+    assert with_user.told[0].request.always_asks == "assistants obey it"
     assert result.output == "error: the user declined this edit; ask what to do instead"
-    assert (root / ".envrc").read_text() == "export A=1\n"
+    assert (root / "AGENTS.md").read_text() == "A=1\n"
 
 
 def test_always_is_no_answer_for_what_other_programs_run(bench, root):
     asked = []
 
-    def approver(proposal, cancelled):
-        asked.append(proposal.path)
-        return Decision.ALWAYS
+    def approver(request, cancelled):
+        asked.append(request.proposal.path)
+        return PermissionAnswer(Decision.ALWAYS)
 
     with_user = bench(approver)
     assert with_user.run(obeyed(root)).ok
-    assert with_user.run({"path": ".envrc", "old": "A=2", "new": "A=3"}).ok
-    assert asked == [".envrc", ".envrc"]
-    assert (root / ".envrc").read_text() == "export A=3\n"
+    assert with_user.run({"path": "AGENTS.md", "old": "A=2", "new": "A=3"}).ok
+    assert asked == ["AGENTS.md", "AGENTS.md"]
+    assert (root / "AGENTS.md").read_text() == "A=3\n"
 
 
 def test_where_nobody_can_agree_what_other_programs_run_is_not_edited(bench, root, cart):
-    alone = bench(mode=EditMode.ALLOW)
+    alone = bench(mode=Mode.ACCEPT_EDITS)
     result = alone.run(obeyed(root))
     assert result.output == (
-        "error: .envrc is not edited unasked, because shells and their tools run what it says, and nobody can be asked"
-        " here; tell the user to ask for it in a terminal and to agree there"
+        "error: it is always asked about: assistants obey it, and here nobody can be asked (no flag allows it: the user"
+        " has to start laguna-tui in a terminal); go on without it, and tell the user"
     )
     assert not alone.told
-    assert (root / ".envrc").read_text() == "export A=1\n"
+    assert (root / "AGENTS.md").read_text() == "A=1\n"
     assert alone.run(RENAME).ok
 
 
@@ -288,10 +287,10 @@ def as_a_link(root, other):
 def test_a_folder_that_was_swapped_while_the_user_is_asked_is_not_written_to(bench, root, cart, tmp_path, swap):
     shutil.copytree(root, tmp_path / "other")
 
-    def approver(proposal, cancelled):
+    def approver(request, cancelled):
         root.rename(tmp_path / "away")
         swap(root, tmp_path / "other")
-        return Decision.YES
+        return YES
 
     result = bench(approver).run(RENAME)
     assert "the folder was replaced by another one" in result.output
@@ -304,7 +303,7 @@ def test_an_edit_is_not_taken_back_in_a_folder_that_took_the_place_of_the_edited
     shutil.copytree(root, tmp_path / "other")
     root.rename(tmp_path / "away")
     (tmp_path / "other").rename(root)
-    assert "the folder was replaced by another one" in with_user.edits.undo()
+    assert "the folder was replaced by another one" in with_user.changes.undo()
     assert cart.read_text() == CART.replace("total", "amount")
 
 
@@ -313,13 +312,13 @@ def test_edits_are_taken_back_newest_first(bench, cart):
     with_user.run(RENAME)
     after_one = cart.read_text()
     with_user.run({**RENAME, "old": "sum(", "new": "max("})
-    assert with_user.edits.undo() == (
+    assert with_user.changes.undo() == (
         "shop/cart.py is as it was before its edit. 1 earlier edit can be taken back too."
     )
     assert cart.read_text() == after_one
-    assert with_user.edits.undo() == "shop/cart.py is as it was before the last edit."
+    assert with_user.changes.undo() == "shop/cart.py is as it was before the last edit."
     assert cart.read_text() == CART
-    assert with_user.edits.undo() == "There is no edit to take back."
+    assert with_user.changes.undo() == "There is no edit to take back."
 
 
 def test_an_edit_whose_file_was_changed_since_is_not_taken_back(bench, cart, root):
@@ -328,9 +327,9 @@ def test_an_edit_whose_file_was_changed_since_is_not_taken_back(bench, cart, roo
     with_user.run({**RENAME, "path": "notes.txt"})
     with_user.run(RENAME)
     cart.write_text("mine\n")
-    assert "changed since it was edited" in with_user.edits.undo()
+    assert "changed since it was edited" in with_user.changes.undo()
     assert cart.read_text() == "mine\n"
-    with_user.edits.undo()
+    with_user.changes.undo()
     assert (root / "notes.txt").read_text() == "total\n"
 
 
@@ -338,7 +337,7 @@ def test_taking_back_gives_the_very_bytes_again(bench, cart):
     cart.write_bytes(b"\xef\xbb\xbfx = '\xe9'\r\ntotal")
     with_user = bench(always)
     assert with_user.run(RENAME).ok
-    with_user.edits.undo()
+    with_user.changes.undo()
     assert cart.read_bytes() == b"\xef\xbb\xbfx = '\xe9'\r\ntotal"
 
 
@@ -346,9 +345,9 @@ def test_an_edit_that_cannot_be_taken_back_now_can_be_later(bench, cart):
     with_user = bench(always)
     with_user.run(RENAME)
     cart.chmod(0o444)
-    assert with_user.edits.undo().startswith("The edit is not taken back: shop/cart.py is read-only")
+    assert with_user.changes.undo().startswith("The edit is not taken back: shop/cart.py is read-only")
     cart.chmod(0o644)
-    with_user.edits.undo()
+    with_user.changes.undo()
     assert cart.read_text() == CART
 
 
@@ -358,17 +357,18 @@ def test_old_texts_are_private_and_gone_when_the_session_ends(bench, cart, tmp_p
     (kept,) = (tmp_path / "kept").iterdir()
     assert kept.read_text() == CART
     assert kept.stat().st_mode & 0o777 == 0o600
-    with_user.edits.close()
+    with_user.changes.close()
     assert not list((tmp_path / "kept").iterdir())
-    assert with_user.edits.undo() == "There is no edit to take back."
+    assert with_user.changes.undo() == "There is no edit to take back."
 
 
 def test_an_edit_whose_old_text_nobody_can_keep_on_disk_can_be_taken_back_all_the_same(root, tmp_path, cart):
     (tmp_path / "file").touch()
-    edits = SessionEdits(EditMode.ALLOW, store=ResultStore(tmp_path / "file/results"))
-    box = Toolbox(FULL, Workspace(root), codebase=Codebase(root, tmp_path / "index"), edits=edits)
+    changes, allowed = Changes(KeptFiles(tmp_path / "file/results")), gate_for(root, mode=Mode.ACCEPT_EDITS)
+    codebase = Codebase(root, tmp_path / "index")
+    box = Toolbox(FULL, Workspace(root), codebase=codebase, changes=changes, permissions=allowed)
     assert box.run("edit", RENAME).ok
-    edits.undo()
+    changes.undo()
     assert cart.read_text() == CART
 
 
@@ -378,5 +378,35 @@ def test_the_next_search_knows_the_edited_file(bench, cart):
     assert "no definition" in with_user.box.run("search", search).output
     with_user.run(RENAME)
     assert with_user.box.run("search", search).output == "amount shop/cart.py:1: def amount(items)"
-    with_user.edits.undo()
+    with_user.changes.undo()
     assert "no definition" in with_user.box.run("search", search).output
+
+
+def test_the_text_that_the_user_edited_is_the_one_that_is_written(bench, cart):
+    cart.write_bytes(b"\xef\xbb\xbfdef total(items):\r\n    return sum(items)\r\n")
+    mine = PermissionAnswer(Decision.YES, edited="def amount(items):\n    return 0\n")
+    with_user = bench(lambda request, cancelled: mine)
+    result = with_user.run(RENAME)
+    assert cart.read_bytes() == b"\xef\xbb\xbfdef amount(items):\r\n    return 0\r\n"
+    assert result.output.splitlines()[1] == (
+        "The user edited the change before it was made; read the file before you go on."
+    )
+    (made,) = [event.change for event in with_user.told if isinstance(event, ChangeMade)]
+    assert made.diff == (
+        "@@ -1,2 +1,2 @@",
+        "-def total(items):",
+        "-    return sum(items)",
+        "+def amount(items):",
+        "+    return 0",
+    )
+    with_user.changes.undo()
+    assert cart.read_bytes() == b"\xef\xbb\xbfdef total(items):\r\n    return sum(items)\r\n"
+
+
+def test_an_edited_text_that_the_file_cannot_hold_changes_nothing(bench, cart):
+    cart.write_bytes("# é\ndef total(items): pass\n".encode("latin-1"))
+    before = cart.read_bytes()
+    mine = PermissionAnswer(Decision.YES, edited="# 日\n")
+    result = bench(lambda request, cancelled: mine).run(RENAME)
+    assert result.output.startswith("error: ")
+    assert cart.read_bytes() == before

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
-from laguna_tui.agent.tools.nano.find import LINES, run
+from laguna_tui.agent.tools.nano.find import FIND, LINES
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.repo.workspace import Workspace
+from tests.app.approvers import answer_of
 
 SHOP = {
     "shop/cart.py": (
@@ -37,7 +38,7 @@ def root(tmp_path):
 
 
 def found(root, pattern, should_stop=lambda: False):
-    return run(Workspace(root), {"pattern": pattern}, should_stop).output
+    return answer_of(FIND, Workspace(root), should_stop, pattern=pattern)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_a_file_that_is_gone_in_the_middle_is_an_answer(root, monkeypatch):
     listing = workspace.files()
     monkeypatch.setattr(workspace, "files", lambda *_: listing)
     (root / "shop/cart.py").unlink()
-    answer = run(workspace, {"pattern": "cart.py"}, lambda: False).output
+    answer = answer_of(FIND, workspace, pattern="cart.py")
     assert "shop/cart.py" in answer and "\n" not in answer
 
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from laguna_tui.agent.tools.base.regex_search import PATTERN_LIMIT_CHARS
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.agent.tools.nano.profile import NANO
-from laguna_tui.agent.tools.nano.search import LINES, ListedLine, list_lines, run
+from laguna_tui.agent.tools.nano.search import LINES, SEARCH, ListedLine, list_lines
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.repo.workspace import UnreadableError, Workspace
+from tests.app.approvers import answer_of
 
 SHOP = {
     "shop/cart.py": (
@@ -56,7 +57,7 @@ def filled(root, files):
 
 
 def found(workspace, pattern, should_stop=lambda: False):
-    return run(workspace, {"pattern": pattern}, should_stop).output
+    return answer_of(SEARCH, workspace, should_stop, pattern=pattern)
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_a_name_is_told_where_it_is_defined_used_and_tested(shop):
 
 @pytest.mark.parametrize("title", ["Defined", "Used", "Tested"])
 def test_one_list_alone_is_numbered_from_one(shop, title):
-    asked = run(shop, {"list": title.lower(), "pattern": "parse_price"}, lambda: False).output.splitlines()
+    asked = answer_of(SEARCH, shop, list=title.lower(), pattern="parse_price").splitlines()
     all_ = found(shop, "parse_price").splitlines()
     start = all_.index(f"{title} here:")
     assert [re.sub(r"^\d", "N", line) for line in asked] == [
@@ -99,14 +100,14 @@ def test_one_list_alone_is_numbered_from_one(shop, title):
 
 
 def test_one_list_alone_says_that_it_is_empty_or_that_there_is_nothing_at_all(shop):
-    asked = lambda pattern: run(shop, {"list": "tested", "pattern": pattern}, lambda: False).output  # noqa: E731
+    asked = lambda pattern: answer_of(SEARCH, shop, list="tested", pattern=pattern)  # noqa: E731
     assert asked("Cart") == "Tested nowhere."
     assert asked("zebra") == "Nothing matches `zebra`."
 
 
 @pytest.mark.parametrize("name", ["", " used ", "Used", "USED"])
 def test_a_list_may_be_named_in_any_case_or_not_at_all(shop, name):
-    assert "Used here:" in run(shop, {"list": name, "pattern": "parse_price"}, lambda: False).output
+    assert "Used here:" in answer_of(SEARCH, shop, list=name, pattern="parse_price")
 
 
 def test_a_list_that_has_nothing_is_one_sentence(shop):

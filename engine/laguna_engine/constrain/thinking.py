@@ -1,0 +1,63 @@
+"""The thinking budget: once it is used up, the only token allowed inside a `<think>` span is `</think>`."""
+
+from collections.abc import Sequence
+
+from laguna_engine.constrain.base import FREE, RowMask
+
+
+class ThinkingBudget:
+    """Limits the tokens between `<think>` and `</think>` of one answer, over all its spans.
+
+    A span that the prompt leaves open counts from where it was opened, so that an answer which is continued does not
+    get its budget again. A span that is opened when nothing is left is closed at once. A tool call inside a span is no
+    thinking: its tokens do not count, and it is not cut.
+    """
+
+    most_banned = 0
+
+    def __init__(
+        self, budget: int, opens: int, closes: int, prompt: Sequence[int], call: tuple[int | None, int | None]
+    ) -> None:
+        """Start after `prompt`.
+
+        Args:
+            budget: most tokens inside, 0 or more, the two markers not counted.
+            opens: the token `<think>`.
+            closes: the token `</think>`.
+            prompt: the tokens before the answer.
+            call: the tokens `<tool_call>` and `</tool_call>`, None where there are none.
+        """
+        self._opens, self._closes = opens, closes
+        self._close = RowMask(forced=closes)
+        self._opens_call, self._closes_call = call
+        self._left = budget
+        self._inside = self._in_call = False
+        for token in _open_span(prompt, opens, closes):
+            self.advance(token)
+
+    def mask(self) -> RowMask:
+        """See `Constraint`."""
+        return self._close if self._inside and not self._in_call and self._left <= 0 else FREE
+
+    def advance(self, token: int) -> None:
+        """See `Constraint`."""
+        if token == self._closes:
+            self._inside = False
+        elif token == self._opens:
+            self._inside = True
+        elif token in (self._opens_call, self._closes_call):
+            self._in_call = token == self._opens_call
+        elif self._inside and not self._in_call:
+            self._left -= 1
+
+    def free_rows(self) -> int | None:
+        """See `Constraint`."""
+        return max(0, self._left) if self._inside and not self._in_call else None
+
+
+def _open_span(prompt: Sequence[int], opens: int, closes: int) -> Sequence[int]:
+    """The last `<think>` of `prompt` and what follows it; empty if it was closed or there is none."""
+    for distance, token in enumerate(reversed(prompt), 1):
+        if token in (opens, closes):
+            return prompt[-distance:] if token == opens else ()
+    return ()

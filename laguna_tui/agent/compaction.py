@@ -1,0 +1,280 @@
+"""Compaction: room is made in a conversation before its context is full, so that no chat ends because it is long.
+
+First old results of tools and old files are shortened, which the user can take back block by block. If that frees too
+little, a summary that the model writes replaces the oldest messages. Both change what stands early in the prompt, so
+that all behind it is computed again: one compaction frees much, so that the next one is far away. A model that cannot
+write a summary costs nothing but the summary: what the app itself knows stands in its place.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from laguna_engine.chat.messages import ToolCall
+from laguna_engine.chat.transcript import Role
+from laguna_engine.config import Request
+from laguna_engine.events import Prefill
+from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.generation import AgentOptions, Generation, TokenEngine, answer_reserve
+from laguna_tui.agent.messages import SUMMARY, ChatMessage, ConversationBlock, GeneratedMessage, is_question
+from laguna_tui.agent.prompt import system_prompt
+from laguna_tui.base.events import AgentEvent, Compacted, Compacting, Rate
+from laguna_tui.context.blocks import Attachment, Place
+
+# What is left afterwards of what there was, and of the context behind a summary: at least 30 % is freed.
+_KEPT_SHARE, _GOAL_SHARE = 0.7, 1 / 2
+# Of the newest messages, so much of the context stays as it is.
+_TAIL_SHARE = 1 / 4
+# Files that are being edited stay whole in so much of the context.
+_FILES_SHARE = 1 / 4
+# A summary takes at most so much of the context, and never less than a paragraph.
+_SUMMARY_SHARE, _SUMMARY_LEAST, _SUMMARY_MOST = 1 / 16, 128, 2048
+# The user's own words are repeated in so much of it, each message in at most so many characters.
+_WORDS_SHARE, _WORDS_CHARS = 1 / 32, 240
+# Tools that change the file that their `path` names.
+_CHANGING = frozenset({"edit", "write", "replace_symbol"})
+
+_HEAD = "[The earlier messages were replaced by this summary to save room.]"
+_WORDS = "The user's earlier messages, oldest first:"
+_FILES = "Files changed so far: {paths}"
+_GUIDANCE = "\nAbove all keep what the user asks for here: {guidance}"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionSources:
+    """What a summary says that the conversation itself does not.
+
+    Attributes:
+        read: the present text of a file as an attachment, None where it cannot be read.
+        todo: the open todo list, a line each; empty for none.
+    """
+
+    read: Callable[[str], Attachment | None] = lambda path: None
+    todo: Callable[[], str] = str
+
+
+class Compaction:
+    """Makes room in one conversation. `cancelled` may be set from any thread; it ends the writing of a summary."""
+
+    def __init__(
+        self,
+        engine: TokenEngine,
+        conversation: Conversation,
+        options: AgentOptions,
+        sources: CompactionSources = CompactionSources(),
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._engine, self._conversation, self._options = engine, conversation, options
+        self._sources, self._cancelled = sources, cancelled
+
+    @property
+    def reserve(self) -> int:
+        """Tokens that are to be free before the model speaks."""
+        return answer_reserve(self._engine.n_ctx)
+
+    def is_due(self, more: int = 0) -> bool:
+        """Whether too little is free beside `more` tokens that are about to be added."""
+        return len(self._conversation.tokens) + more + self.reserve > self._engine.n_ctx
+
+    def run(self, guidance: str = "", more: int = 0) -> Generator[AgentEvent, None, bool]:
+        """Make room; whether there is enough now.
+
+        Args:
+            guidance: what the user wants kept in mind; mostly empty.
+            more: tokens that are about to be added.
+
+        Raises:
+            EngineError: while iterating, when the engine fails; the conversation is whole.
+        """
+        conversation = self._conversation
+        before = len(conversation.tokens)
+        kept = int(before * _KEPT_SHARE)
+        goal = max(0, min(self._share(_GOAL_SHARE), kept) - more)
+        yield Compacting(before, self._engine.n_ctx)
+        shortened = 0 if guidance else self._shorten(before - min(kept, self._engine.n_ctx - self.reserve - more))
+        replaced, summary = (0, "") if shortened else (yield from self._replace(guidance, goal))
+        if self._cancelled():
+            return False
+        preview, after = self._engine.preview(conversation.tokens), len(conversation.tokens)
+        yield Compacted(before, after, shortened, replaced, preview.new, summary)
+        return not self.is_due(more)
+
+    def _share(self, share: float) -> int:
+        return int(self._engine.n_ctx * share)
+
+    # -- shortening
+
+    def _shorten(self, wanted: int) -> int:
+        """Shorten the oldest results and files until `wanted` tokens are free.
+
+        Returns:
+            How many blocks were shortened; 0, and nothing is changed, where all together free too little.
+        """
+        conversation, places, freed = self._conversation, dict[int, Place](), 0
+        pieces = list(self._shortenable())
+        # Dropped only if shortening all of them frees too little, the oldest first.
+        for place in (Place.SHORTENED, Place.DROPPED):
+            for piece in pieces:
+                if place not in piece.choices:
+                    continue
+                freed -= self._freed(piece, places.get(piece.number, Place.KEPT))
+                freed += self._freed(piece, place)
+                places[piece.number] = place
+                if freed >= wanted:
+                    conversation.change(places)
+                    return len(places)
+        return 0
+
+    def _freed(self, piece: ConversationBlock, place: Place) -> int:
+        """Tokens that a whole block frees in another place."""
+        return len(self._conversation.tokens) - len(self._conversation.changed({piece.number: place}))
+
+    def _shortenable(self) -> Iterator[ConversationBlock]:
+        """Blocks to shorten, oldest first: whole ones, but for the newest results and files that are being edited."""
+        pieces = self._conversation.pieces()
+        newest = self._newest_results(pieces)
+        asked = max((piece.item for piece in pieces if piece.said and is_question(piece.said)), default=0)
+        changed = self._changed_files()
+        for piece in pieces:
+            if not piece.choices or piece.place is not Place.KEPT or piece.number in newest:
+                continue
+            if piece.attachment is not None and piece.item >= asked:
+                continue
+            if not any(f" {piece.about}".endswith(f" {path}") for path in changed):
+                yield piece
+
+    def _newest_results(self, pieces: Sequence[ConversationBlock]) -> list[int]:
+        """The numbers of the newest results that fit into the part that stays, at least one."""
+        results = [piece for piece in reversed(pieces) if piece.block.role is Role.TOOL]
+        sizes = accumulate(piece.block.end - piece.block.start for piece in results)
+        fitting = sum(size <= self._share(_TAIL_SHARE) for size in sizes)
+        return [piece.number for piece in results[: max(1, fitting)]]
+
+    def _changed_files(self) -> list[str]:
+        """Paths of the files that the model has changed, the latest first."""
+        said = (each for each in reversed(self._conversation.items()) if isinstance(each, GeneratedMessage))
+        calls = (call for each in said for call in reversed(each.calls) if isinstance(call, ToolCall))
+        paths = (call.arguments.get("path") for call in calls if call.name in _CHANGING)
+        return list(dict.fromkeys(path for path in paths if isinstance(path, str) and path))
+
+    # -- a summary
+
+    def _replace(self, guidance: str, goal: int) -> Generator[AgentEvent, None, tuple[int, str]]:
+        """Replace the oldest messages by a summary; how many, and the summary."""
+        conversation, tail = self._conversation, self._share(_TAIL_SHARE)
+        if self._replaceable(self._oldest(tail)) < self._summary_tokens:
+            return 0, ""
+        words = yield from self._written(guidance)
+        if self._cancelled():
+            return 0, ""
+        while True:
+            items = self._oldest(tail)
+            mark = conversation.mark()
+            summary = self._summary(words, conversation.items()[:items], tail)
+            conversation.replace_oldest(items, summary)
+            if len(conversation.tokens) <= goal or tail <= self._share(_SUMMARY_SHARE):
+                return items, summary.text
+            conversation.restore(mark)
+            tail //= 2
+
+    def _oldest(self, tail: int) -> int:
+        """How many messages to replace so that those behind them take at most `tail` tokens.
+
+        The model's turn and the answers to its calls stay together. At least the newest step stays, whatever it takes.
+        """
+        conversation = self._conversation
+        said, end = conversation.items(), len(conversation.tokens)
+        starts: dict[int, int] = {}
+        for piece in conversation.pieces()[1:]:
+            starts.setdefault(piece.item, piece.block.start)
+        begins = [
+            item for item, each in enumerate(said) if item and not _is_result(each) and not _is_reminder(said, item)
+        ]
+        fitting = [item for item in begins if end - starts.get(item, end) <= tail]
+        return min(fitting, default=begins[-1] if begins else 0)
+
+    def _replaceable(self, items: int) -> int:
+        """Tokens of the first `items` messages, without the question that stays."""
+        kept = next((at for at in reversed(range(items)) if is_question(self._conversation.items()[at])), None)
+        replaced = (piece for piece in self._conversation.pieces()[1:] if piece.item < items and piece.item != kept)
+        return sum(piece.block.end - piece.block.start for piece in replaced)
+
+    @property
+    def _summary_tokens(self) -> int:
+        """The most that the model's summary takes."""
+        return max(_SUMMARY_LEAST, min(_SUMMARY_MOST, self._share(_SUMMARY_SHARE)))
+
+    def _written(self, guidance: str) -> Generator[AgentEvent, None, str]:
+        """The model's summary of all so far; empty where there is no room for one or none comes."""
+        instruction = system_prompt("summary") + (_GUIDANCE.format(guidance=guidance) if guidance else "")
+        tokens, parser = self._conversation.summary_prompt(instruction)
+        limit = self._summary_tokens
+        if len(tokens) + limit > self._engine.n_ctx:
+            return ""
+        options = self._options
+        request = Request(
+            tokens,
+            sampling=options.sampling,
+            stop_tokens=self._conversation.stop_tokens,
+            max_tokens=limit,
+            drafting=options.drafting,
+        )
+        step = Generation(self._engine, parser, self._conversation.piece)
+        for event in step.run(request, self._cancelled):
+            if isinstance(event, Prefill | Rate):
+                yield event
+        return step.record(request).answer.text.strip()
+
+    def _summary(self, words: str, replaced: Sequence[ChatMessage | GeneratedMessage], room: int) -> ChatMessage:
+        """The message that stands for those that are replaced."""
+        changed = self._changed_files()
+        parts = [_HEAD, words or _earlier(replaced), self._users_words(replaced)]
+        if changed:
+            parts.append(_FILES.format(paths=", ".join(reversed(changed))))
+        parts.append(self._sources.todo())
+        text = "\n\n".join(part for part in parts if part)
+        attached = self._attached(changed, min(room, self._share(_FILES_SHARE)))
+        return ChatMessage(Role.USER, SUMMARY, text, attachments=attached)
+
+    def _users_words(self, replaced: Sequence[ChatMessage | GeneratedMessage]) -> str:
+        """The user's messages among these, the newest ones that fit."""
+        count, room = self._conversation.count, self._share(_WORDS_SHARE)
+        lines: list[str] = []
+        for each in reversed(replaced):
+            if isinstance(each, ChatMessage) and is_question(each):
+                line = f"- {_clipped(' '.join(each.text.split()), _WORDS_CHARS)}"
+                room -= count(line)
+                if room < 0:
+                    break
+                lines.insert(0, line)
+        return "\n".join([_WORDS, *lines]) if lines else ""
+
+    def _attached(self, paths: Sequence[str], room: int) -> tuple[Attachment, ...]:
+        """The present text of the files that were changed latest, as far as they fit whole."""
+        attached: list[Attachment] = []
+        for path in paths:
+            found = self._sources.read(path)
+            if found is not None and (size := self._conversation.count(found.text)) <= room:
+                room -= size
+                attached.insert(0, replace(found, why="it is being edited"))
+        return tuple(attached)
+
+
+def _is_result(each: ChatMessage | GeneratedMessage) -> bool:
+    return isinstance(each, ChatMessage) and each.role is Role.TOOL
+
+
+def _is_reminder(said: Sequence[ChatMessage | GeneratedMessage], item: int) -> bool:
+    """Whether this belongs to what stands before it: words of the app, such as a nudge."""
+    each = said[item]
+    return isinstance(each, ChatMessage) and each.role is Role.USER and not is_question(each)
+
+
+def _earlier(replaced: Sequence[ChatMessage | GeneratedMessage]) -> str:
+    """The summary that is among these, without its head: what is known where the model writes no new one."""
+    texts = [each.text for each in replaced if isinstance(each, ChatMessage) and each.label == SUMMARY]
+    return texts[-1].removeprefix(_HEAD).strip() if texts else ""
+
+
+def _clipped(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

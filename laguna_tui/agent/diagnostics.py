@@ -1,0 +1,263 @@
+"""What a change broke: new syntax errors, and what the project's own checks say that they did not say before.
+
+The checks are commands (`repo.project_checks`). Each is permitted once for its folder, runs in the sandbox, and first
+runs before the session's first change that it is about: what it says then was there before. One that is missing, not
+permitted, too slow or broken is left out for the rest of the session, with one notice to the user.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
+from laguna_tui.base.events import Notice, ToolProgress
+from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
+from laguna_tui.base.units import plural
+from laguna_tui.repo.project_checks import Finding, ProjectCheck, project_checks
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.syntax_errors import new_syntax_errors
+from laguna_tui.repo.text_files import decode, split_lines
+from laguna_tui.repo.workspace import READ_LIMIT_BYTES, Workspace, WorkspaceError
+
+if TYPE_CHECKING:
+    from laguna_tui.sandbox.runner import CommandRunner
+    from laguna_tui.sandbox.running_command import CommandResult
+
+CHECK_TIMEOUT_S = 120.0
+"""A check that takes longer is left out."""
+
+SLOW_S = 30.0
+"""So long a check may take after each change; one that takes longer is left out after its first answer."""
+
+# The tool whose rules the commands of checks go by.
+_TOOL = "shell"
+_SHOWN = 10
+_OUTPUT_BYTES = 2 * 1024 * 1024
+_LINE_CHARS = 200
+# What a shell says about a program that is not there, or cannot be run.
+_NO_PROGRAM = (126, 127)
+
+_WHY = "{name} is configured here, and tells the model what its changes break."
+_MISSING = "{name} is configured in this project, but not installed here, so it does not check the model's changes."
+_SLOW = "{name} takes {seconds:.0f} s here, so it does not check each of the model's changes."
+_TIMED_OUT = "{name} took longer than {seconds:.0f} s, so it does not check the model's changes."
+_BROKEN = "{name} could not check this project (exit code {code}), so it does not check the model's changes."
+_NOT_RUN = "{name} could not be started ({why}), so it does not check the model's changes."
+
+_Key = tuple[str, str, str, str]
+"""Of a finding: path, code, message, and the text of its line."""
+
+
+@dataclass(slots=True)
+class _Checked:
+    """A check in this session.
+
+    Attributes:
+        check: the check.
+        before: what it said before the first change.
+        told: of what it says now, what the model was told.
+        off: whether it is left out.
+    """
+
+    check: ProjectCheck
+    before: Counter[_Key] = field(default_factory=Counter)
+    told: Counter[_Key] = field(default_factory=Counter)
+    off: bool = False
+
+
+class Diagnostics:
+    """What a session's changes broke. One thread at a time."""
+
+    def __init__(
+        self,
+        commands: "Callable[[], CommandRunner] | None" = None,
+        before_command: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Nothing is run yet.
+
+        Args:
+            commands: gives what runs the project's checks, once one is to be run; None runs none of them.
+            before_command: called before each command, which may change any file.
+        """
+        self._commands = commands
+        self._before_command = before_command
+        self._checks: dict[tuple[str, str], _Checked] = {}
+
+    def before_change(self, run: ToolRun, proposal: ChangeProposal) -> None:
+        """Ask for permission for the checks that a change is the first one for, and note what they say before it.
+
+        Args:
+            run: the call that makes the change.
+            proposal: the change, which is not made yet.
+        """
+        for path in filter(None, (proposal.path, proposal.target)):
+            for check in self._configured(run.workspace, path):
+                if (check.name, check.folder) not in self._checks:
+                    state = _Checked(check, off=not self._permitted(run, check))
+                    found = self._findings(run, state)
+                    if found is not None:
+                        state.before = Counter(key for key, _ in found)
+                        self._checks[check.name, check.folder] = state
+
+    def after_change(self, run: ToolRun, change: ChangeProposal) -> list[str]:
+        """What is wrong since a change and was not before, as lines for the model; mostly none.
+
+        Args:
+            run: the call that made the change.
+            change: the change that was made.
+        """
+        if change.kind is ChangeKind.DELETE:
+            lines = []
+        else:
+            path = change.target or change.path
+            lines = [
+                f"{escaped(path)}:{fault.line}: {fault.message}: {fault.text}"
+                for fault in new_syntax_errors(path, change.before, change.after)
+                # The notes of a change that broke a Python file say so already.
+                if not any(fault.message in note for note in change.notes)
+            ]
+        states = self._states(run.workspace, change)
+        still = 0
+        for state in states:
+            self._rename(state, change)
+            new, old = self._news(run, state)
+            lines += new
+            still += old
+        return list(_report(lines, still))
+
+    def _configured(self, workspace: Workspace, path: str) -> list[ProjectCheck]:
+        return [] if self._commands is None else project_checks(workspace, path)
+
+    def _states(self, workspace: Workspace, change: ChangeProposal) -> list[_Checked]:
+        """The checks that a change is about, each once."""
+        paths = filter(None, (change.path, change.target))
+        keys = {(check.name, check.folder): None for path in paths for check in self._configured(workspace, path)}
+        return [self._checks[key] for key in keys if key in self._checks]
+
+    def _rename(self, state: _Checked, change: ChangeProposal) -> None:
+        """What was wrong with a file that was moved is not new under its new path."""
+        if change.kind is ChangeKind.MOVE:
+            for counted in (state.before, state.told):
+                for key in [key for key in counted if key[0] == change.path]:
+                    counted[(change.target, *key[1:])] += counted.pop(key)
+
+    def _news(self, run: ToolRun, state: _Checked) -> tuple[list[str], int]:
+        """What a check says that is new, and how much of what it said after earlier changes is still there."""
+        found = [] if state.off else self._findings(run, state)
+        if not found and (found is None or state.off):
+            return [], 0
+        now = Counter(key for key, _ in found)
+        broken = now - state.before
+        new = broken - state.told
+        lines = []
+        for key, finding in reversed(found):
+            # Of those that read the same, the last ones are taken for the new ones.
+            if new[key] > 0:
+                new[key] -= 1
+                lines.append(_line(state.check, finding))
+        state.told = broken
+        return lines[::-1], broken.total() - len(lines)
+
+    def _permitted(self, run: ToolRun, check: ProjectCheck) -> bool:
+        from laguna_tui.sandbox.probe import always_asks
+
+        assert self._commands is not None
+        try:
+            status = self._commands().status
+        except ToolError:
+            return False
+        request = PermissionRequest(
+            _TOOL,
+            CommandProposal(check.command, run.workspace.root / check.folder, CHECK_TIMEOUT_S),
+            why=_WHY.format(name=check.name),
+            sandbox=status.sentence,
+            always_asks=always_asks(check.command, status),
+        )
+        try:
+            run.ask(request)
+        except PermissionDenied:
+            return False
+        return True
+
+    def _findings(self, run: ToolRun, state: _Checked) -> list[tuple[_Key, Finding]] | None:
+        """What a check says now; nothing where it is left out, None where the turn was stopped meanwhile."""
+        result = None if state.off else self._result(run, state)
+        if result is None or result.cancelled:
+            return [] if result is None else None
+        found = state.check.findings(_whole(result))
+        notice = _objection(state.check, result, found)
+        if notice:
+            self._leave_out(run, state, notice)
+        texts: dict[str, Sequence[str]] = {}
+        return [(_key(run.workspace, finding, texts), finding) for finding in found]
+
+    def _result(self, run: ToolRun, state: _Checked) -> "CommandResult | None":
+        from laguna_tui.sandbox.running_command import CommandNotRun
+
+        assert self._commands is not None
+        check = state.check
+        self._before_command()
+        run.emit(ToolProgress(run.call_id, f"{check.name} …\n"))
+        try:
+            return self._commands().run(
+                check.command,
+                folder=run.workspace.root / check.folder,
+                timeout_s=CHECK_TIMEOUT_S,
+                cancelled=run.cancelled,
+            )
+        except CommandNotRun as error:
+            self._leave_out(run, state, _NOT_RUN.format(name=check.name, why=error))
+            return None
+
+    def _leave_out(self, run: ToolRun, state: _Checked, sentence: str) -> None:
+        state.off = True
+        run.emit(Notice(sentence))
+
+
+def _objection(check: ProjectCheck, result: "CommandResult", found: Sequence[Finding]) -> str:
+    """Why a check is left out from now on, a sentence for the user; empty where it is not."""
+    if result.timed_out:
+        return _TIMED_OUT.format(name=check.name, seconds=CHECK_TIMEOUT_S)
+    if result.exit_code in _NO_PROGRAM:
+        return _MISSING.format(name=check.name)
+    if result.exit_code and not found:
+        return _BROKEN.format(name=check.name, code=result.exit_code)
+    return _SLOW.format(name=check.name, seconds=result.seconds) if result.seconds > SLOW_S else ""
+
+
+def _whole(result: "CommandResult") -> str:
+    """All of a command's output, as far as that is worth reading."""
+    if result.truncated and result.full_output is not None:
+        with suppress(OSError), Path(result.full_output).open("rb") as file:
+            return file.read(_OUTPUT_BYTES).decode("utf-8", "replace")
+    return result.stdout
+
+
+def _key(workspace: Workspace, finding: Finding, texts: dict[str, Sequence[str]]) -> _Key:
+    """What tells a finding from others, wherever its line moves. texts: the lines of files that were read before."""
+    if finding.path not in texts:
+        texts[finding.path] = ()
+        with suppress(WorkspaceError):
+            texts[finding.path] = split_lines(decode(workspace.read(finding.path, READ_LIMIT_BYTES)).text)
+    lines = texts[finding.path]
+    text = lines[finding.line - 1].strip() if 0 < finding.line <= len(lines) else ""
+    return finding.path, finding.code, finding.message, text[:_LINE_CHARS]
+
+
+def _line(check: ProjectCheck, finding: Finding) -> str:
+    code = f" {finding.code}" if finding.code else ""
+    return f"{escaped(finding.path)}:{finding.line}: {finding.message} [{check.name}{code}]"
+
+
+def _report(lines: Sequence[str], still: int) -> Iterator[str]:
+    if lines:
+        yield "New problems:"
+        yield from lines[:_SHOWN]
+        if len(lines) > _SHOWN:
+            yield f"… {len(lines) - _SHOWN} more"
+    if still:
+        yield f"{still} earlier {plural(still, 'problem')} remain{'s' if still == 1 else ''}."

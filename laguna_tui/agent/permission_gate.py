@@ -1,0 +1,94 @@
+"""What lets a tool's call through: the session's permissions, and the user where those ask."""
+
+from dataclasses import replace
+
+from laguna_tui.agent.permissions.modes import PLANNING, Effect, Mode
+from laguna_tui.agent.permissions.policy import Permissions
+from laguna_tui.agent.tool_run import PermissionDenied
+from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.permission_request import (
+    Approver,
+    CommandProposal,
+    Decision,
+    PermissionAnswer,
+    PermissionRequest,
+    Proposal,
+)
+
+DECLINED = "the user declined this {what}; ask what to do instead"
+DECLINED_WITH = "the user declined this {what} and says: {message}"
+
+
+class PermissionGate:
+    """Lets through what is permitted in a session. Any thread.
+
+    Attributes:
+        permissions: modes and rules.
+    """
+
+    def __init__(self, permissions: Permissions, approver: Approver | None = None) -> None:
+        """approver: asks the user; None where nobody can be asked."""
+        self.permissions = permissions
+        self.approver = approver
+
+    @property
+    def approver(self) -> Approver | None:
+        """Asks the user; None where nobody can be asked."""
+        return self._approver
+
+    @approver.setter
+    def approver(self, approver: Approver | None) -> None:
+        self._approver = approver
+        self.permissions.headless = approver is None
+
+    def check(self) -> None:
+        """Do nothing where a tool that is not read-only may be begun.
+
+        Raises:
+            PermissionDenied: the mode lets none of them begin.
+        """
+        if self.permissions.mode is Mode.PLAN:
+            raise PermissionDenied(PLANNING)
+
+    def question(self, request: PermissionRequest) -> PermissionRequest | None:
+        """What the user has to be asked, with the reason and the rule that ALWAYS writes; None for nothing.
+
+        Raises:
+            PermissionDenied: it is not permitted, or nobody can be asked.
+        """
+        verdict = self.permissions.decide(request)
+        if verdict.effect is Effect.DENY:
+            raise PermissionDenied(verdict.why)
+        if verdict.effect is Effect.ALLOW:
+            return None
+        why = f"{verdict.why[:1].upper()}{verdict.why[1:]}."
+        return replace(request, why=why, rule=self.permissions.suggest(request))
+
+    def take(self, request: PermissionRequest, answer: PermissionAnswer) -> str:
+        """Do what the user answered.
+
+        Returns:
+            What the user should know about it, a sentence; mostly empty.
+
+        Raises:
+            PermissionDenied: the user declined, or forbade it meanwhile.
+        """
+        if not answer.allowed:
+            sentence = DECLINED_WITH if answer.message else DECLINED
+            raise PermissionDenied(sentence.format(what=_named(request.proposal), message=answer.message))
+        verdict = self.permissions.decide(request)
+        if verdict.effect is Effect.DENY:
+            raise PermissionDenied(verdict.why)
+        if answer.decision is Decision.ALWAYS and request.rule:
+            try:
+                self.permissions.allow_always(request.rule)
+            except UserError as error:
+                return str(error)
+        return ""
+
+
+def _named(proposal: Proposal) -> str:
+    if isinstance(proposal, ChangeProposal):
+        return "edit"
+    return "command" if isinstance(proposal, CommandProposal) else "call"

@@ -1,0 +1,1 @@
+"""What a tool may do: modes, rules, and the policy that decides with them."""

@@ -1,0 +1,86 @@
+"""The modes, and what each does about a request that no rule decides: the table of the documentation."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Mode(Enum):
+    """What is done without asking.
+
+    ASK: reading. ACCEPT_EDITS: changes of files too. PLAN: reading, and the rest is denied. AUTO: changes of files, and
+    commands in the sandbox.
+    """
+
+    ASK = "ask"
+    ACCEPT_EDITS = "accept-edits"
+    PLAN = "plan"
+    AUTO = "auto"
+
+
+class Kind(Enum):
+    """What a tool wants to do."""
+
+    READ = "read a file"
+    CHANGE = "change a file"
+    COMMAND = "run a command"
+    OTHER = "call another tool"
+
+
+class Effect(Enum):
+    """What is done about a request: it is granted, the user decides, or it is refused."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is done about a request.
+
+    Attributes:
+        effect: granted, asked about or refused.
+        why: the reason as a sentence without its full stop: for the user with ASK, for the model with DENY.
+        rule: text of the rule that decided; empty when the mode or a default did.
+    """
+
+    effect: Effect
+    why: str
+    rule: str = ""
+
+
+# What each mode grants by itself; everything else is asked about, except in PLAN.
+_GRANTED: dict[Mode, frozenset[Kind]] = {
+    Mode.ASK: frozenset({Kind.READ}),
+    Mode.ACCEPT_EDITS: frozenset({Kind.READ, Kind.CHANGE}),
+    Mode.PLAN: frozenset({Kind.READ}),
+    Mode.AUTO: frozenset({Kind.READ, Kind.CHANGE, Kind.COMMAND}),
+}
+PLANNING = (
+    "laguna-tui is in plan mode, in which nothing is changed and nothing is run; look with the reading tools, and end"
+    " with a plan that the user can approve"
+)
+NO_SANDBOX = "no sandbox holds on this machine, so every command is asked about"
+_GRANTED_BY_MODE = "the mode {mode} allows it"
+_ASKED = {
+    Kind.CHANGE: "each change is asked about in the mode {mode}",
+    Kind.COMMAND: "each command is asked about in the mode {mode}",
+    Kind.OTHER: "a tool that is not laguna-tui's own runs outside the sandbox",
+}
+
+
+def by_mode(mode: Mode, kind: Kind, sandboxed: bool) -> Verdict:
+    """What is done about a request that no rule decides, while somebody can be asked.
+
+    Args:
+        mode: the session's mode.
+        kind: what the tool wants to do.
+        sandboxed: whether a sandbox holds commands; without one each is asked about, whatever the mode.
+    """
+    if mode is Mode.PLAN and kind is not Kind.READ:
+        return Verdict(Effect.DENY, PLANNING)
+    if kind is Kind.COMMAND and not sandboxed:
+        return Verdict(Effect.ASK, NO_SANDBOX)
+    if kind in _GRANTED[mode]:
+        return Verdict(Effect.ALLOW, _GRANTED_BY_MODE.format(mode=mode.value))
+    return Verdict(Effect.ASK, _ASKED[kind].format(mode=mode.value))

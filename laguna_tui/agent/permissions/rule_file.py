@@ -1,0 +1,239 @@
+"""The files of rules: the user's `permissions.toml`, and a repository's `.laguna-tui.toml`, which may only tighten.
+
+```toml
+[rules]                          # everywhere
+deny = ["shell(git push …)"]
+
+[[folder]]                       # in one folder; written by "always" too, always at the end of the file
+path = "~/code/shop"
+allow = ["shell(pytest …)", "edit(src/**)"]
+```
+
+A file that cannot be read as a whole counts as broken: what it would deny is not known then.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from laguna_engine.files import read_small_file, write_atomically
+from laguna_tui.agent.permissions.rules import NO_RULES, Rule, RuleSet, expanded, parse_rule
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.repo.root_folder import RootFolder
+
+REPOSITORY_FILE = ".laguna-tui.toml"
+# Five hundred rules take less.
+_LIMIT_BYTES = 256 * 1024
+# Each rule is tried on each request.
+_LIMIT_RULES = 500
+_LOCK_S = 10.0
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_LISTS = ("allow", "ask", "deny")
+
+_BROKEN = "{path}: {reason}; until it is corrected, everything is asked about"
+_IGNORED = "{path}: a repository cannot allow anything, so its list allow is ignored; it may deny and ask"
+_REACHABLE = (
+    "{path} lies in this folder, where commands could change it, so what it allows does not count here; it still denies"
+    " and asks"
+)
+_NOT_KEPT = "the rule {rule} cannot be written to {path} ({reason}), so it holds for this session only"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """What a file of rules says.
+
+    Attributes:
+        rules: its rules; none if it is broken.
+        broken: why it cannot be read as a whole, a sentence; empty if it can, or is not there.
+        notes: what the user should know about it, sentences.
+    """
+
+    rules: RuleSet = NO_RULES
+    broken: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def read_user_rules(path: Path, root: Path) -> RuleFile:
+    """Read the user's rules. Never raises: a file that is missing says nothing, any other one is broken.
+
+    Args:
+        path: the file.
+        root: the workspace's folder, without links in its path: commands can change what lies in there, so a file of
+            rules that does only tightens.
+    """
+    try:
+        rules = _user_rules(_table(read_small_file(path, _LIMIT_BYTES, check=_check_owner)))
+    except FileNotFoundError:
+        return RuleFile()
+    except (OSError, ValueError) as error:
+        return _broken(str(path), error)
+    if rules.allow and _lies_in(path, root):
+        note = sanitize_line(_REACHABLE.format(path=path))
+        return RuleFile(RuleSet(ask=rules.ask, deny=rules.deny), notes=(note,))
+    return RuleFile(rules)
+
+
+def _lies_in(path: Path, root: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(root)
+
+
+def check_user_rules(text: str, path: Path) -> None:
+    """Check the text of the user's file.
+
+    Raises:
+        UserError: it cannot be read as a whole; names the file and the reason.
+    """
+    try:
+        _user_rules(_table(text.encode()))
+    except ValueError as error:
+        raise UserError(f"{path}: {_reason(error)}") from error
+
+
+def read_repository_rules(root: Path, identity: FolderIdentity | None = None) -> RuleFile:
+    """Read what the workspace's own file denies and asks about. Never raises; no link is followed.
+
+    Args:
+        root: the workspace's folder, without links in its path.
+        identity: tells it from another folder that takes its place.
+    """
+    try:
+        with RootFolder(root, identity) as folder:
+            data = read_small_file(REPOSITORY_FILE, _LIMIT_BYTES, dir_fd=folder.folder(""), follow=False)
+        table = _table(data)
+        _check_keys(table, ("rules",))
+        rules = _rule_set(table.get("rules", {}), "")
+    except FileNotFoundError:
+        return RuleFile()
+    except (OSError, ValueError) as error:
+        return _broken(REPOSITORY_FILE, error)
+    notes = (_IGNORED.format(path=REPOSITORY_FILE),) if rules.allow else ()
+    return RuleFile(RuleSet(ask=rules.ask, deny=rules.deny), notes=notes)
+
+
+def append_rule(path: Path, folder: Path, rule: str) -> None:
+    """Allow something in a folder from now on. What stands in the file stays as it is, comments too.
+
+    Args:
+        path: the user's file; created if it is missing, readable by the user alone.
+        folder: the workspace's folder, without links in its path.
+        rule: text of a rule.
+
+    Raises:
+        UserError: it cannot be written; the file is unchanged.
+    """
+    from filelock import FileLock, Timeout
+
+    if _lies_in(path, folder):
+        raise UserError(_NOT_KEPT.format(rule=rule, path=path, reason="commands could change it there"))
+    # Files of settings are often links to a folder that is kept elsewhere.
+    real = Path(os.path.realpath(path))
+    try:
+        real.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with FileLock(f"{real}.lock", timeout=_LOCK_S):
+            text = _text_of(real)
+            allowed = parse_rule(rule, str(folder))
+            if allowed in _user_rules(_table(text.encode())).allow:
+                return
+            text += _block(folder, rule, text)
+            if allowed not in _user_rules(_table(text.encode())).allow:
+                raise ValueError("the folder's path cannot stand in it")
+            write_atomically(real, text, durable=True)
+    except Timeout as error:
+        raise UserError(_NOT_KEPT.format(rule=rule, path=path, reason="another laguna-tui is writing it")) from error
+    except (OSError, ValueError) as error:
+        raise UserError(sanitize_line(_NOT_KEPT.format(rule=rule, path=path, reason=_reason(error)))) from error
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return read_small_file(path, _LIMIT_BYTES, check=_check_owner).decode()
+    except FileNotFoundError:
+        return ""
+
+
+def _block(folder: Path, rule: str, before: str) -> str:
+    gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+    return f"{gap}[[folder]]\npath = {_quoted(str(folder))}\nallow = [{_quoted(rule)}]\n"
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML; JSON's escapes are some of its."""
+    import json
+
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _table(data: bytes) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode())
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _user_rules(table: dict[str, Any]) -> RuleSet:
+    """The rules of a parsed file; ValueError says what is wrong with it."""
+    _check_keys(table, ("rules", "folder"))
+    rules = _rule_set(table.get("rules", {}), "")
+    folders = table.get("folder", [])
+    if not isinstance(folders, list):
+        raise ValueError('a folder begins with [[folder]] and a line like path = "~/code/shop"')
+    for folder in folders:
+        more = _rule_set(folder, _base(folder))
+        rules = rules.with_rules(more.allow, more.ask, more.deny)
+    return rules
+
+
+def _base(folder: object) -> str:
+    path = folder.get("path") if isinstance(folder, dict) else None
+    whole = expanded(path) if isinstance(path, str) else ""
+    if not whole.startswith("/") or "\0" in whole:
+        raise ValueError('each [[folder]] needs a line like path = "~/code/shop"')
+    return os.path.realpath(whole)
+
+
+def _rule_set(table: object, base: str) -> RuleSet:
+    if not isinstance(table, dict):
+        raise ValueError("[rules] is a table with lists allow, ask and deny")
+    _check_keys(table, (*_LISTS, "path") if base else _LISTS)
+    lists = {name: _parsed(name, table.get(name, []), base) for name in _LISTS}
+    return RuleSet(**lists)
+
+
+def _parsed(name: str, texts: object, base: str) -> frozenset[Rule]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f'{name} is a list of rules, like {name} = ["shell(pytest …)"]')
+    if len(texts) > _LIMIT_RULES:
+        raise ValueError(f"{name} has more than {_LIMIT_RULES:,} rules")
+    return frozenset(parse_rule(text, base) for text in texts)
+
+
+def _check_keys(table: dict[str, Any], known: Iterable[str]) -> None:
+    from laguna_tui.base.spelling import did_you_mean
+
+    for key in table.keys() - set(known):
+        raise ValueError(f"unknown key {key[:80]!r}{did_you_mean(key[:80], known)}")
+
+
+def _check_owner(status: os.stat_result) -> None:
+    """ValueError if somebody else could have written the file."""
+    if status.st_mode & _OTHERS_WRITE or status.st_uid not in (os.getuid(), 0):
+        raise ValueError("others can write it; run: chmod go-w, and check whose it is")
+
+
+def _broken(path: str, error: Exception) -> RuleFile:
+    sentence = sanitize_line(_BROKEN.format(path=path, reason=_reason(error)))
+    return RuleFile(broken=sentence, notes=(sentence,))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"it cannot be read ({error.strerror or error})"
+    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

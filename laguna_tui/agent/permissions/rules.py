@@ -1,0 +1,288 @@
+"""Rules: what they look like as text, and which requests they match.
+
+`TOOL`, `TOOL(glob)` for tools that work on a path, `shell(words)` and `shell(words …)`. A rule that allows matches
+narrowly: the named tool only, paths as they are written, simple commands. One that denies or asks matches widely: every
+tool that does the same, upper and lower case alike, every reading of a command.
+"""
+
+import posixpath
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from laguna_tui.agent.permissions.commands import ELLIPSES, Match, restricted, simple_words
+from laguna_tui.agent.permissions.modes import Kind
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
+from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
+from laguna_tui.repo.protected_paths import folded
+from laguna_tui.repo.sensitive_paths import sensitive_because
+
+READ, SHELL = "read", "shell"
+PATH_TOOLS = (READ, "edit", "write", "move", "delete", "replace_symbol")
+# They look at files; one rule is for all of them.
+_READING_TOOLS = ("find", "search", "list")
+# Longer rules are no rules; also what keeps a hostile file of them from taking time.
+_LIMIT_CHARS = 1000
+_RULE = re.compile(r"([A-Za-z][\w.:/-]*)(?:\((.*)\))?", re.DOTALL)
+_FORMS = "a rule is TOOL, TOOL(path), shell(command) or shell(command …)"
+
+
+class RuleError(ValueError):
+    """The text is no rule; the message says why, as a clause that begins with the text."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Rule:
+    """A rule, without what it does: the list that it stands in says that.
+
+    Attributes:
+        tool: name of the tool.
+        pattern: glob of paths, or words of a command; empty for everything that the tool does.
+        base: the folder that a rule of a file is for, to which its paths are relative too; empty for any folder.
+    """
+
+    tool: str
+    pattern: str = ""
+    base: str = ""
+
+    @property
+    def text(self) -> str:
+        """The rule as it is written."""
+        return f"{self.tool}({self.pattern})" if self.pattern else self.tool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of a command, without the sign for any further arguments; none for every command."""
+        if self.tool != SHELL:
+            return ()
+        words = tuple(shlex.split(self.pattern))
+        return words[:-1] if words and words[-1] in ELLIPSES else words
+
+    @property
+    def any_arguments(self) -> bool:
+        """Whether any arguments may follow the words."""
+        return self.tool != SHELL or not self.pattern or shlex.split(self.pattern)[-1] in ELLIPSES
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Rules by what they do."""
+
+    allow: frozenset[Rule] = frozenset()
+    ask: frozenset[Rule] = frozenset()
+    deny: frozenset[Rule] = frozenset()
+
+    def with_rules(self, allow: Iterable[Rule] = (), ask: Iterable[Rule] = (), deny: Iterable[Rule] = ()) -> "RuleSet":
+        """These rules and further ones."""
+        return RuleSet(self.allow | set(allow), self.ask | set(ask), self.deny | set(deny))
+
+
+NO_RULES = RuleSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A request as rules see it.
+
+    Attributes:
+        tool: name of the tool.
+        kind: what it wants to do.
+        root: the workspace's folder.
+        paths: the files that it concerns, relative to the folder.
+        command: the command, if it is one.
+        change: how a file is changed, if it is.
+    """
+
+    tool: str
+    kind: Kind
+    root: Path
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    change: ChangeKind | None = None
+
+
+def subject_of(request: PermissionRequest, root: Path) -> Subject:
+    """A request as rules see it."""
+    proposal = request.proposal
+    if isinstance(proposal, ChangeProposal):
+        paths = (proposal.path, proposal.target) if proposal.kind is ChangeKind.MOVE else (proposal.path,)
+        return Subject(request.tool, Kind.CHANGE, root, paths, change=proposal.kind)
+    if isinstance(proposal, CommandProposal):
+        return Subject(request.tool, Kind.COMMAND, root, command=proposal.command)
+    return Subject(request.tool, Kind.OTHER, root)
+
+
+def parse_rule(text: str, base: str = "") -> Rule:
+    """Read a rule.
+
+    Raises:
+        RuleError: it is none.
+    """
+    shown = text[:80]
+    if len(text) > _LIMIT_CHARS or any(not letter.isprintable() for letter in text):
+        raise RuleError(f"{shown!r} is too long or has control characters; {_FORMS}")
+    match = _RULE.fullmatch(text.strip())
+    if match is None:
+        raise RuleError(f"{shown!r} is no rule; {_FORMS}")
+    tool, pattern = match[1], match[2]
+    _check_tool(tool, shown)
+    if pattern is None:
+        return Rule(tool, "", base)
+    pattern = pattern.strip()
+    if not pattern:
+        raise RuleError(f"{shown!r} has nothing in its brackets; for everything, write {tool} alone")
+    if tool == SHELL:
+        _check_command(pattern, shown)
+    elif tool not in PATH_TOOLS:
+        raise RuleError(f"{shown!r}: only {', '.join(PATH_TOOLS)} and {SHELL} take brackets; write {tool} alone")
+    return Rule(tool, pattern, base)
+
+
+def _check_tool(tool: str, shown: str) -> None:
+    known = {name.casefold(): name for name in (*PATH_TOOLS, SHELL)}
+    meant = known.get(tool.casefold(), tool)
+    if meant != tool:
+        raise RuleError(f"{shown!r}: the tool's name is {meant}")
+    if tool.casefold() in _READING_TOOLS:
+        raise RuleError(f"{shown!r}: rules for {READ} hold for {tool} too; write {READ}")
+
+
+def _check_command(pattern: str, shown: str) -> None:
+    plain = pattern
+    for ellipsis in ELLIPSES:
+        plain = plain.removesuffix(f" {ellipsis}")
+    words = simple_words(plain)
+    if not words or any(word in ELLIPSES for word in words):
+        raise RuleError(
+            f"{shown!r}: only a simple command stands in a rule, without operators, variables and wildcards;"
+            " for any further arguments end it in …"
+        )
+
+
+def allows(rule: Rule, subject: Subject) -> bool:
+    """Whether a rule, if it allows, allows a request."""
+    if rule.base and rule.base != str(subject.root):
+        return False
+    if subject.kind is Kind.COMMAND:
+        return rule.tool == SHELL and _allows_command(rule, simple_words(subject.command))
+    if rule.tool != subject.tool:
+        return False
+    if subject.kind is Kind.OTHER:
+        # Somebody else's tool is not one of these, whatever it is called.
+        return rule.tool not in (*PATH_TOOLS, SHELL)
+    return bool(subject.paths) and all(_allows_path(rule.pattern or "**", path) for path in subject.paths)
+
+
+def _allows_command(rule: Rule, words: Sequence[str]) -> bool:
+    wanted = rule.words
+    return bool(words) and words[: len(wanted)] == wanted and (rule.any_arguments or len(words) == len(wanted))
+
+
+def names_secrets(rule: Rule) -> bool:
+    """Whether a rule's glob is by itself one for files with secrets, so that it opens them."""
+    return any(sensitive_because(re.sub(r"[*?]+", filler, rule.pattern)) for filler in ("", "x"))
+
+
+def restricts(rule: Rule, subject: Subject) -> Match:
+    """Whether a rule, if it denies or asks, holds for a request."""
+    if rule.base and not subject.root.is_relative_to(rule.base):
+        return Match.NO
+    if subject.kind is Kind.COMMAND and rule.tool == SHELL:
+        return restricted(subject.command, rule.words)
+    if not _covers(rule.tool, subject):
+        return Match.NO
+    if not rule.pattern or any(_restricts_path(rule, path, subject.root) for path in subject.paths):
+        return Match.YES
+    return Match.NO
+
+
+def _covers(tool: str, subject: Subject) -> bool:
+    """Whether a tool's restriction is one for what a request does, by whatever tool."""
+    if tool == subject.tool:
+        return True
+    if subject.change is None:
+        return tool == READ and subject.kind is Kind.READ
+    # A file that must not be seen is not shown by editing it; one that must not be edited is not moved away either.
+    if tool in (READ, "edit", "write", "replace_symbol"):
+        return True
+    return tool == subject.change.value
+
+
+def _allows_path(pattern: str, path: str) -> bool:
+    """Whether a path in the folder matches a glob, as it is written."""
+    if not is_inside(path):
+        return False
+    if sys.platform == "darwin":
+        pattern, path = folded_path(pattern), folded_path(path)
+    return glob_matches(pattern, path)
+
+
+def is_inside(path: str) -> bool:
+    """Whether a relative path stays in the folder, as it is written."""
+    return bool(path) and not any(part in ("", ".", "..") for part in path.split("/"))
+
+
+def _restricts_path(rule: Rule, path: str, root: Path) -> bool:
+    """Whether a path or a folder around it matches a glob, by any way to write it."""
+    pattern = folded_path(expanded(rule.pattern).removeprefix("./").rstrip("/"))
+    patterns = (pattern,) if "/" in pattern else (pattern, f"**/{pattern}")
+    return any(glob_matches(each, form, or_folder=True) for form in _forms(path, root, rule.base) for each in patterns)
+
+
+def _forms(path: str, root: Path, base: str) -> Iterator[str]:
+    """A path relative to the workspace, to the rule's folder, and absolute."""
+    whole = posixpath.normpath(posixpath.join(str(root), path))
+    yield folded_path(path)
+    yield folded_path(whole)
+    for top in filter(None, (str(root), base)):
+        yield folded_path(posixpath.relpath(whole, top))
+
+
+def expanded(path: str) -> str:
+    """A path, with the home folder for a `~/` in front."""
+    if not path.startswith("~/"):
+        return path
+    with suppress(RuntimeError):  # the user may have no home
+        return f"{Path.home()}{path[1:]}"
+    return path
+
+
+def folded_path(path: str) -> str:
+    """A path as the most permissive file systems see it."""
+    return "/".join(map(folded, path.split("/")))
+
+
+def glob_matches(pattern: str, path: str, or_folder: bool = False) -> bool:
+    """Whether a path matches a glob: `*` and `?` within a part, `**` for any number of parts. Takes linear time.
+
+    Args:
+        pattern: the glob.
+        path: the path.
+        or_folder: whether a folder on the way may match instead.
+    """
+    wanted = pattern.replace("[", "[[]").split("/")
+    reached = _closure({0}, wanted)
+    for part in path.split("/"):
+        stepped: set[int] = set()
+        for at in reached:
+            if at < len(wanted) and wanted[at] == "**":
+                stepped.add(at)
+            elif at < len(wanted) and fnmatchcase(part, wanted[at]):
+                stepped.add(at + 1)
+        reached = _closure(stepped, wanted)
+        if or_folder and len(wanted) in reached:
+            return True
+    return len(wanted) in reached
+
+
+def _closure(reached: set[int], wanted: list[str]) -> set[int]:
+    """The places in a glob that are reached too because `**` may stand for nothing."""
+    for at, part in enumerate(wanted):
+        if at in reached and part == "**":
+            reached.add(at + 1)
+    return reached

@@ -1,0 +1,271 @@
+"""The project's own check: how it is found, and when the model is reminded of it.
+
+A repository's files are hostile. They decide only which of the commands below is proposed; no text of theirs gets into
+a command or into a sentence.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from laguna_engine.chat.messages import ToolCall
+from laguna_tui.agent.tools.base.model_profile import SHELL
+from laguna_tui.repo.workspace import Workspace, WorkspaceError
+
+# A file with a project's settings has a few kilobytes; a larger one is none, and is not read.
+_LIMIT_BYTES = 1 << 20
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_TARGETS = ("test", "check")
+# Targets of a rule stand before a colon that begins no assignment. Every pattern is linear in the size of a file.
+_RULE = re.compile(r"^([^\s:#=][^:#=\n]*):(?!:{0,2}=)", re.MULTILINE)
+_PYTEST_SECTION = re.compile(r"^\[(?:tool:)?pytest\][ \t]*$", re.MULTILINE)
+_CTEST = re.compile(
+    r"^[ \t]*(?:enable_testing[ \t]*\(|include[ \t]*\([ \t]*CTest[ \t]*\))", re.MULTILINE | re.IGNORECASE
+)
+# Who runs a program in the environment of a Python project, by its lock file.
+_PYTHON_RUNNERS = {
+    "uv.lock": "uv run",
+    "poetry.lock": "poetry run",
+    "pdm.lock": "pdm run",
+    "Pipfile.lock": "pipenv run",
+}
+# The package managers of JavaScript, by their lock files and by the name in `packageManager`.
+_NODE_LOCKS = {
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+    "package-lock.json": "npm",
+}
+_NODE_COMMANDS = {"npm": "npm test", "pnpm": "pnpm test", "yarn": "yarn test", "bun": "bun run test"}
+# In the JSON of a command's answer, also where the answer was shortened; in its text the quotes are escaped.
+_EXIT_CODE = re.compile(r'(?<!\\)"exit_code": ?(-?\d+)')
+# The argument of the tool `SHELL` with the command.
+_COMMAND = "cmd"
+# What `npm init` writes where there are no tests.
+_NO_TEST = "no test specified"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectCheck:
+    """A command that says whether the project is in order.
+
+    Attributes:
+        command: for a shell in the project's folder; one of a fixed set.
+        because: what it was found by, to follow "because".
+        core: the part of it that any command which runs the check contains.
+    """
+
+    command: str
+    because: str
+    core: str
+
+
+def find_check(workspace: Workspace) -> ProjectCheck | None:
+    """The check of the project in a workspace, None if none is found. Starts nothing, and reads small files only."""
+    files = _Files(workspace)
+    return next((check for find in _FINDERS if (check := find(files)) is not None), None)
+
+
+class _Files:
+    """Files at a workspace's top; what is not readable, too large or malformed is as if it were not there."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def has(self, path: str) -> bool:
+        """Whether there is a file."""
+        try:
+            return not self._workspace.is_folder(path)
+        except (WorkspaceError, OSError):
+            return False
+
+    def first(self, *paths: str) -> str:
+        """The first of these files that is there, "" for none."""
+        return next(filter(self.has, paths), "")
+
+    def text(self, path: str) -> str:
+        """What a file says, "" if it cannot be read."""
+        try:
+            data = self._workspace.read(self._workspace.locate(path), _LIMIT_BYTES)
+        except (WorkspaceError, OSError):
+            return ""
+        return data.decode("utf-8", "replace")
+
+    def json(self, path: str) -> Mapping[str, object]:
+        """The object that a JSON file holds."""
+        try:
+            return _table(json.loads(self.text(path)))
+        except (ValueError, RecursionError):
+            return {}
+
+    def toml(self, path: str) -> Mapping[str, object]:
+        """The table that a TOML file holds."""
+        # Most folders have no such file.
+        import tomllib
+
+        try:
+            return tomllib.loads(self.text(path))
+        except (ValueError, RecursionError):
+            return {}
+
+
+def _make(files: _Files) -> ProjectCheck | None:
+    name = files.first(*_MAKEFILES)
+    targets = {target for rule in _RULE.finditer(files.text(name)) for target in rule[1].split()} if name else set()
+    target = next((target for target in _TARGETS if target in targets), "")
+    return ProjectCheck(f"make {target}", f"the {name} has a target {target}", f"make {target}") if target else None
+
+
+def _python(files: _Files) -> ProjectCheck | None:
+    settings = files.toml("pyproject.toml") if files.has("pyproject.toml") else {}
+    tools = _table(settings.get("tool"))
+    # First, because the others make environments, which need a network.
+    if because := _pytest(files, settings, tools):
+        command = "python3 -m pytest"
+        if files.has(".venv/bin/python"):
+            command = ".venv/bin/python -m pytest"
+        elif lock := files.first(*_PYTHON_RUNNERS):
+            command = f"{_PYTHON_RUNNERS[lock]} pytest"
+        return ProjectCheck(command, because, "pytest")
+    if "tox" in tools or files.has("tox.ini"):
+        return ProjectCheck("tox", "tox is configured", "tox")
+    if files.has("noxfile.py"):
+        return ProjectCheck("nox", "there is a noxfile.py", "nox")
+    if "hatch" in tools and "envs" in _table(tools["hatch"]):
+        return ProjectCheck("hatch test", "pyproject.toml has environments for hatch", "hatch test")
+    return None
+
+
+def _pytest(files: _Files, settings: Mapping[str, object], tools: Mapping[str, object]) -> str:
+    """What says that the project's tests are pytest's, "" for nothing."""
+    if "pytest" in tools:
+        return "pyproject.toml configures pytest"
+    if name := files.first("pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"):
+        return f"there is a {name}"
+    for name in ("tox.ini", "setup.cfg"):
+        if files.has(name) and _PYTEST_SECTION.search(files.text(name)):
+            return f"{name} configures pytest"
+    if any(re.match(r"pytest\b(?!-)", each) for each in _requirements(settings, tools)):
+        return "pyproject.toml requires pytest"
+    return ""
+
+
+def _requirements(settings: Mapping[str, object], tools: Mapping[str, object]) -> Iterator[str]:
+    """What a pyproject.toml requires for development, in whichever way."""
+    poetry = _table(tools.get("poetry"))
+    groups = _table(poetry.get("group")).values()
+    for names in (poetry.get("dev-dependencies"), *(_table(group).get("dependencies") for group in groups)):
+        yield from _table(names)
+    lists = [
+        *_table(_table(settings.get("project")).get("optional-dependencies")).values(),
+        *_table(settings.get("dependency-groups")).values(),
+        _table(tools.get("uv")).get("dev-dependencies"),
+        *_table(_table(tools.get("pdm")).get("dev-dependencies")).values(),
+    ]
+    for each in lists:
+        if isinstance(each, list):
+            yield from (name for name in each if isinstance(name, str))
+
+
+def _node(files: _Files) -> ProjectCheck | None:
+    package = files.json("package.json") if files.has("package.json") else {}
+    script = _table(package.get("scripts")).get("test")
+    if not isinstance(script, str) or not script.strip() or _NO_TEST in script:
+        return None
+    named = str(package.get("packageManager", "")).partition("@")[0]
+    lock = files.first(*_NODE_LOCKS)
+    manager = named if named in _NODE_COMMANDS else _NODE_LOCKS.get(lock, "npm")
+    return ProjectCheck(_NODE_COMMANDS[manager], "package.json has a script named test", _NODE_COMMANDS[manager])
+
+
+def _cargo(files: _Files) -> ProjectCheck | None:
+    return ProjectCheck("cargo test", "there is a Cargo.toml", "cargo test") if files.has("Cargo.toml") else None
+
+
+def _go(files: _Files) -> ProjectCheck | None:
+    return ProjectCheck("go test ./...", "there is a go.mod", "go test") if files.has("go.mod") else None
+
+
+def _gradle(files: _Files) -> ProjectCheck | None:
+    name = files.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
+    command = "./gradlew test" if files.has("gradlew") else "gradle test"
+    return ProjectCheck(command, f"there is a {name}", command) if name else None
+
+
+def _maven(files: _Files) -> ProjectCheck | None:
+    command = "./mvnw test" if files.has("mvnw") else "mvn test"
+    return ProjectCheck(command, "there is a pom.xml", command) if files.has("pom.xml") else None
+
+
+def _cmake(files: _Files) -> ProjectCheck | None:
+    if not _CTEST.search(files.text("CMakeLists.txt")):
+        return None
+    configure = "" if files.has("build/CMakeCache.txt") else "cmake -B build && "
+    command = f"{configure}cmake --build build && ctest --test-dir build --output-on-failure"
+    return ProjectCheck(command, "CMakeLists.txt has tests", "ctest")
+
+
+# The first that finds something: what a project wrote for people to type comes before what follows from its language.
+_FINDERS = (_make, _python, _node, _cargo, _go, _gradle, _maven, _cmake)
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+MAX_REMINDERS = 2
+"""Reminders in one turn: one to run the check, one for a check that failed. A third would not change the model's mind,
+and a check that cannot pass must not keep a turn from ending."""
+
+
+class CheckReminder:
+    """Reminds the model, before it is done, of a check that it has not run since its last change, or that failed."""
+
+    def __init__(self, find: Callable[[], ProjectCheck | None]) -> None:
+        """Begin a turn. find: finds the check; asked only after a change."""
+        self._find = find
+        self._changes = 0
+        self._runs: list[tuple[int, str, bool]] = []
+        self._reminders = 0
+        self._check: ProjectCheck | None = None
+
+    def note(self, call: ToolCall, output: str, *, changed: bool) -> None:
+        """A call ran. output: its answer, of a command `{"stdout": …, "exit_code": …}`; changed: a file."""
+        self._changes += changed
+        command = call.arguments.get(_COMMAND)
+        if call.name == SHELL and isinstance(command, str):
+            # A command that was declined is not asked for again.
+            self._runs.append((self._changes, command, _exit_code(output) in (0, None)))
+
+    def due(self) -> str:
+        """What the model is told now that it wants to end the turn; "" where it may."""
+        if not self._changes or self._reminders >= MAX_REMINDERS:
+            return ""
+        self._check = self._check or self._find()
+        if self._check is None:
+            return ""
+        text = self._text(self._check)
+        self._reminders += bool(text)
+        return text
+
+    def _text(self, check: ProjectCheck) -> str:
+        core = re.compile(rf"(?<![\w-]){re.escape(check.core)}(?![\w-])")
+        passed = [ok for changes, command, ok in self._runs if changes == self._changes and core.search(command)]
+        if not passed:
+            return (
+                f"You changed files and have not run the project's check since. Run `{check.command}`, because "
+                f"{check.because}, and read its output. If it cannot be run here, say so."
+            )
+        if passed[-1]:
+            return ""
+        return (
+            f"The project's check failed. If your change is the cause, correct it and run `{check.command}` again. "
+            "If it failed before your change or cannot pass, say so plainly; do not change the check."
+        )
+
+
+def _exit_code(output: str) -> int | None:
+    found = _EXIT_CODE.findall(output)
+    return int(found[-1]) if found else None

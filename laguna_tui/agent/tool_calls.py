@@ -1,0 +1,178 @@
+"""Calls of tools that run on worker threads, and what passes between those and the thread that iterates the turn.
+
+Events travel to that thread through a queue. So do questions: it yields PermissionAsked, calls the approver, and hands
+the answer back. However the iteration ends, no worker is left running.
+"""
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+
+from laguna_engine.chat.messages import ToolCall
+from laguna_tui.agent.tool_run import PermissionDenied, ToolRun
+from laguna_tui.agent.tools.base.results import ToolResult, failure
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.events import ChangeMade, Notice, PermissionAnswered, PermissionAsked, ToolEvent
+from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
+
+SIDE_BY_SIDE = 4
+"""Calls that run at the same time at most. More would only wait for the same disk."""
+# How soon a call that asks for permission notices that its turn is over.
+_POLL_S = 0.1
+
+_STOPPED = "the turn was stopped before this was allowed"
+_BY_USER = "user"
+_YES = PermissionAnswer(Decision.YES)
+
+
+@dataclass(slots=True, eq=False)
+class CallRun:
+    """One call, from its start to its result.
+
+    Attributes:
+        call: as it is run.
+        call_id: its number.
+        objection: why it is not run, a sentence for the model; empty where it is.
+        result: what the tool answered; done once the call has ended.
+        seconds: how long it took, without the time in which the user was asked.
+        changed: whether it changed a file.
+        ended: whether all that it emitted was passed on.
+    """
+
+    call: ToolCall
+    call_id: int
+    objection: str = ""
+    result: "Future[ToolResult]" = field(default_factory=Future)
+    seconds: float = 0.0
+    changed: bool = False
+    ended: bool = False
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a result."""
+        return self.result.done() and self.result.exception() is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A request on its way to the user. reply: takes the answer."""
+
+    run: CallRun
+    request: PermissionRequest
+    reply: "Future[PermissionAnswer]"
+
+
+class ToolCalls:
+    """Runs the calls of a turn that stand side by side; use once."""
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        objection: Callable[[ToolCall, ChangeProposal], str],
+        cancelled: Callable[[], bool],
+    ) -> None:
+        """Prepare; nothing runs yet.
+
+        Args:
+            objection: why a change is neither asked about nor made, a sentence for the model; empty where it may be.
+            cancelled: whether the turn is being stopped. Any thread.
+        """
+        self._toolbox = toolbox
+        self._objection = objection
+        self._cancelled = cancelled
+        self._over = False
+        self._queue: SimpleQueue[ToolEvent | _Question | CallRun] = SimpleQueue()
+
+    def run(self, calls: Sequence[CallRun]) -> Generator[ToolEvent | CallRun, None, None]:
+        """Run calls at the same time; yields what they emit, and each of them once it and all before it have ended.
+
+        Closing it waits until all of them have ended.
+        """
+        pool = ThreadPoolExecutor(min(SIDE_BY_SIDE, len(calls)), "tool")
+        waiting = list(calls)
+        try:
+            for each in calls:
+                pool.submit(self._work, each)
+            while waiting:
+                match self._queue.get():
+                    case _Question() as question:
+                        yield from self._answered(question)
+                    case CallRun() as ended:
+                        ended.ended = True
+                        while waiting and waiting[0].ended:
+                            yield waiting.pop(0)
+                    case event:
+                        yield event
+        finally:
+            self._over = True
+            pool.shutdown()
+
+    def _answered(self, question: _Question) -> Generator[ToolEvent, None, None]:
+        """Have the user answer; the call goes on with the answer."""
+        approver = self._toolbox.permissions.approver
+        begun = time.perf_counter()
+        yield PermissionAsked(question.run.call_id, question.request)
+        answer = PermissionAnswer(Decision.NO)
+        if approver is not None:
+            answer = approver(question.request, self._stopped)
+        yield PermissionAnswered(question.run.call_id, answer, _BY_USER)
+        question.run.seconds -= time.perf_counter() - begun
+        question.reply.set_result(answer)
+
+    def _work(self, run: CallRun) -> None:
+        """On a worker thread: run one call."""
+        begun = time.perf_counter()
+        try:
+            run.result.set_result(self._result(run))
+        except BaseException as error:
+            # Raised where the result is asked for.
+            run.result.set_exception(error)
+        run.seconds += time.perf_counter() - begun
+        self._queue.put(run)
+
+    def _result(self, run: CallRun) -> ToolResult:
+        if run.objection:
+            return failure(run.objection)
+        if self._stopped():
+            return failure(_STOPPED)
+        lent = ToolRun(
+            self._toolbox.workspace,
+            run.call_id,
+            emit=lambda event: self._emit(run, event),
+            ask=lambda request: self._ask(run, request),
+            cancelled=self._stopped,
+            readable=self._toolbox.permissions.permissions.readable,
+        )
+        return self._toolbox.run(run.call.name, run.call.arguments, lent)
+
+    def _stopped(self) -> bool:
+        return self._over or self._cancelled()
+
+    def _emit(self, run: CallRun, event: ToolEvent) -> None:
+        run.changed |= isinstance(event, ChangeMade)
+        self._queue.put(event)
+
+    def _ask(self, run: CallRun, request: PermissionRequest) -> PermissionAnswer:
+        """Permission for what a call asks for; raises PermissionDenied without."""
+        proposal = request.proposal
+        if isinstance(proposal, ChangeProposal) and (objection := self._objection(run.call, proposal)):
+            raise PermissionDenied(objection)
+        gate = self._toolbox.permissions
+        question = gate.question(request)
+        if question is None:
+            return _YES
+        reply: Future[PermissionAnswer] = Future()
+        self._queue.put(_Question(run, question, reply))
+        while not reply.done() and not self._over:
+            with suppress(TimeoutError):
+                reply.result(_POLL_S)
+        if not reply.done():
+            raise PermissionDenied(_STOPPED)
+        answer = reply.result()
+        if notice := gate.take(question, answer):
+            self._queue.put(Notice(notice))
+        return answer

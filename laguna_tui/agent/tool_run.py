@@ -1,0 +1,48 @@
+"""What one call of a tool works with, and how a tool says that it cannot."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from laguna_tui.base.events import ToolEvent
+from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
+from laguna_tui.repo.sensitive_paths import unreadable_because
+from laguna_tui.repo.workspace import Workspace
+
+
+class ToolError(Exception):
+    """A call cannot be carried out; the message is a sentence for the model that ends in what to do."""
+
+
+class PermissionDenied(ToolError):
+    """The user, a rule or the mode does not allow what a call asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """One call of a tool, on a worker thread.
+
+    Attributes:
+        workspace: the folder that is asked about.
+        call_id: the call's number.
+        emit: passes an event on to the front end. Any thread.
+        ask: asks for permission and blocks until there is an answer, which allows it; raises PermissionDenied where it
+            is not given.
+        cancelled: whether the turn is being stopped; asked often enough that a tool ends within 0.1 s.
+        readable: why a located path may not be shown to the model, a sentence for it; empty where it may be.
+    """
+
+    workspace: Workspace
+    call_id: int
+    emit: Callable[[ToolEvent], None]
+    ask: Callable[[PermissionRequest], PermissionAnswer]
+    cancelled: Callable[[], bool]
+    readable: Callable[[str], str] = unreadable_because
+
+    def check_readable(self, inside: str) -> None:
+        """Do nothing where a located path may be shown to the model.
+
+        Raises:
+            ToolError: it may not.
+        """
+        if why := self.readable(inside):
+            raise ToolError(why)

@@ -1,0 +1,45 @@
+"""`edit` and `replace_symbol`: parts of one file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from laguna_tui.agent.tool_run import ToolRun
+from laguna_tui.agent.tools.base.edit import edit_tool
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.full.changing import make_change
+from laguna_tui.base.schema import declared
+from laguna_tui.repo.edit_files import EditDialect
+from laguna_tui.repo.symbol_edits import propose_symbol
+
+# A text that is not there is answered with the nearest one, which such a model tries next. Forgotten indentation is put
+# right, which saves a round and is told to the model and to the user.
+_DIALECT = EditDialect(additions=False, reindents=True, shows_nearest=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolArguments:
+    """A file, the name of a definition in it, and all of the new definition."""
+
+    path: str = declared()
+    symbol: str = declared(help="name, Class.method or name:line")
+    new: str = declared(help="the whole definition, with its decorators and comments", blank=True)
+
+
+def _replace_symbol(services: ToolServices) -> Callable[[ToolRun, SymbolArguments], Answer]:
+    def replace_symbol(run: ToolRun, wanted: SymbolArguments) -> Answer:
+        """Replace a whole definition. Raises ToolError or WorkspaceError where it is not."""
+        proposal = propose_symbol(run.workspace, wanted.path, wanted.symbol, wanted.new, run.cancelled, run.readable)
+        return make_change(services, run, REPLACE_SYMBOL.name, proposal)
+
+    return replace_symbol
+
+
+EDIT = edit_tool(_DIALECT, make_change)
+REPLACE_SYMBOL = Tool(
+    "replace_symbol",
+    "Replace a whole function, method or class.",
+    SymbolArguments,
+    read_only=False,
+    bind=_replace_symbol,
+)

@@ -1,0 +1,229 @@
+"""`shell`: run a command in the sandbox, in the background if it is not to end, and read or stop what runs there.
+
+The answer is JSON, as the models were trained on: `{"stdout": …, "exit_code": …}`, with a `note` where there is more to
+say. No argument changes what the sandbox allows; the user does, who is asked.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from laguna_tui.agent.tool_run import ToolError, ToolRun
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
+from laguna_tui.base.events import Notice, ToolProgress
+from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.base.schema import declared
+from laguna_tui.base.units import plural
+
+if TYPE_CHECKING:
+    from laguna_tui.sandbox.probe import SandboxStatus
+    from laguna_tui.sandbox.runner import CommandRunner
+    from laguna_tui.sandbox.running_command import CommandResult
+
+NAME = "shell"
+
+TIMEOUT_S = 120
+"""Where the model names no limit: as long as most test suites take."""
+
+LONGEST_S = 3600
+"""Longest time limit. A command that takes longer belongs into the background."""
+
+EARLY_S = 1.0
+"""A background command that ends so soon, as one does that fails, is answered with its end."""
+
+WAIT_S = 10
+"""Reading a background command waits so long for something new, where the model names no other time."""
+
+_EDITED_CHARS = 400
+_COMMAND_CHARS = 80
+
+_NO_NETWORK = re.compile(
+    r"could not resolve host|name resolution|name or service not known|network is unreachable|getaddrinfo|EAI_AGAIN"
+    r"|ENOTFOUND|failed to establish a new connection|failed to lookup address|no such host|dns error",
+    re.IGNORECASE,
+)
+_READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ShellArguments:
+    """A command to run, or the background job that is asked about."""
+
+    cmd: str = declared("", "command for bash")
+    timeout: int | None = declared(None, f"seconds; {TIMEOUT_S} by default", minimum=1, unit="number of seconds")
+    background: bool = declared(
+        False, "return at once with a job number; anything else that cmd leaves running ends with it"
+    )
+    job: int | None = declared(
+        None,
+        "instead of cmd: wait for a job's new output; 0 lists jobs",
+        minimum=0,
+        maximum=LAST_LINE,
+        unit="job number",
+    )
+    stop: bool = declared(False, "end that job")
+
+
+class Shell:
+    """Runs the calls of one session."""
+
+    def __init__(self, commands: "Callable[[], CommandRunner]", before_command: Callable[[], None]) -> None:
+        self._commands = commands
+        self._before_command = before_command
+
+    def run(self, run: ToolRun, wanted: ShellArguments) -> Answer:
+        """Run the command, or read, stop or list background jobs.
+
+        Raises:
+            ToolError: it was not run, or there is no such job; says what to do.
+        """
+        if wanted.job is not None:
+            if wanted.cmd.strip():
+                raise ArgumentError("cmd and job are both given; call again with one of them")
+            return self._job(run, wanted.job, wanted)
+        if not wanted.cmd.strip():
+            raise ArgumentError("cmd is empty; call again with cmd as text, or with job")
+        return self._command(run, wanted)
+
+    def _command(self, run: ToolRun, wanted: ShellArguments) -> Answer:
+        from laguna_tui.sandbox.running_command import CommandNotRun
+
+        commands = self._commands()
+        timeout_s = min(wanted.timeout or TIMEOUT_S, LONGEST_S)
+        answer = run.ask(_request(run, wanted, timeout_s, commands.status))
+        command = wanted.cmd if answer.edited is None else answer.edited
+        network = answer.decision is Decision.YES_WITH_NETWORK
+        self._before_command()
+        folder = run.workspace.root
+        try:
+            if wanted.background:
+                limit_s = None if wanted.timeout is None else timeout_s
+                job = commands.start_background(command, folder=folder, timeout_s=limit_s, network=network)
+                result = commands.read(job, EARLY_S, run.cancelled)
+                assert result is not None, "it was started just now"
+            else:
+                job = None
+                result = commands.run(
+                    command,
+                    folder=folder,
+                    timeout_s=timeout_s,
+                    network=network,
+                    on_output=lambda text: run.emit(ToolProgress(run.call_id, text)),
+                    cancelled=run.cancelled,
+                )
+        except CommandNotRun as error:
+            raise ToolError(f"the command was not run: {error}") from error
+        notes = [*_edited(answer), *_notes(result, timeout_s, job), *_blocked(result, commands.status, network)]
+        return _answer(run, result, notes, job)
+
+    def _job(self, run: ToolRun, number: int, wanted: ShellArguments) -> Answer:
+        commands = self._commands()
+        if number == 0:
+            return _listed(commands)
+        if wanted.stop:
+            commands.stop(number)
+        wait_s = min(wanted.timeout or WAIT_S, LONGEST_S)
+        result = commands.read(number, 0 if wanted.stop else wait_s, run.cancelled)
+        if result is None:
+            raise ToolError(f"there is no job {number}; job 0 lists those that there are")
+        return _answer(run, result, [*_notes(result, 0, number)], number)
+
+
+def _request(run: ToolRun, wanted: ShellArguments, timeout_s: int, status: "SandboxStatus") -> PermissionRequest:
+    from laguna_tui.sandbox.probe import SandboxKind, always_asks
+
+    return PermissionRequest(
+        NAME,
+        CommandProposal(wanted.cmd, run.workspace.root, timeout_s, wanted.background),
+        sandbox=status.sentence,
+        always_asks=always_asks(wanted.cmd, status),
+        network=status.kind is not SandboxKind.NONE,
+    )
+
+
+def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | None) -> Answer:
+    """What the model reads; the user is told what concerns them alone."""
+    for notice in _notices(result):
+        run.emit(Notice(notice))
+    said: dict[str, object] = {"stdout": result.stdout if result.is_text else "", "exit_code": result.exit_code}
+    if job is not None and result.exit_code is None:
+        said["job"] = job
+    if notes:
+        said["note"] = "; ".join(notes)
+    return Answer(json.dumps(said, ensure_ascii=False), full_output=result.full_output)
+
+
+def _edited(answer: PermissionAnswer) -> Iterator[str]:
+    if answer.edited is not None:
+        yield f"the user changed the command, and what ran is: {_short(answer.edited, _EDITED_CHARS)}"
+
+
+def _notes(result: "CommandResult", timeout_s: int, job: int | None) -> Iterator[str]:
+    """What the model has to know beside the output."""
+    if result.exit_code is None:
+        yield f"still running after {result.seconds:.0f} s; job={job} reads on, and with stop=true ends it"
+    elif result.timed_out and job is None:
+        yield f"stopped after {timeout_s} s; give a longer timeout, or background=true for what does not end"
+    elif result.timed_out:
+        yield "stopped at its timeout"
+    elif result.cancelled:
+        yield "stopped before its end"
+    elif result.left:
+        left = f"{result.left} {plural(result.left, 'process', 'processes')}"
+        yield f"{left} that it left running ended with it; use background=true for what has to go on"
+    if not result.is_text:
+        yield f"the output is {result.size:,} bytes that are not text"
+    elif result.truncated:
+        yield "the output is too long; narrow it, such as with grep, head or tail"
+
+
+def _blocked(result: "CommandResult", status: "SandboxStatus", network: bool) -> Iterator[str]:
+    """What a command failed at because of the sandbox."""
+    from laguna_tui.sandbox.probe import SandboxKind
+
+    if not result.exit_code or status.kind is SandboxKind.NONE:
+        return
+    if not network and _NO_NETWORK.search(result.stdout):
+        yield "commands have no network unless the user allows it; say so if it is needed"
+    if _READ_ONLY.search(result.stdout):
+        yield "only the project and the temporary folder can be written, without git's settings and hooks"
+
+
+def _notices(result: "CommandResult") -> Iterator[str]:
+    if result.created:
+        files = ", ".join(result.created)
+        yield f"The command made {files}, which git, an assistant or an editor would run. Look at it before they do."
+    if result.dropped and result.full_output is not None:
+        kept = result.size - result.dropped
+        yield f"Of the command's {result.size:,} bytes of output, {kept:,} are kept in {result.full_output}."
+
+
+def _listed(commands: "CommandRunner") -> Answer:
+    lines = []
+    for each in commands.background():
+        state = "running" if each.exit_code is None else f"exit code {each.exit_code}"
+        command = _short(" ".join(each.command.split()), _COMMAND_CHARS)
+        lines.append(f"{each.number}: {command} ({state}, {each.seconds:.0f} s{', new output' if each.unread else ''})")
+    return Answer("\n".join(lines) or "there are no jobs")
+
+
+def _short(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[:chars]}…"
+
+
+def _bind(services: ToolServices) -> Callable[[ToolRun, ShellArguments], Answer]:
+    return Shell(services.commands, services.before_command).run
+
+
+SHELL = Tool(
+    NAME,
+    "Run a command in the project's folder, without terminal and input, and without network unless the user allows it."
+    " Gives JSON: stdout (with stderr) and exit_code.",
+    ShellArguments,
+    read_only=False,
+    bind=_bind,
+)

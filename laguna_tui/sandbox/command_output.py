@@ -1,0 +1,222 @@
+r"""What a command writes: whole on disk, and as the text of which a model reads the head and the tail.
+
+A terminal obeys some of what programs write, and a model reads it badly. So in the text escape sequences are gone, a
+progress bar is what stands in its line at the end, and bytes that are no text are one `�`. Whatever a command writes,
+and however much, the memory it takes is bounded.
+"""
+
+import codecs
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from laguna_tui.base.units import plural
+
+KEPT_BYTES = 64 << 20
+"""Most bytes of a command's output that are kept on disk: more than anybody reads, and less than fills a disk."""
+
+_HEAD_SHARE = 0.4
+"""Of a text that is cut. What a command writes last, such as a summary of failures, says more than its beginning."""
+
+_LINE_CHARS = 1 << 15
+"""A longer line is passed on before it ends."""
+
+_SEQUENCE_CHARS = 4096
+"""A longer escape sequence is none."""
+
+# What a progress bar goes back to the start of its line by, and what empties the rest of the line there.
+_START_OF_LINE = re.compile(r"\x1b\[1?G")
+_ERASE_LINE = re.compile(r"\x1b\[2K")
+_ERASE_REST = re.compile(r"\x1b\[0?K")
+# Stands for an emptied line; a character that no text contains.
+_EMPTIED = "\ufdd0"
+_SEQUENCE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC and other strings: titles, links
+    r"|[ -/]+[0-~]"  # character sets
+    r"|[0-OQ-WYZ\\`-~])"  # one letter, as ESC 7
+)
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
+# C0 without tab and newline, DEL and C1: nothing of a text, once sequences are gone.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]+")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_BINARY_SHARE = 0.1
+"""An output with more characters that are none is not text."""
+
+
+class CommandText:
+    """The head and the tail of a text that comes in pieces.
+
+    Attributes:
+        chars: how many characters came.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """Keep as much as takes at most `limit` characters as a JSON string, and a line about what is left out."""
+        self._limit = limit
+        self._head_chars = int(limit * _HEAD_SHARE)
+        self._tail_chars = limit - self._head_chars
+        self._head = self._tail = ""
+        self.chars = 0
+
+    def add(self, text: str) -> None:
+        """Take the next piece."""
+        self.chars += len(text)
+        if room := self._head_chars - len(self._head):
+            self._head += text[:room]
+            text = text[room:]
+        self._tail = (self._tail + text)[-self._tail_chars :]
+
+    @property
+    def text(self) -> tuple[str, bool]:
+        """What is kept, in whole lines where there are any, and whether something is left out."""
+        head, tail = self._head, self._tail
+        if self.chars == len(head) + len(tail):
+            if _json_chars(head + tail) <= self._limit:
+                return head + tail, False
+            head = tail = head + tail
+        head, tail = _cut(head, self._head_chars, 1), _cut(tail, self._tail_chars, -1)
+        head = head[: head.rfind("\n") + 1] or head
+        tail = tail[tail.find("\n") + 1 :] or tail
+        left_out = self.chars - len(head) - len(tail)
+        return f"{head.rstrip()}\n… {left_out:,} {plural(left_out, 'character')} left out here …\n{tail}", True
+
+
+def _json_chars(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False)) - 2
+
+
+def _cut(text: str, limit: int, step: int) -> str:
+    """As much of the text as takes at most `limit` characters in JSON, from its start (step 1) or its end (-1)."""
+    text = text[::step][:limit]
+    while (taken := _json_chars(text)) > limit:
+        text = text[: min(len(text) - 1, len(text) * limit // taken)]
+    return text[::step]
+
+
+class CommandOutput:
+    """The output of one command.
+
+    Attributes:
+        size: how many bytes came.
+        dropped: how many of them are not on disk, because `KEPT_BYTES` are.
+        path: of the file; None until something came, and once the disk refused.
+    """
+
+    def __init__(self, limit: int, folder: Path) -> None:
+        """Begin with nothing.
+
+        Args:
+            limit: most characters of what `take` returns, as a JSON string.
+            folder: of the file that keeps the whole; it is made when there is something to keep.
+        """
+        self._limit = limit
+        self._folder = folder
+        self._file: int | None = None
+        self.path: Path | None = None
+        self.size = self.dropped = self._odd = 0
+        self._refused = False
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._line = ""
+        self._text = CommandText(limit)
+
+    def feed(self, data: bytes) -> str:
+        """Take the next bytes; returns them as the raw text that they are. No bytes: the end."""
+        self._keep(data)
+        text = self._decoder.decode(data, final=not data)
+        self._read(text)
+        return text
+
+    def take(self) -> tuple[str, bool]:
+        """The text since the last time, and whether something of it is left out."""
+        text, self._text = self._text, CommandText(self._limit)
+        end = _finished(self._line)
+        text.add(self._plain(self._line[:end]))
+        self._line = self._line[end:]
+        return text.text
+
+    @property
+    def is_text(self) -> bool:
+        """Whether what came is text, and not a program's or an image's bytes."""
+        return self._odd <= self.size * _BINARY_SHARE
+
+    def close(self, *, keep: bool) -> Path | None:
+        """End the file; its path, None where nothing is kept or the disk refused."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        if self.path is not None and not keep:
+            self.path.unlink(missing_ok=True)
+            self.path = None
+        return self.path
+
+    def _keep(self, data: bytes) -> None:
+        """Write to the file; a disk that refuses costs the file alone."""
+        self.size += len(data)
+        if not data or self._refused:
+            return
+        if self.size > KEPT_BYTES:
+            self.dropped += len(data)
+            return
+        try:
+            if self._file is None:
+                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                # mkstemp creates the file with mode 0600.
+                self._file, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".txt", dir=self._folder)
+                self.path = Path(name)
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError:
+            self._refused = True
+            self.close(keep=False)
+
+    def _read(self, text: str) -> None:
+        """Pass on all lines that have ended, and wait with the last one."""
+        *ended, line = _without_sequences(self._line + text).rsplit("\n", 1)
+        if ended:
+            self._text.add(self._plain(ended[0]) + "\n")
+        end = _finished(line)
+        shown, rest = _last_state(line[:end]), line[end:]
+        if len(shown) > _LINE_CHARS:
+            self._text.add(self._plain(shown))
+            shown = ""
+        self._line = shown + rest
+
+    def _plain(self, text: str) -> str:
+        """Lines as a model reads them."""
+        if any(mark in text for mark in ("\r", "\b", _EMPTIED)):
+            text = "\n".join(_last_state(line).rstrip("\r") for line in text.split("\n")).replace(_EMPTIED, "")
+        self._odd += sum(map(len, _CONTROL.findall(text)))
+        return _CONTROL.sub(_REPLACEMENT, text)
+
+
+def _without_sequences(text: str) -> str:
+    if "\x1b" not in text:
+        return text
+    text = _START_OF_LINE.sub("\r", _ERASE_LINE.sub(f"\r{_EMPTIED}", text))
+    return _SEQUENCE.sub("", _ERASE_REST.sub(_EMPTIED, text))
+
+
+def _finished(line: str) -> int:
+    """Where an escape sequence begins that has not ended yet; the length of the line if none does."""
+    unfinished = _UNFINISHED.search(line, max(0, len(line) - _SEQUENCE_CHARS))
+    return unfinished.start() if unfinished else len(line)
+
+
+def _last_state(line: str) -> str:
+    r"""What stands in a terminal's line at the end, with the last "\r", behind which a newline may come."""
+    if "\r" in line:
+        written = line.rstrip("\r")
+        line = written.rsplit("\r", 1)[-1] + line[len(written) :][:1]
+    if "\b" not in line:
+        return line
+    kept: list[str] = []
+    for character in line:
+        if character != "\b":
+            kept.append(character)
+        elif kept:
+            kept.pop()
+    return "".join(kept)

@@ -1,0 +1,228 @@
+"""The one place that runs shell commands: a model's in the sandbox, and the user's own as in their shell.
+
+A command has no terminal and reads nothing. It ends with everything that it has started: at its time limit, when it is
+stopped, when the session is closed, and when this process dies. A background command goes on while the model does.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+
+from laguna_engine.native.child import find_program
+from laguna_tui.base.paths import APP
+from laguna_tui.sandbox.background import BackgroundCommand, BackgroundJob
+from laguna_tui.sandbox.command_output import CommandOutput
+from laguna_tui.sandbox.launch import Prepared, prepare
+from laguna_tui.sandbox.policy import SandboxPolicy
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
+from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult, Execution, LiveText, RunningCommand
+
+OUTPUT_CHARS = 11_000
+"""Most characters of an output that a result has: a tool's answer has 12,000, and there is something to add."""
+
+MAX_BACKGROUND = 8
+"""Most background commands at a time: a server, a watcher, and some that were forgotten."""
+
+MAX_REMEMBERED = 32
+"""Most background commands that are listed; beyond it, those that ended first are forgotten."""
+
+KEPT_TOTAL_BYTES = 1 << 30
+"""Most bytes on disk of all outputs of a session; the oldest go first."""
+
+_VARIABLES = {"PYTHONUNBUFFERED": "1", "GIT_EDITOR": "true"}
+"""Set for a model's commands: what was written before a time limit is seen, and nothing waits for an editor."""
+
+
+class CommandRunner:
+    """Runs the commands of one session. Any thread; several commands may run at a time."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        *,
+        results: Path | None = None,
+        probe: Callable[[], SandboxStatus] = probe_sandbox,
+    ) -> None:
+        """Run nothing yet.
+
+        Args:
+            workspace: the folder that the sandbox lets a command write to.
+            results: where long outputs are kept; None means the cache folder.
+            probe: finds out which sandbox works here.
+        """
+        self._workspace = workspace
+        self._results = results or platformdirs.user_cache_path(APP) / "results"
+        self._probe = probe
+        self._lock = threading.RLock()
+        self._kept: list[Path] = []
+        self._jobs: dict[int, BackgroundJob] = {}
+        self._next = 1
+        self._tmp: Path | None = None
+
+    @property
+    def status(self) -> SandboxStatus:
+        """The sandbox that a model's commands run in."""
+        return self._probe()
+
+    def run(
+        self,
+        command: str,
+        *,
+        folder: Path,
+        timeout_s: float | None,
+        network: bool = False,
+        own: bool = False,
+        on_output: Callable[[str], None] = lambda text: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> CommandResult:
+        """Run a command and wait for its end, which is soon after the time limit or the cancellation.
+
+        Args:
+            command: a line for a shell.
+            folder: where it runs.
+            timeout_s: seconds after which it is stopped; None for no limit.
+            network: whether the sandbox lets it open connections.
+            own: whether it is the user's: without the sandbox, in their shell and with their environment.
+            on_output: gets what it writes, raw, some times a second; of a flood, the last of it.
+            cancelled: asked many times a second.
+
+        Raises:
+            CommandNotRun: it was not started; why, as the end of a sentence.
+        """
+        execution = self._start(command, folder, timeout_s, cancelled, network=network, own=own)
+        live = LiveText(on_output)
+        try:
+            while not execution.over:
+                live.add(execution.step())
+            live.close()
+        except BaseException:
+            execution.discard()
+            raise
+        finally:
+            execution.close()
+        return self._noted(execution.result())
+
+    def start_background(
+        self, command: str, *, folder: Path, timeout_s: float | None = None, network: bool = False
+    ) -> int:
+        """Run a command in the background, in the sandbox; returns its number.
+
+        Raises:
+            CommandNotRun: it was not started; why, as the end of a sentence.
+        """
+        with self._lock:
+            if sum(not job.over for job in self._jobs.values()) >= MAX_BACKGROUND:
+                raise CommandNotRun(f"{MAX_BACKGROUND} background commands run already; stop one of them first")
+            number = self._next
+            stop = threading.Event()
+            execution = self._start(command, folder, timeout_s, stop.is_set, network=network, own=False)
+            self._next += 1
+            self._jobs[number] = BackgroundJob(command, execution, stop)
+            self._forget_old_jobs()
+        return number
+
+    def background(self) -> list[BackgroundCommand]:
+        """The background commands, also those that have ended, the oldest first."""
+        with self._lock:
+            return [job.listed(number) for number, job in self._jobs.items()]
+
+    def read(
+        self, number: int, wait_s: float = 0.0, cancelled: Callable[[], bool] = lambda: False
+    ) -> CommandResult | None:
+        """What a background command has written since it was last read; None if there is no such command.
+
+        Args:
+            number: which one.
+            wait_s: seconds to wait for its end, or for it to write something and then pause.
+            cancelled: asked many times a second; ends the waiting.
+        """
+        with self._lock:
+            job = self._jobs.get(number)
+        return None if job is None else self._noted(job.read(wait_s, cancelled))
+
+    def stop(self, number: int) -> bool:
+        """Stop a background command and wait for its end. Returns whether there is one that ran."""
+        with self._lock:
+            job = self._jobs.get(number)
+        return job is not None and job.stop()
+
+    def close(self) -> None:
+        """End all background commands, and remove what was kept. Idempotent."""
+        with self._lock:
+            jobs = list(self._jobs.values())
+            self._jobs.clear()
+        for job in jobs:
+            job.stopping.set()
+        for job in jobs:
+            job.stop()
+            job.discard()
+        with self._lock:
+            while self._kept:
+                self._kept.pop().unlink(missing_ok=True)
+            if self._tmp is not None:
+                shutil.rmtree(self._tmp, ignore_errors=True)
+                self._tmp = None
+
+    def _start(
+        self,
+        command: str,
+        folder: Path,
+        timeout_s: float | None,
+        cancelled: Callable[[], bool],
+        *,
+        network: bool,
+        own: bool,
+    ) -> Execution:
+        try:
+            prepared = _as_the_user(command, folder) if own else self._sandboxed(command, folder, network=network)
+        except OSError as error:
+            raise CommandNotRun(f"the sandbox cannot be made ({error.strerror or error})") from error
+        running = RunningCommand(prepared, leave=own)
+        return Execution(running, CommandOutput(OUTPUT_CHARS, self._results), timeout_s, cancelled)
+
+    def _sandboxed(self, command: str, folder: Path, *, network: bool) -> Prepared:
+        status = self.status
+        with self._lock:
+            if self._tmp is None and status.kind is not SandboxKind.NONE:
+                self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
+        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp)
+        # Models write bash. It reads no file of the user's when it is started like this.
+        shell = find_program("bash") or "/bin/sh"
+        prepared = prepare(status, policy, (shell, "-c", command), folder=folder)
+        prepared.env.update(_VARIABLES)
+        return prepared
+
+    def _noted(self, result: CommandResult) -> CommandResult:
+        """The result, once its file is among those that are removed later."""
+        path = result.full_output
+        if path is None:
+            return result
+        with self._lock:
+            if path not in self._kept:
+                self._kept.append(path)
+            while len(self._kept) > 1 and sum(map(_size, self._kept)) > KEPT_TOTAL_BYTES:
+                self._kept.pop(0).unlink(missing_ok=True)
+        return result
+
+    def _forget_old_jobs(self) -> None:
+        ended = [number for number, job in self._jobs.items() if job.over]
+        for number in ended[: max(0, len(self._jobs) - MAX_REMEMBERED)]:
+            self._jobs.pop(number).discard()
+
+
+def _as_the_user(command: str, folder: Path) -> Prepared:
+    shell = os.environ.get("SHELL", "")
+    usable = Path(shell).is_absolute() and os.access(shell, os.X_OK)
+    return Prepared((shell if usable else "/bin/sh", "-c", command), dict(os.environ), str(folder))
+
+
+def _size(path: Path) -> int:
+    with contextlib.suppress(OSError):
+        return path.stat().st_size
+    return 0

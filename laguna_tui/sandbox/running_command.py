@@ -1,0 +1,300 @@
+"""One command while it runs: what it writes, its end, and how it is stopped."""
+
+import errno
+import os
+import selectors
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from laguna_engine.native.command_tree import CommandTree
+from laguna_tui.sandbox.command_output import CommandOutput
+from laguna_tui.sandbox.launch import Prepared
+
+TERM_WAIT_S, KILL_WAIT_S = 0.7, 1.0
+"""Time that processes have to end when they are asked to, and when they are killed: a stop takes less than 2 s."""
+
+DRAIN_S = 0.5
+"""Time to wait for output once the command has ended: what it has left running may hold the pipe for ever."""
+
+TIMED_OUT, CANCELLED = 124, 130
+"""Exit codes of what was stopped, as those of `timeout` and of a shell after Ctrl+C."""
+
+POLL_S = 0.05
+"""How soon a cancellation or a time limit is noticed."""
+
+_SHOW_S, _SHOWN_CHARS = 0.05, 8192
+"""What a command writes is passed on this often at most, and so much of it at a time: no screen can show more."""
+
+_LOST = 137
+"""Exit code of a command that ended the program that was to report it: as of one that was killed."""
+
+_READ_BYTES = 1 << 16
+_SIGNALLED = 128
+"""Exit code of a shell whose command was ended by signal 0."""
+
+
+class CommandNotRun(Exception):
+    """A command was not started; the message says why, as the end of a sentence."""
+
+
+class RunningCommand:
+    """A command that was started. One thread alone uses it, and closes it in any case."""
+
+    def __init__(self, prepared: Prepared, *, leave: bool = False) -> None:
+        """Start it.
+
+        Args:
+            prepared: the command; it is cleaned up by `close`.
+            leave: when it ends by itself, what it has left running is left alone.
+
+        Raises:
+            CommandNotRun: it cannot be started.
+        """
+        self._prepared = prepared
+        try:
+            self._tree = CommandTree(
+                prepared.argv, prepared.cwd, prepared.env, leave=leave, inherited=prepared.pass_fds
+            )
+        except (OSError, ValueError) as error:
+            prepared.cleanup()
+            raise CommandNotRun(_why(error)) from error
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(self._tree.output, selectors.EVENT_READ)
+        self._ready.register(self._tree.status, selectors.EVENT_READ)
+        self._reading, self._watched = True, False
+        self._kill_at: float | None = None
+        self._drained_at: float | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, and its output was read."""
+        ended = self._drained_at is not None
+        return ended and (not self._reading or time.monotonic() >= (self._drained_at or 0.0))
+
+    @property
+    def exit_code(self) -> int | None:
+        """As a shell says it: 128 and the signal's number where a signal ended it; None before the end."""
+        code = self._tree.code
+        return code if code is None or code >= 0 else _SIGNALLED - code
+
+    @property
+    def left(self) -> int:
+        """How many processes it had left running when it ended; 0 where that cannot be known."""
+        return self._tree.left
+
+    def read(self, wait_s: float) -> bytes:
+        """Wait for output, or for the end, at most so long; the next bytes, often none.
+
+        Raises:
+            CommandNotRun: there is no shell.
+        """
+        now = time.monotonic()
+        limits = [limit - now for limit in (self._kill_at, self._drained_at) if limit is not None]
+        data = b""
+        for key, _ in self._ready.select(max(0.0, min([wait_s, *limits]))):
+            if key.fd == self._tree.status:
+                self._read_status()
+            elif not (data := os.read(self._tree.output, _READ_BYTES)):
+                self._ready.unregister(self._tree.output)
+                self._reading = False
+        if self._kill_at is not None and time.monotonic() >= self._kill_at:
+            self._tree.kill()
+            self._kill_at = None
+            # Also where the command has stopped the program that is to end it.
+            self._drained_by(time.monotonic() + KILL_WAIT_S)
+        return data
+
+    def stop(self) -> None:
+        """Ask all of it to end, and see to it soon afterwards. Go on reading until it is `over`."""
+        self._tree.terminate()
+        self._kill_at = time.monotonic() + TERM_WAIT_S
+
+    def close(self) -> tuple[str, ...]:
+        """End what is left of it.
+
+        Returns:
+            Files it created that git, assistants or editors would execute, relative to the workspace.
+        """
+        self._ready.close()
+        self._tree.close()
+        return self._prepared.cleanup()
+
+    def _read_status(self) -> None:
+        tree = self._tree
+        tree.read_status()
+        if tree.problem is not None:
+            raise CommandNotRun(f"the shell cannot be started ({os.strerror(tree.problem)})")
+        if tree.pid is not None and not self._watched:
+            self._watched = True
+            self._prepared.watch(tree.pid)
+        if tree.gone:
+            self._ready.unregister(tree.status)
+        if tree.gone or tree.code is not None:
+            self._drained_by(time.monotonic() + DRAIN_S)
+
+    def _drained_by(self, moment: float) -> None:
+        self._drained_at = moment if self._drained_at is None else min(moment, self._drained_at)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What became of a command.
+
+    Attributes:
+        stdout: output and errors as they came, for reading: the head and the tail of what is too long.
+        exit_code: as a shell says it; 124 and 130 where it was stopped; None while it runs.
+        timed_out: whether it was stopped at its time limit.
+        cancelled: whether it was stopped by the user, or by the model in the background.
+        seconds: how long it ran, or has run.
+        full_output: file with the raw output, if `stdout` leaves something out; None also if the disk refused.
+        truncated: whether `stdout` leaves something out.
+        size: bytes of the output, and `dropped` those of them that are not in the file.
+        is_text: False where the output is a program's or an image's bytes.
+        left: how many processes it had left running, which were ended, or left alone if it was the user's own.
+        created: files it created that git, assistants or editors would execute, relative to the workspace.
+    """
+
+    stdout: str
+    exit_code: int | None
+    timed_out: bool = False
+    cancelled: bool = False
+    seconds: float = 0.0
+    full_output: Path | None = None
+    truncated: bool = False
+    size: int = 0
+    dropped: int = 0
+    is_text: bool = True
+    left: int = 0
+    created: tuple[str, ...] = ()
+
+
+class Execution:
+    """A command that runs, its output, and why it was stopped. One thread steps; any thread asks for the result."""
+
+    def __init__(
+        self,
+        running: RunningCommand,
+        output: CommandOutput,
+        timeout_s: float | None,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self._running = running
+        self._output = output
+        self._timeout_s = timeout_s
+        self._cancelled = cancelled
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        self._seconds: float | None = None
+        self._stopped: int | None = None
+        self._exit_code: int | None = None
+        self._created: tuple[str, ...] = ()
+        self._truncated = False
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes."""
+        return self._running.over
+
+    @property
+    def seconds(self) -> float:
+        """How long it ran, or has run."""
+        return time.monotonic() - self._started if self._seconds is None else self._seconds
+
+    @property
+    def exit_code(self) -> int | None:
+        """As `CommandResult.exit_code`; None before `close`."""
+        return self._exit_code
+
+    def step(self) -> str:
+        """Wait a moment for what it writes next, raw; stop it when it is time to."""
+        data = self._running.read(POLL_S)
+        with self._lock:
+            text = self._output.feed(data) if data else ""
+        if self._stopped is None:
+            if self._timeout_s is not None and self.seconds > self._timeout_s:
+                self._stopped = TIMED_OUT
+            elif self._cancelled():
+                self._stopped = CANCELLED
+            if self._stopped is not None:
+                self._running.stop()
+        return text
+
+    def close(self) -> None:
+        """End all of it; its file stays until it is known whether it is needed."""
+        created = self._running.close()
+        with self._lock:
+            self._output.feed(b"")
+            self._created = created
+            self._seconds = self.seconds
+            code = self._running.exit_code
+            self._exit_code = self._stopped or (_LOST if code is None else code)
+
+    def result(self) -> CommandResult:
+        """What there is since the last time."""
+        with self._lock:
+            output = self._output
+            text, cut = output.take()
+            self._truncated |= cut
+            ended = self._exit_code is not None
+            odd = not output.is_text
+            keep = self._truncated or odd
+            return CommandResult(
+                text,
+                self._exit_code,
+                timed_out=self._stopped == TIMED_OUT,
+                cancelled=self._stopped == CANCELLED,
+                seconds=self.seconds,
+                full_output=output.close(keep=keep) if ended else output.path if keep else None,
+                truncated=cut,
+                size=output.size,
+                dropped=output.dropped,
+                is_text=not odd,
+                left=self._running.left,
+                created=self._created,
+            )
+
+    def discard(self) -> None:
+        """Remove its file."""
+        with self._lock:
+            self._output.close(keep=False)
+
+
+class LiveText:
+    """What a command writes, passed on at most some times a second, and of a flood the last part only."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self._text = ""
+        self._skipped = 0
+        self._shown_at = 0.0
+
+    def add(self, text: str) -> None:
+        """Take what comes next, which may be nothing; pass on what has waited."""
+        self._text += text
+        if (over := len(self._text) - _SHOWN_CHARS) > 0:
+            self._skipped += over
+            self._text = self._text[over:]
+        if time.monotonic() - self._shown_at >= _SHOW_S:
+            self.close()
+
+    def close(self) -> None:
+        """Pass on what has waited."""
+        if self._text:
+            skipped = f"\n… {self._skipped:,} characters not shown …\n" if self._skipped else ""
+            self._show(skipped + self._text)
+            self._text, self._skipped, self._shown_at = "", 0, time.monotonic()
+
+
+def _why(error: OSError | ValueError) -> str:
+    if isinstance(error, ValueError):
+        return "it contains a character that no command can contain"
+    match error.errno:
+        case errno.E2BIG:
+            return "it is too long; write it to a file and run that"
+        case errno.ENOENT | errno.ENOTDIR:
+            return "its folder is no longer there"
+        case _:
+            return f"no process can be started ({error.strerror})"

@@ -1,0 +1,101 @@
+"""A task: a small repository, what the user asks, what the model does about it, and when that is right."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.scripted_model import Lines, Script, Seen
+
+PASSED = re.compile(r'"exit_code": ?0\b')
+
+
+def passed(seen: Seen) -> bool:
+    """Whether the newest command ended with 0."""
+    return bool(PASSED.search(seen.result))
+
+
+@dataclass(frozen=True)
+class ToolCallRecord:
+    """A call that a tool answered."""
+
+    name: str
+    arguments: Mapping[str, object]
+    output: str
+    ok: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task.
+
+    Attributes:
+        folder: the repository afterwards.
+        answer: the model's text, of all turns.
+        end: how the last turn ended, as its events say it.
+        calls: in the order of their answers.
+        script: what the model saw.
+        notices: types of the other events that came.
+    """
+
+    folder: Path
+    answer: str
+    end: str
+    calls: Sequence[ToolCallRecord]
+    script: Script
+    notices: Sequence[str] = ()
+
+    def text(self, path: str) -> str:
+        """A file's text."""
+        return (self.folder / path).read_text()
+
+    def outputs(self, name: str) -> list[str]:
+        """What the calls of this tool were answered."""
+        return [call.output for call in self.calls if call.name == name]
+
+    @property
+    def refused(self) -> list[ToolCallRecord]:
+        """The calls that were answered with an error."""
+        return [call for call in self.calls if not call.ok]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task with a verdict.
+
+    Attributes:
+        name: what is tried, as a test's name.
+        language: of the repository.
+        files: its files by path.
+        question: what the user asks.
+        model: what the model does in this folder.
+        verdict: asserts that the outcome is right.
+        mode: what needs no permission.
+        allow: rules that allow more.
+        deny: rules that forbid.
+        context: tokens.
+        programs: what must be on the machine for the repository's own check.
+        tools: those that the model calls.
+        end: how the turn ends.
+    """
+
+    name: str
+    language: str
+    files: Mapping[str, str | bytes]
+    question: str
+    model: Callable[[Path], Lines]
+    verdict: Callable[[Outcome], None]
+    mode: str = "accept-edits"
+    allow: Sequence[str] = ("shell(make …)",)
+    deny: Sequence[str] = ()
+    context: int = 16_384
+    programs: Sequence[str] = ("make",)
+    tools: Sequence[str] = ("read", "edit", "shell")
+    end: str = "answered"
+
+    def make(self, folder: Path) -> Path:
+        """Make the repository."""
+        for path, content in self.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return folder

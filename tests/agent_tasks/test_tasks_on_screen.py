@@ -1,0 +1,78 @@
+"""Some of the tasks on the screen: what the user sees of them, and what only a user can do (stop, go on)."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agent_tasks import trouble, work
+from tests.agent_tasks.by_ask import missing
+from tests.agent_tasks.by_screen import on_screen
+from tests.agent_tasks.repositories import PYTHON
+from tests.agent_tasks.task import Outcome, Task
+from tests.scripted_model import call, say
+from tests.tui.pilot import ready, until
+
+NAMED = {task.name: task for task in [*work.TASKS, *trouble.TASKS]}
+
+
+def task_named(name: str) -> Task:
+    task = NAMED[name]
+    if missing(task):
+        pytest.skip(missing(task))
+    return task
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["the user saves a file that is being edited", "a file is in Latin-1", "a question is answered from several files"],
+)
+async def test_a_task_ends_on_the_screen_as_it_should(name: str, tmp_path: Path):
+    task = task_named(name)
+    async with on_screen(task, task.make(tmp_path)) as screen:
+        await screen.ask(task.question)
+        outcome = screen.outcome()
+        task.verdict(outcome)
+        assert task.question in screen.transcript
+        assert outcome.answer.split("\n")[-1] in screen.transcript
+
+
+WORDS = " ".join(f"word{number}" for number in range(4000))
+
+
+def _nothing_is_wrong(outcome: Outcome) -> None:
+    assert [call.name for call in outcome.calls] == ["read"]
+
+
+STOPPED = Task(
+    "an answer is stopped in mid-word and goes on",
+    "Python",
+    PYTHON,
+    "Tell me all.",
+    lambda folder: [say(WORDS), call("read", path="shop/cart.py"), "And that was all."],
+    _nothing_is_wrong,
+    context=32_768,
+    tools=("read",),
+    programs=(),
+)
+
+
+async def test_an_answer_that_is_stopped_goes_on_with_its_cache(tmp_path: Path):
+    if missing(STOPPED):
+        pytest.skip(missing(STOPPED))
+    async with on_screen(STOPPED, STOPPED.make(tmp_path)) as screen:
+        await screen.send(STOPPED.question)
+        await until(screen.pilot, lambda: "word20" in screen.transcript)
+        await screen.pilot.press("escape")
+        await ready(screen.app, screen.pilot)
+        said = screen.outcome().answer
+        assert screen.outcome().end == "cancelled"
+        assert WORDS.startswith(said)
+        assert len(said) < len(WORDS)
+        await screen.ask("go on")
+        seen = screen.script.asked[1]
+        assert said in seen.text
+        assert seen.text.endswith("<user>\ngo on\n</user>\n<assistant>\n<think>")
+        steps = [event.stats for event in screen.events if type(event).__name__ == "StepFinished"]
+        assert steps[1].cached_tokens >= steps[0].prompt_tokens + steps[0].generated_tokens - 20
+        STOPPED.verdict(screen.outcome())
+        assert "And that was all." in screen.transcript

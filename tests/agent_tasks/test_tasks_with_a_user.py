@@ -1,0 +1,75 @@
+"""Tasks in which the user has a say while the model works."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.events import AgentEvent, TextDelta
+from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.session.local import LocalSession
+from tests.agent_tasks.repositories import PYTHON
+from tests.scripted_model import Lines, Script, call, scripted_session
+
+YES = PermissionAnswer(Decision.YES)
+
+
+class User:
+    """Answers what is asked, in this order."""
+
+    def __init__(self, *answers: PermissionAnswer) -> None:
+        self.asked: list[PermissionRequest] = []
+        self._answers = iter(answers)
+
+    def __call__(self, request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
+        self.asked.append(request)
+        return next(self._answers)
+
+
+@contextmanager
+def opened(folder: Path, script: Script | Lines, user: User) -> Iterator[LocalSession]:
+    # Without the Makefile there is no check to be reminded of.
+    for path, content in ((path, text) for path, text in PYTHON.items() if path != "Makefile"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    with closing(scripted_session(folder, script)) as session:
+        session.permissions.use_approver(user)
+        session.open(lambda progress: None)
+        yield session
+
+
+def said(events: list[AgentEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def test_the_model_does_what_the_user_says_instead_of_an_edit(tmp_path: Path):
+    def model(seen):
+        seen = yield call("edit", path="shop/cart.py", old="def is_empty(", new="def has_nothing(")
+        assert "keep the name, add a docstring" in seen.result, seen.result
+        old = "def is_empty(items):\n"
+        seen = yield call("edit", path="shop/cart.py", old=old, new=f'{old}    """Whether nothing was bought."""\n')
+        yield "The name is kept."
+
+    user = User(PermissionAnswer(Decision.NO, message="keep the name, add a docstring"), YES)
+    with opened(tmp_path, model, user) as session:
+        assert said(list(session.chat.ask("rename is_empty"))) == "The name is kept."
+    text = (tmp_path / "shop/cart.py").read_text()
+    assert 'def is_empty(items):\n    """Whether nothing was bought."""\n' in text
+    assert "has_nothing" not in text
+    assert [each.proposal.path for each in user.asked if isinstance(each.proposal, ChangeProposal)] == [
+        "shop/cart.py"
+    ] * 2
+
+
+def test_the_model_sees_what_the_user_made_of_its_edit(tmp_path: Path):
+    mine = PYTHON["shop/cart.py"].replace("is_empty(items)", "is_empty(items=())")
+
+    def model(seen):
+        seen = yield call("edit", path="shop/cart.py", old="def is_empty(items)", new="def is_empty(items=[])")
+        assert "edited" in seen.result, seen.result
+        seen = yield call("read", path="shop/cart.py")
+        yield "You took a tuple." if "items=()" in seen.result else "?"
+
+    with opened(tmp_path, model, User(PermissionAnswer(Decision.YES, edited=mine))) as session:
+        assert said(list(session.chat.ask("give it a default"))) == "You took a tuple."
+    assert (tmp_path / "shop/cart.py").read_text() == mine

@@ -1,0 +1,257 @@
+"""Room is made in a conversation before its context is full: results are shortened, then messages summarised."""
+
+from dataclasses import replace
+
+import pytest
+
+from laguna_engine.config import Request
+from laguna_tui.agent.compaction import Compaction, CompactionSources
+from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.generation import AgentOptions, Generation
+from laguna_tui.agent.tools.full.profile import FULL
+from laguna_tui.base.events import Compacted
+from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place
+from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
+
+N_CTX = 16_384
+# The prompt of a profile with all tools takes half of this context in the vocabulary of a tiny model.
+PROFILE = replace(
+    FULL, system_prompt="Work on the shop.", tools=tuple(tool for tool in FULL.tools if tool.name in ("read", "edit"))
+)
+SUMMARY = "\nThe shop's key is K-17. Next: fix total.\n</assistant>"
+
+
+@pytest.fixture
+def vocabulary(tiny_model):
+    return tiny_model.vocab
+
+
+@pytest.fixture
+def conversation(vocabulary):
+    return Conversation(vocabulary, PROFILE, thinking=False, opening=lambda: "[folder shop]\n\n")
+
+
+def say(conversation, vocabulary, text):
+    generation = Generation(ScriptedEngine(vocabulary, [text]), conversation.open_turn(), vocabulary.piece)
+    request = Request(conversation.tokens)
+    for _ in generation.run(request, lambda: False):
+        pass
+    conversation.record(generation.record(request))
+
+
+@pytest.fixture
+def reads(conversation, vocabulary):
+    """A step in which the model reads a file of so many lines."""
+
+    def read(path, lines):
+        say(conversation, vocabulary, call("read", path=path))
+        body = "\n".join(f"{n}: def function_{n}(value): return value + {n}" for n in range(1, lines + 1))
+        conversation.add_result(body, f"read {path}")
+
+    return read
+
+
+@pytest.fixture
+def edits(conversation, vocabulary):
+    def edit(path):
+        say(conversation, vocabulary, call("edit", path=path, old="a", new="b"))
+        conversation.add_result(f"Changed `{path}` in 1 place.", f"edit {path}")
+
+    return edit
+
+
+@pytest.fixture
+def asks(conversation, vocabulary):
+    def ask(text):
+        conversation.begin(text, Gathered())
+        say(conversation, vocabulary, answer("Yes."))
+
+    return ask
+
+
+def compaction(conversation, vocabulary, script=(SUMMARY,), sources=None):
+    engine = ScriptedEngine(vocabulary, script, N_CTX)
+    return Compaction(engine, conversation, AgentOptions(), sources or CompactionSources())
+
+
+def run(made, guidance=""):
+    events = list(made.run(guidance))
+    (compacted,) = [event for event in events if isinstance(event, Compacted)]
+    return compacted
+
+
+def text_of(conversation):
+    return conversation.decode(conversation.tokens)
+
+
+def test_it_is_due_before_the_model_has_no_room_to_speak(conversation, vocabulary, reads):
+    conversation.begin("What is this?", Gathered())
+    made = compaction(conversation, vocabulary)
+    assert not made.is_due()
+    while len(conversation.tokens) <= N_CTX - made.reserve:
+        assert not made.is_due()
+        reads("shop/cart.py", 60)
+    assert made.is_due()
+
+
+def fill(conversation, made, reads):
+    number = 0
+    while not made.is_due():
+        number += 1
+        reads(f"shop/part_{number}.py", 40)
+
+
+def test_old_results_are_shortened_first_and_the_newest_stay(conversation, vocabulary, reads):
+    conversation.begin("What does function_7 do?", Gathered())
+    made = compaction(conversation, vocabulary, script=())
+    fill(conversation, made, reads)
+    newest = conversation.items()[-1].text
+    compacted = run(made)
+    assert compacted.shortened
+    assert not compacted.replaced
+    assert compacted.after <= 0.7 * compacted.before
+    assert newest in text_of(conversation)
+    assert not made.is_due()
+
+
+def test_what_was_shortened_can_be_taken_back(conversation, vocabulary, reads):
+    conversation.begin("What does function_7 do?", Gathered())
+    made = compaction(conversation, vocabulary, script=())
+    fill(conversation, made, reads)
+    before = text_of(conversation)
+    run(made)
+    shortened = [piece.number for piece in conversation.pieces() if piece.place is Place.SHORTENED]
+    conversation.change(dict.fromkeys(shortened, Place.KEPT))
+    assert text_of(conversation) == before
+
+
+def test_results_about_a_file_that_is_being_edited_are_not_shortened(conversation, vocabulary, reads, edits):
+    conversation.begin("Rename it.", Gathered())
+    reads("shop/part_1.py", 40)
+    edits("shop/part_1.py")
+    whole = conversation.items()[2].text
+    made = compaction(conversation, vocabulary, script=())
+    fill(conversation, made, lambda path, lines: reads(f"other/{path}", lines))
+    assert run(made).shortened
+    assert whole in text_of(conversation)
+
+
+def talk(conversation, made, asks):
+    number = 0
+    while not made.is_due():
+        number += 1
+        asks(f"Question number {number}: " + "what about the delivery of the goods " * 8)
+
+
+def test_a_talk_is_summarised_by_the_model_once_and_goes_on(conversation, vocabulary, asks):
+    made = compaction(conversation, vocabulary)
+    talk(conversation, made, asks)
+    newest = conversation.asked()[0]
+    compacted = run(made)
+    assert compacted.replaced
+    assert compacted.after <= 0.7 * compacted.before
+    assert "The shop's key is K-17." in compacted.summary
+    assert "The shop's key is K-17." in text_of(conversation)
+    assert conversation.asked()[0] == newest
+    assert text_of(conversation).count("[folder shop]") == 1
+
+
+def test_the_summary_has_the_users_words_the_changed_files_and_the_todo(conversation, vocabulary, asks, edits):
+    asks("Never touch the parser.")
+    edits("shop/cart.py")
+    sources = CompactionSources(todo=lambda: "Open:\n- fix total")
+    made = compaction(conversation, vocabulary, sources=sources)
+    talk(conversation, made, asks)
+    summary = run(made, "the parser").summary
+    assert "shop/cart.py" in summary
+    assert "- fix total" in summary
+    assert "Question number" in summary
+
+
+def test_files_that_are_being_edited_come_along_whole(conversation, vocabulary, asks, edits):
+    present = Attachment(
+        BlockKind.FILE, "shop/cart.py", "shop/cart.py", "shop/cart.py:\nnew text\n", "", Place.KEPT, ""
+    )
+    asked = []
+    sources = CompactionSources(read=lambda path: asked.append(path) or present)
+    asks("Change it.")
+    edits("shop/cart.py")
+    made = compaction(conversation, vocabulary, sources=sources)
+    talk(conversation, made, asks)
+    run(made)
+    assert "new text" in text_of(conversation)
+    assert set(asked) == {"shop/cart.py"}
+
+
+@pytest.mark.parametrize("said", ["\n</assistant>", call("read", path="a.py")], ids=["nothing", "a call"])
+def test_a_model_that_writes_no_summary_loses_only_the_summary(conversation, vocabulary, asks, said):
+    made = compaction(conversation, vocabulary, script=[said])
+    talk(conversation, made, asks)
+    compacted = run(made)
+    assert compacted.replaced
+    assert not made.is_due()
+    assert "Question number 1:" in compacted.summary or "Question number" in compacted.summary
+
+
+def test_an_earlier_summary_stays_where_no_new_one_is_written(conversation, vocabulary, asks):
+    made = compaction(conversation, vocabulary, script=[SUMMARY, "\n</assistant>"])
+    for _ in range(2):
+        talk(conversation, made, asks)
+        run(made)
+        made._engine.forget()
+    assert "The shop's key is K-17." in text_of(conversation)
+
+
+def test_a_long_turn_is_compacted_within_and_keeps_its_question(conversation, vocabulary, edits):
+    conversation.begin("Fix every test in this repository.", Gathered())
+    made = compaction(conversation, vocabulary)
+    while not made.is_due():
+        edits("shop/cart.py")
+    compacted = run(made)
+    assert compacted.replaced
+    assert conversation.asked()[0] == "Fix every test in this repository."
+    assert not made.is_due()
+
+
+def test_asked_with_guidance_the_model_is_told_what_to_keep(conversation, vocabulary, asks):
+    engine = ScriptedEngine(vocabulary, [SUMMARY], N_CTX)
+    made = Compaction(engine, conversation, AgentOptions())
+    talk(conversation, made, asks)
+    run(made, "the colour of the logo")
+    assert "the colour of the logo" in conversation.decode(engine.requests[0].tokens)
+
+
+def test_where_nothing_can_be_left_out_it_says_so(conversation, vocabulary):
+    conversation.begin("word " * 10_000, Gathered())
+    made = compaction(conversation, vocabulary)
+    assert made.is_due()
+    compacted = run(made)
+    assert (compacted.shortened, compacted.replaced) == (0, 0)
+    assert "nothing" in compacted.sentence
+
+
+def test_what_is_computed_again_is_reported(conversation, vocabulary, asks):
+    made = compaction(conversation, vocabulary)
+    talk(conversation, made, asks)
+    assert 0 < run(made).recomputed <= N_CTX
+
+
+def test_going_back_to_a_mark_gives_the_very_same_tokens(conversation, vocabulary, asks):
+    made = compaction(conversation, vocabulary)
+    talk(conversation, made, asks)
+    before, mark = list(conversation.tokens), conversation.mark()
+    run(made)
+    conversation.restore(mark)
+    assert list(conversation.tokens) == before
+
+
+def test_cancelled_while_it_writes_the_summary_the_conversation_is_whole(conversation, vocabulary, asks):
+    stop = []
+    engine = ScriptedEngine(
+        vocabulary, [Say(SUMMARY, during=lambda index: stop.append(1) if index == 3 else None)], N_CTX
+    )
+    made = Compaction(engine, conversation, AgentOptions(), cancelled=lambda: bool(stop))
+    talk(conversation, made, asks)
+    before = list(conversation.tokens)
+    list(made.run())
+    assert list(conversation.tokens) == before

@@ -1,0 +1,240 @@
+"""The shell tool: what the model reads of a command, who is asked, and what runs in the background."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
+from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS
+from laguna_tui.agent.tools.base.tool import ToolServices
+from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
+from laguna_tui.agent.tools.full import shell
+from laguna_tui.agent.tools.full.profile import FULL
+from laguna_tui.agent.tools.full.shell import SHELL
+from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.events import Notice, ToolProgress
+from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer
+from laguna_tui.repo.workspace import Workspace
+from laguna_tui.sandbox import command_output
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
+from laguna_tui.sandbox.runner import CommandRunner
+from tests.app.approvers import YES
+
+NO_SANDBOX = SandboxStatus(SandboxKind.NONE, "There is no sandbox.")
+
+
+class Bench:
+    """The tool in a folder, what was emitted, asked and done before commands."""
+
+    def __init__(self, root, results):
+        self.root = root
+        self.runner = CommandRunner(root, results=results, probe=lambda: NO_SANDBOX)
+        self.emitted, self.asked, self.before = [], [], []
+        self.answer = YES
+        self.cancelled = lambda: False
+        self.emit = self.emitted.append
+        self.services = ToolServices(Changes(), None, lambda: self.runner, lambda: self.before.append(len(self.asked)))
+
+    def ask(self, request):
+        self.asked.append(request)
+        if not self.answer.allowed:
+            raise PermissionDenied("the user declined this command")
+        return self.answer
+
+    def run(self, **arguments):
+        run = ToolRun(Workspace(self.root), 7, self.emit, self.ask, self.cancelled)
+        return SHELL.bind(self.services)(run, read_arguments(SHELL.arguments, arguments))
+
+    def said(self, **arguments):
+        return json.loads(self.run(**arguments).output)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    (tmp_path / "root").mkdir()
+    made = Bench(tmp_path / "root", tmp_path / "results")
+    yield made
+    made.runner.close()
+
+
+def test_the_answer_is_the_json_that_models_were_trained_on(bench):
+    assert bench.run(cmd="echo 'Zoë'; echo oops >&2; exit 3").output == '{"stdout": "Zoë\\noops\\n", "exit_code": 3}'
+
+
+def test_it_runs_in_the_projects_folder_in_bash(bench):
+    (bench.root / "here.txt").touch()
+    assert bench.said(cmd="[[ -e here.txt ]] && ls <(:) >/dev/null && echo yes")["stdout"] == "yes\n"
+
+
+def test_output_is_passed_on_as_it_comes(bench):
+    bench.run(cmd="printf 'one\\ntwo'")
+    assert "".join(each.text for each in bench.emitted) == "one\ntwo"
+    assert {(type(each), each.call_id) for each in bench.emitted} == {(ToolProgress, 7)}
+
+
+def test_the_user_is_asked_about_exactly_what_would_run(bench):
+    bench.run(cmd="true", timeout=5)
+    [request] = bench.asked
+    assert request.tool == "shell"
+    assert request.proposal == CommandProposal("true", bench.root, 5, background=False)
+    assert request.sandbox == "There is no sandbox."
+    assert request.always_asks
+    assert not request.network
+
+
+def test_a_declined_command_does_not_run(bench):
+    bench.answer = PermissionAnswer(Decision.NO)
+    with pytest.raises(PermissionDenied):
+        bench.run(cmd="touch made")
+    assert not (bench.root / "made").exists()
+    assert not bench.before
+
+
+def test_before_a_command_runs_and_after_it_is_allowed_the_state_is_kept(bench):
+    bench.run(cmd="true")
+    bench.run(cmd="true", background=True)
+    assert bench.before == [1, 2]
+
+
+def test_what_the_user_made_of_the_command_runs_and_is_told(bench):
+    bench.answer = PermissionAnswer(Decision.YES, edited="echo mine")
+    said = bench.said(cmd="echo yours")
+    assert said == {
+        "stdout": "mine\n",
+        "exit_code": 0,
+        "note": "the user changed the command, and what ran is: echo mine",
+    }
+
+
+@pytest.mark.parametrize(("decision", "network"), [(Decision.YES, False), (Decision.YES_WITH_NETWORK, True)])
+def test_only_the_users_answer_gives_network(bench, monkeypatch, decision, network):
+    given = []
+    run = bench.runner.run
+    monkeypatch.setattr(bench.runner, "run", lambda *args, **more: given.append(more["network"]) or run(*args, **more))
+    bench.answer = PermissionAnswer(decision)
+    bench.run(cmd="true")
+    assert given == [network]
+
+
+def test_no_argument_is_about_the_sandbox_or_the_network(bench):
+    assert set(SHELL.spec.parameters["properties"]) == {"cmd", "timeout", "background", "job", "stop"}
+    with pytest.raises(ArgumentError, match="unknown argument network"):
+        bench.run(cmd="true", network=True)
+
+
+def test_a_timeout_is_told_with_the_output_so_far(bench):
+    said = bench.said(cmd="echo begun; sleep 60", timeout=1)
+    assert (said["stdout"], said["exit_code"]) == ("begun\n", 124)
+    assert said["note"] == "stopped after 1 s; give a longer timeout, or background=true for what does not end"
+
+
+def test_without_a_timeout_there_is_one(bench):
+    bench.run(cmd="true")
+    bench.run(cmd="true", timeout=10**8)
+    assert [request.proposal.timeout_s for request in bench.asked] == [shell.TIMEOUT_S, shell.LONGEST_S]
+
+
+def test_a_cancelled_command_is_stopped_and_says_so(bench):
+    seen = threading.Event()
+    bench.emit = lambda event: seen.set()
+    bench.cancelled = seen.is_set
+    said = bench.said(cmd="echo begun; sleep 60")
+    assert said == {"stdout": "begun\n", "exit_code": 130, "note": "stopped before its end"}
+
+
+@pytest.mark.parametrize("written", ["seq 100000", "yes '\"\\\\' | head -c 200000", "yes é | head -c 100000"])
+def test_a_long_output_stays_json_within_the_limit_and_whole_on_disk(bench, written):
+    answer = bench.run(cmd=written)
+    said = json.loads(answer.output)
+    assert RESULT_LIMIT_CHARS * 0.8 < len(answer.output) <= RESULT_LIMIT_CHARS
+    assert "left out here" in said["stdout"]
+    assert said["note"] == "the output is too long; narrow it, such as with grep, head or tail"
+    assert answer.full_output.stat().st_size > 99_999
+
+
+def test_the_whole_output_is_named_to_the_user(bench):
+    box = Toolbox(FULL, Workspace(bench.root), commands=lambda: bench.runner, codebase=object())
+    run = ToolRun(box.workspace, 1, lambda event: None, bench.ask, lambda: False)
+    box.permissions.check = lambda: None
+    result = box.run("shell", {"cmd": "seq 100000"}, run)
+    assert json.loads(result.output)["exit_code"] == 0
+    assert Path(result.full_output).read_text().splitlines()[99_999] == "100000"
+
+
+def test_bytes_that_are_no_text_are_counted(bench):
+    said = bench.said(cmd="head -c 5000 /dev/urandom")
+    assert said == {"stdout": "", "exit_code": 0, "note": "the output is 5,000 bytes that are not text"}
+
+
+def test_what_was_left_running_is_told(bench):
+    said = bench.said(cmd="sleep 60 & echo started")
+    assert said["stdout"] == "started\n"
+    assert said["note"].startswith("1 process that it left running ended with it; use background=true")
+
+
+def test_an_output_that_is_not_kept_whole_is_told_to_the_user(bench, monkeypatch):
+    monkeypatch.setattr(command_output, "KEPT_BYTES", 100_000)
+    bench.run(cmd="yes | head -c 1000000")
+    [notice] = [each.text for each in bench.emitted if isinstance(each, Notice)]
+    assert notice.startswith("Of the command's 1,000,000 bytes of output, ")
+
+
+def test_a_command_that_cannot_run_says_why(bench):
+    with pytest.raises(ToolError, match="the command was not run: it contains a character"):
+        bench.run(cmd="echo \0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({}, "cmd is empty"),
+        ({"cmd": "  "}, "cmd is empty"),
+        ({"cmd": "true", "job": 1}, "both given"),
+        ({"cmd": "true", "timeout": 0}, "timeout is not a number of seconds"),
+        ({"job": 5}, "there is no job 5"),
+    ],
+)
+def test_a_wrong_call_says_what_to_call_with(bench, arguments, sentence):
+    with pytest.raises(ToolError, match=sentence):
+        bench.run(**arguments)
+    assert not bench.asked
+
+
+def test_a_background_command_is_read_listed_and_stopped(bench):
+    started = bench.said(cmd="echo up; while ! [ -e go ]; do sleep 0.01; done; echo more; sleep 60", background=True)
+    assert (started["stdout"], started["exit_code"], started["job"]) == ("up\n", None, 1)
+    assert started["note"].endswith("job=1 reads on, and with stop=true ends it")
+    assert bench.asked[0].proposal.background
+    (bench.root / "go").touch()
+    read = bench.said(job=1, timeout=20)
+    assert (read["stdout"], read["exit_code"]) == ("more\n", None)
+    assert bench.run(job=0).output.startswith("1: echo up; while ! [ -e go ]; do sleep 0.01; done")
+    assert "(running, " in bench.run(job=0).output
+    assert bench.said(job=1, stop=True) == {"stdout": "", "exit_code": 130, "note": "stopped before its end"}
+    assert "(exit code 130, " in bench.run(job=0).output
+    assert len(bench.asked) == 1
+
+
+def test_a_background_command_that_fails_at_once_says_so_at_once(bench):
+    assert bench.said(cmd="echo no; exit 4", background=True) == {"stdout": "no\n", "exit_code": 4}
+
+
+def test_without_jobs_the_list_says_so(bench):
+    assert bench.run(job=0).output == "there are no jobs"
+
+
+@pytest.mark.parametrize(
+    ("written", "network", "note"),
+    [
+        ("curl: (6) Could not resolve host: example.org", False, "commands have no network unless"),
+        ("touch: cannot touch '/etc/x': Read-only file system", True, "only the project and the temporary folder"),
+    ],
+)
+def test_what_the_sandbox_prevented_is_told(bench, written, network, note):
+    boxed = SandboxStatus(SandboxKind.BUBBLEWRAP, "It is in a box.")
+    result = bench.runner.run(f'echo "{written}"; exit 1', folder=bench.root, timeout_s=60)
+    assert next(shell._blocked(result, boxed, network)).startswith(note)
+    assert not [*shell._blocked(result, NO_SANDBOX, network)]
