@@ -15,20 +15,16 @@ from laguna_engine.chat.transcript import Role
 from laguna_engine.config import Request
 from laguna_engine.events import Prefill
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import AgentOptions, Generation, TokenEngine
+from laguna_tui.agent.generation import AgentOptions, Generation, TokenEngine, answer_reserve
 from laguna_tui.agent.messages import SUMMARY, ChatMessage, ConversationBlock, GeneratedMessage, is_question
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting, Rate
 from laguna_tui.context.blocks import Attachment, Place
 
-# Free for what the model says next: a quarter of a small context, and never more than a long answer takes.
-_RESERVE_SHARE, _RESERVE_MOST = 1 / 4, 8192
 # What is left afterwards of what there was, and of the context behind a summary: at least 30 % is freed.
 _KEPT_SHARE, _GOAL_SHARE = 0.7, 1 / 2
 # Of the newest messages, so much of the context stays as it is.
 _TAIL_SHARE = 1 / 4
-# Where nothing more can be left out, it is tried again after so much of the context.
-_RETRY_SHARE = 1 / 16
 # Files that are being edited stay whole in so much of the context.
 _FILES_SHARE = 1 / 4
 # A summary takes at most so much of the context, and never less than a paragraph.
@@ -70,19 +66,15 @@ class Compaction:
     ) -> None:
         self._engine, self._conversation, self._options = engine, conversation, options
         self._sources, self._cancelled = sources, cancelled
-        self._tried_at: int | None = None
 
     @property
     def reserve(self) -> int:
         """Tokens that are to be free before the model speaks."""
-        return min(_RESERVE_MOST, self._share(_RESERVE_SHARE))
+        return answer_reserve(self._engine.n_ctx)
 
     def is_due(self, more: int = 0) -> bool:
         """Whether too little is free beside `more` tokens that are about to be added."""
-        used = len(self._conversation.tokens)
-        if self._tried_at is not None and self._tried_at <= used < self._tried_at + self._share(_RETRY_SHARE):
-            return False
-        return used + more + self.reserve > self._engine.n_ctx
+        return len(self._conversation.tokens) + more + self.reserve > self._engine.n_ctx
 
     def run(self, guidance: str = "", more: int = 0) -> Generator[AgentEvent, None, bool]:
         """Make room; whether there is enough now.
@@ -105,9 +97,7 @@ class Compaction:
             return False
         preview, after = self._engine.preview(conversation.tokens), len(conversation.tokens)
         yield Compacted(before, after, shortened, replaced, preview.new, summary)
-        enough = after + more + self.reserve <= self._engine.n_ctx
-        self._tried_at = None if enough else after
-        return enough
+        return not self.is_due(more)
 
     def _share(self, share: float) -> int:
         return int(self._engine.n_ctx * share)
@@ -171,15 +161,14 @@ class Compaction:
 
     def _replace(self, guidance: str, goal: int) -> Generator[AgentEvent, None, tuple[int, str]]:
         """Replace the oldest messages by a summary; how many, and the summary."""
-        conversation = self._conversation
+        conversation, tail = self._conversation, self._share(_TAIL_SHARE)
+        if self._replaceable(self._oldest(tail)) < self._summary_tokens:
+            return 0, ""
         words = yield from self._written(guidance)
         if self._cancelled():
             return 0, ""
-        tail = self._share(_TAIL_SHARE)
         while True:
             items = self._oldest(tail)
-            if not items:
-                return 0, ""
             mark = conversation.mark()
             summary = self._summary(words, conversation.items()[:items], tail)
             conversation.replace_oldest(items, summary)
@@ -204,11 +193,22 @@ class Compaction:
         fitting = [item for item in begins if end - starts.get(item, end) <= tail]
         return min(fitting, default=begins[-1] if begins else 0)
 
+    def _replaceable(self, items: int) -> int:
+        """Tokens of the first `items` messages, without the question that stays."""
+        kept = next((at for at in reversed(range(items)) if is_question(self._conversation.items()[at])), None)
+        replaced = (piece for piece in self._conversation.pieces()[1:] if piece.item < items and piece.item != kept)
+        return sum(piece.block.end - piece.block.start for piece in replaced)
+
+    @property
+    def _summary_tokens(self) -> int:
+        """The most that the model's summary takes."""
+        return max(_SUMMARY_LEAST, min(_SUMMARY_MOST, self._share(_SUMMARY_SHARE)))
+
     def _written(self, guidance: str) -> Generator[AgentEvent, None, str]:
         """The model's summary of all so far; empty where there is no room for one or none comes."""
         instruction = system_prompt("summary") + (_GUIDANCE.format(guidance=guidance) if guidance else "")
         tokens, parser = self._conversation.summary_prompt(instruction)
-        limit = max(_SUMMARY_LEAST, min(_SUMMARY_MOST, self._share(_SUMMARY_SHARE)))
+        limit = self._summary_tokens
         if len(tokens) + limit > self._engine.n_ctx:
             return ""
         options = self._options

@@ -24,6 +24,7 @@ from laguna_tui.agent.messages import (
     GeneratedMessage,
     GenerationRecord,
     MessageWriter,
+    is_answer,
     is_question,
     with_opening,
 )
@@ -178,8 +179,9 @@ class Conversation:
             self.add_message(said)
 
     def add_message(self, said: ChatMessage) -> None:
-        """Add what the user said."""
-        self._add(said)
+        """Add a message: the user's, a tool's, or one in the model's place."""
+        self._writer.add(self.transcript, said)
+        self._heard.append(said)
 
     def add_reminder(self, text: str) -> None:
         """Add what the app tells the model in the user's place."""
@@ -212,7 +214,7 @@ class Conversation:
 
     def add_result(self, text: str, label: str) -> None:
         """Add what a tool answered."""
-        self._add(ChatMessage(Role.TOOL, label, text))
+        self.add_message(ChatMessage(Role.TOOL, label, text))
 
     def open_turn(self) -> Callable[[], StreamParser]:
         """Open the assistant's turn; returns what makes a parser for all that it will say."""
@@ -224,32 +226,26 @@ class Conversation:
 
         A turn in which it said nothing is taken back: it would be an example of how to answer.
         """
-        said = (*generation.begun, *generation.tokens)
-        heard = GeneratedMessage(_ANSWER, said, generation.answer, generation.calls)
+        heard = generation.message(_ANSWER)
         if heard.is_empty:
             self.transcript = self._with(self._heard)
             return
         self.transcript.extend(self._writer.answered(heard))
         self._heard.append(heard)
-        if generation.tokens:
-            self.last = generation
+        self.last = generation if generation.tokens else self.last
 
     def correct_turn(self, message: AssistantMessage) -> None:
         """Put an answer or a call into the place of what the model said last, if it said anything."""
         said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)
-        if self._heard and _is_answer(self._heard[-1]):
+        if self._heard and is_answer(self._heard[-1]):
             heard = [*self._heard[:-1], said]
             self.transcript, self._heard = self._with(heard), heard
         else:
-            self._add(said)
+            self.add_message(said)
 
     def add_answer(self, text: str) -> None:
         """Add an answer that the model did not give itself."""
-        self._add(ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text)))
-
-    def _add(self, said: ChatMessage) -> None:
-        self._writer.add(self.transcript, said)
-        self._heard.append(said)
+        self.add_message(ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text)))
 
     def said(self) -> tuple[ChatMessage, ...]:
         """Everything said so far, for another model."""
@@ -400,7 +396,3 @@ class Conversation:
             else:
                 self._writer.add(transcript, heard[item])
         return transcript
-
-
-def _is_answer(each: ChatMessage | GeneratedMessage) -> bool:
-    return isinstance(each, GeneratedMessage) or each.role is Role.ASSISTANT

@@ -66,6 +66,15 @@ class TokenEngine(Protocol):
         ...
 
 
+# A quarter of a small context, and never more than a long answer takes.
+_RESERVE_SHARE, _RESERVE_MOST = 1 / 4, 8192
+
+
+def answer_reserve(n_ctx: int) -> int:
+    """Tokens of a context that are to be free before the model speaks."""
+    return min(_RESERVE_MOST, int(n_ctx * _RESERVE_SHARE))
+
+
 # As often as a number on a screen can be read.
 INTERVAL_S = 0.1
 # Long enough that one slow round does not make the number jump, short enough to follow a change.

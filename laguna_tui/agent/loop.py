@@ -7,11 +7,12 @@ the oldest turns leave it where a model reads only the newest ones.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.config import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import AgentOptions, TokenEngine
+from laguna_tui.agent.generation import AgentOptions, TokenEngine, answer_reserve
 from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.tools.registry import Toolbox
@@ -19,6 +20,13 @@ from laguna_tui.agent.turn import Turn, TurnParts
 from laguna_tui.base.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, Gathered, Place
+from laguna_tui.repo.workspace import WorkspaceError
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.compaction import Compaction
+
+# Where nothing could be left out, it is tried again once the conversation has grown by so much of the context.
+_CROWDED_SHARE = 1 / 16
 
 
 class Agent:
@@ -47,8 +55,11 @@ class Agent:
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._attacher = attacher
+        self._told: list[Attachment] = []
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
+        # Tokens of the conversation when nothing more could be left out of it.
+        self._crowded: int | None = None
         self.conversation = Conversation(
             vocabulary,
             toolbox.profile,
@@ -62,13 +73,21 @@ class Agent:
         self.conversation = self.conversation.emptied()
         # A new conversation knows of no edit.
         self._toolbox.forget_news()
+        self._told.clear()
+
+    def tell(self, attachment: Attachment) -> bool:
+        """Bring something along with the next message. Returns False for a model that does not read such pieces."""
+        if self._toolbox.profile.attaches:
+            self._told.append(attachment)
+        return self._toolbox.profile.attaches
 
     def prompt_preview(self) -> PromptPreview:
         """What a message would bring along and cost, and the prompt's blocks. Any thread.
 
         What it is asked raises EngineError when the engine is gone.
         """
-        return PromptPreview(self._engine, self.conversation, self._attacher)
+        told = tuple(self._told) if self._toolbox.profile.attaches else ()
+        return PromptPreview(self._engine, self.conversation, self._attacher, told)
 
     @property
     def drafting(self) -> Drafting:
@@ -132,6 +151,7 @@ class Agent:
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
         conversation = self.conversation
+        yield from self._make_room(conversation.count(message))
         gathered = self.prompt_preview().gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
@@ -153,12 +173,55 @@ class Agent:
             return
         conversation.begin(message, gathered, news)
         self._toolbox.forget_news()
-        parts = TurnParts(self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled)
+        self._told.clear()
+        make_room = self._make_room if conversation.profile.turns is None else None
+        parts = TurnParts(self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled, make_room)
         try:
             yield from Turn(parts).run()
         finally:
             conversation.forget_old_turns()
         self._note_computed()
+
+    def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
+        """Make room in the conversation now; not while a turn runs.
+
+        Args:
+            guidance: what is to be kept in mind above all; empty shortens what is old first.
+
+        Raises:
+            EngineError: while iterating, when the engine fails. The conversation stays whole.
+        """
+        self._cancelled = False
+        yield from self._compaction().run(guidance)
+        self._note_computed()
+
+    def _make_room(self, more: int = 0) -> Iterator[AgentEvent]:
+        """Compact the conversation if too little of the context is free beside `more` tokens."""
+        used, size = len(self.conversation.tokens), self._engine.n_ctx
+        if self.conversation.profile.turns is not None or used + more + answer_reserve(size) <= size or more > size:
+            return
+        # No use until the conversation has grown, where nothing could be left out.
+        if self._crowded is None or not 0 <= used - self._crowded < size * _CROWDED_SHARE:
+            enough = yield from self._compaction().run(more=more)
+            self._crowded = None if enough else len(self.conversation.tokens)
+
+    def _compaction(self) -> "Compaction":
+        from laguna_tui.agent.compaction import Compaction, CompactionSources
+
+        sources = CompactionSources(self._present_file, lambda: "")
+        return Compaction(self._engine, self.conversation, self._options, sources, lambda: self._cancelled)
+
+    def _present_file(self, path: str) -> Attachment | None:
+        """A file of the folder as it is now; None where it cannot be read as text."""
+        from laguna_tui.context.shortening import Shortening
+        from laguna_tui.context.source_files import SourceFiles
+
+        workspace = self._toolbox.workspace
+        try:
+            source = SourceFiles(workspace).read(workspace.locate(path))
+        except WorkspaceError:
+            return None
+        return Shortening("", self.conversation.count).whole(source) if source.complete else None
 
     def _forgets_for(self, message: str, gathered: Gathered) -> bool:
         """Whether the chat is one that may be forgotten for a message, and the message fits then."""

@@ -175,6 +175,11 @@ class ConversationMark(NamedTuple):
     forgotten: tuple[ChatMessage | GeneratedMessage, ...]
 
 
+def is_answer(each: ChatMessage | GeneratedMessage) -> bool:
+    """Whether the model said it, or was given the words."""
+    return isinstance(each, GeneratedMessage) or each.role is Role.ASSISTANT
+
+
 def is_question(each: ChatMessage | GeneratedMessage) -> bool:
     """Whether these are the user's own words, with which a turn begins."""
     return isinstance(each, ChatMessage) and each.role is Role.USER and each.label == MESSAGE
@@ -212,6 +217,10 @@ class GenerationRecord:
     begun: Sequence[int] = ()
     thinking_budget: int | None = None
     no_repeat: tuple[tuple[int, ...], ...] = ()
+
+    def message(self, label: str) -> GeneratedMessage:
+        """What the model said in all."""
+        return GeneratedMessage(label, (*self.begun, *self.tokens), self.answer, self.calls)
 
 
 class MessageWriter:

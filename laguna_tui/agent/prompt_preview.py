@@ -23,27 +23,36 @@ from laguna_tui.agent.messages import (
 )
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, places_of
 from laguna_tui.context.attach import Attacher
-from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Cost, Gathered, Place
+from laguna_tui.context.blocks import Attachment, BlockKind, BlockText, ContextBlock, Cost, Gathered, Place
 from laguna_tui.context.mentions import mentions
 
 # Of the room that is left, what is attached may take so much: the rest is for tools and the answer.
 ATTACHED_SHARE = 0.6
 
+_NOT_TOLD = "{title} does not fit into the context that is left, so the model does not read its output."
+
 
 @dataclass(frozen=True, slots=True)
 class PromptPreview:
-    """A conversation, and what answers it. attacher: None attaches nothing."""
+    """A conversation, and what answers it.
+
+    Attributes:
+        attacher: brings along what a message mentions; None attaches nothing.
+        told: what the next message brings along besides, whatever it says.
+    """
 
     engine: TokenEngine
     conversation: Conversation
     attacher: Attacher | None
+    told: tuple[Attachment, ...] = ()
 
     def gathered(self, message: str, should_stop: Callable[[], bool]) -> Gathered:
         """What the message brings along when it is sent; may take seconds."""
+        told, room = self._told(message)
         if self.attacher is None:
-            return self._unattached(message)
+            return told.followed_by(self._unattached(message))
         first, present = not self.conversation.started, self.conversation.present
-        return self.attacher.gather(message, self._room(message), present, should_stop, first=first)
+        return told.followed_by(self.attacher.gather(message, room, present, should_stop, first=first))
 
     def cost(self, message: str) -> Cost:
         """What sending it would cost now."""
@@ -80,10 +89,23 @@ class PromptPreview:
         return Cost(preview.new, preview.cached, lost, preview.seconds, preview.fits, notes)
 
     def _previewed(self, message: str) -> Gathered:
+        told, room = self._told(message)
         if self.attacher is None:
-            return self._unattached(message)
+            return told.followed_by(self._unattached(message))
         first, present = not self.conversation.started, self.conversation.present
-        return self.attacher.preview(message, self._room(message), present, first=first)
+        return told.followed_by(self.attacher.preview(message, room, present, first=first))
+
+    def _told(self, message: str) -> tuple[Gathered, int]:
+        """What is told with the message, and the tokens that other attachments may take. The newest goes first."""
+        room, told, notes = self._room(message), [], []
+        for each in reversed(self.told):
+            *given, dropped = (each.at(place) for place in each.choices)
+            fits = next((piece for piece in given if self.conversation.count(piece.text) <= room), dropped)
+            if fits is dropped:
+                notes.append(_NOT_TOLD.format(title=each.title))
+            told.append(fits)
+            room = max(0, room - self.conversation.count(fits.text))
+        return Gathered(tuple(reversed(told)), tuple(dict.fromkeys(reversed(notes)))), room
 
     def _unattached(self, message: str) -> Gathered:
         note = self.conversation.profile.unattached_note

@@ -17,6 +17,7 @@ from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generati
 from laguna_tui.agent.loop_guard import LoopGuard, call_key
 from laguna_tui.agent.messages import call_title
 from laguna_tui.agent.tools.base.guard import CheckedAnswer
+from laguna_tui.agent.tools.base.model_profile import SHELL
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, fitted
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -42,6 +43,10 @@ MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
 MAX_CALLS_A_STEP = 8
 
+# A model that fills the context again and again with one answer does not come to an end.
+MAX_FILLED = 2
+
+_CUT_OFF = "The context was full, so your words were cut off here. Room was made: go on where you stopped."
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _LOOPED = "You repeated the same words and were stopped. Say only what is new, or try something else."
 _NOT_RUN = "error: the tool did not run, because the turn was stopped"
@@ -51,13 +56,19 @@ _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in th
 
 @dataclass(frozen=True, slots=True)
 class TurnParts:
-    """What a turn works with. `cancelled` may be set from any thread."""
+    """What a turn works with.
+
+    Attributes:
+        cancelled: whether the turn is to end; may be set from any thread.
+        make_room: makes room in the context where too little is free; None for a model that forgets old turns instead.
+    """
 
     engine: TokenEngine
     toolbox: Toolbox
     conversation: Conversation
     options: AgentOptions
     cancelled: Callable[[], bool]
+    make_room: Callable[[], Iterator[AgentEvent]] | None = None
 
 
 class Turn:
@@ -70,6 +81,7 @@ class Turn:
         self._guard = parts.toolbox.guard(*parts.conversation.asked())
         self._rejected = 0
         self._refused = ""
+        self._filled = 0
         self._reminded: set[TurnEnd] = set()
         self._check = _check_reminder(parts.toolbox)
         self._unanswered: list[ToolCall | Malformed] = []
@@ -85,6 +97,8 @@ class Turn:
 
     def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:
         for _ in range(MAX_STEPS):
+            if self._parts.make_room is not None:
+                yield from self._parts.make_room()
             end = yield from self._step()
             reminder = self._reminder(end)
             if end is not None and not reminder:
@@ -104,6 +118,9 @@ class Turn:
         """What the model is told where it would end the turn like this, so that it goes on; "" lets it end."""
         if end is TurnEnd.ANSWERED:
             return self._check.due() if self._check else ""
+        if end is TurnEnd.CONTEXT_FULL and self._parts.make_room is not None:
+            self._filled += 1
+            return _CUT_OFF if self._filled <= MAX_FILLED else ""
         if end is None or end in self._reminded:
             return ""
         self._reminded.add(end)
@@ -272,7 +289,7 @@ class Turn:
 
 def _check_reminder(toolbox: Toolbox) -> "CheckReminder | None":
     """What reminds a model of the project's check; None for one that cannot run commands."""
-    if not toolbox.profile.runs_commands:
+    if all(tool.name != SHELL for tool in toolbox.profile.tools):
         return None
     # Imported late: a model without commands needs none of it.
     from laguna_tui.agent.project_check import CheckReminder, find_check

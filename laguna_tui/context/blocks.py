@@ -110,7 +110,7 @@ class Attachment:
     """A piece of a user message.
 
     Attributes:
-        kind: INSTRUCTIONS, MAP or FILE.
+        kind: INSTRUCTIONS, MAP, FILE, or TOOL for what a command of the user's put out.
         title: Name for the user ("src/a.py:10-20").
         path: The file's, relative to the folder; "" for a map.
         text: As in the prompt, framing included, ending in a newline.
@@ -162,6 +162,10 @@ class Gathered:
 
     attachments: tuple[Attachment, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def followed_by(self, other: "Gathered") -> "Gathered":
+        """Return both, these first."""
+        return Gathered(self.attachments + other.attachments, self.notes + other.notes)
 
 
 def digest_of(path: str, text: str) -> str:

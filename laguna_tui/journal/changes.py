@@ -32,7 +32,7 @@ class Difference:
 
     Attributes:
         changes: By path.
-        left: Paths that appeared, but that may have been there before, unseen; they are not undone.
+        left: Paths of files that appeared, but that may have been there before, unseen; they are not undone.
     """
 
     changes: Mapping[str, Change]
@@ -46,19 +46,29 @@ def difference(before: FileTree, after: FileTree, unsure: str = "") -> Differenc
     """
     changes: dict[str, Change] = {}
     left: list[str] = []
-    inodes = {(entry.inode, entry.mtime_ns, entry.size) for entry in before.entries.values()}
     for path, entry in after.entries.items():
         old = before.entries.get(path)
         if old is not None:
             if old is not entry and not same(old, entry):
                 changes[path] = Change(old, entry, unsure)
-        elif _is_new(before, path, entry) or (entry.inode, entry.mtime_ns, entry.size) in inodes:
+        elif _is_new(before, path, entry):
             changes[path] = Change(None, entry, unsure)
         else:
             left.append(path)
+    if left:
+        # Files in a folder that was moved keep their times.
+        moved = {_identity(entry) for entry in before.entries.values()}
+        changes |= {
+            path: Change(None, after.entries[path], unsure) for path in left if _identity(after.entries[path]) in moved
+        }
+        left = [path for path in left if path not in changes and after.entries[path].kind is not Kind.FOLDER]
     for path in before.entries.keys() - after.entries.keys():
         changes[path] = Change(before.entries[path], None, unsure)
     return Difference(changes, tuple(left))
+
+
+def _identity(entry: Entry) -> tuple[int, int, int]:
+    return entry.inode, entry.mtime_ns, entry.size
 
 
 def _is_new(before: FileTree, path: str, entry: Entry) -> bool:

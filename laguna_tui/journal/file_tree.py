@@ -258,9 +258,12 @@ def _made(kind: Kind, status: os.stat_result, content: str = "", why: str = "") 
 def _read(descriptor: int, limit: int) -> bytes:
     """The bytes of an open file, at most `limit`."""
     pieces: list[bytes] = []
-    while limit > 0 and (piece := os.read(descriptor, min(limit, _CHUNK_BYTES))):
-        pieces.append(piece)
-        limit -= len(piece)
+    asked = got = 1
+    while limit > 0 and got == asked:
+        asked = min(limit, _CHUNK_BYTES)
+        pieces.append(os.read(descriptor, asked))
+        got = len(pieces[-1])
+        limit -= got
     return b"".join(pieces)
 
 

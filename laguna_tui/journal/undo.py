@@ -136,9 +136,8 @@ class UndoHistory:
         self.after_change()
 
     def points(self) -> tuple[UndoPoint, ...]:
-        """The turns, also those that changed nothing; newest last."""
-        with self._lock:
-            return tuple(map(self._point, self._log.turns))
+        """The turns, also those that changed nothing; newest last. Does not wait for a checkpoint."""
+        return tuple(map(self._point, tuple(self._log.turns)))
 
     def plan_undo(self) -> UndoPlan:
         """What undoing the last turn would do.
@@ -261,10 +260,9 @@ class UndoHistory:
             )
 
     def uncovered(self) -> Mapping[str, str]:
-        """Files that the last checkpoint does not cover, and why, as a clause."""
-        with self._lock:
-            entries = sorted(self._reader.known.items())
-            return {path: entry.why for path, entry in entries if entry.kind is Kind.UNCOVERED}
+        """Files that the last checkpoint does not cover, and why, as a clause. Does not wait for a checkpoint."""
+        entries = self._reader.known.copy()
+        return {path: entry.why for path, entry in sorted(entries.items()) if entry.kind is Kind.UNCOVERED}
 
     def close(self) -> None:
         """End the turn and close the store. Idempotent."""

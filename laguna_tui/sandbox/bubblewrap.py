@@ -102,8 +102,8 @@ def bubblewrap_command(
     """
     mounts: dict[Path, tuple[str, ...]] = {Path("/"): ("--ro-bind", "/", "/")}
     mounts |= {Path("/dev"): ("--dev", "/dev"), Path("/proc"): ("--proc", "/proc")}
-    mounts |= {Path(path): ("--bind", str(private.tmp), path) for path in _TEMPORARY if os.path.isdir(path)}
-    mounts |= {Path(path): ("--tmpfs", path) for path in _EMPTY if os.path.isdir(path)}
+    mounts |= {Path(path): ("--bind", str(private.tmp), path) for path in _TEMPORARY if Path(path).is_dir()}
+    mounts |= {Path(path): ("--tmpfs", path) for path in _EMPTY if Path(path).is_dir()}
     if policy.network:
         mounts |= _resolver()
     masked = tuple(Path(path) for path in (*_TEMPORARY, *_EMPTY, *_OWN))

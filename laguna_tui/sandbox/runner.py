@@ -45,7 +45,6 @@ class CommandRunner:
     def __init__(
         self,
         workspace: Path,
-        state: Path | None = None,
         *,
         results: Path | None = None,
         probe: Callable[[], SandboxStatus] = probe_sandbox,
@@ -54,12 +53,10 @@ class CommandRunner:
 
         Args:
             workspace: the folder that the sandbox lets a command write to.
-            state: the user's state folder; None for none.
             results: where long outputs are kept; None means the cache folder.
             probe: finds out which sandbox works here.
         """
         self._workspace = workspace
-        self._state = state
         self._results = results or platformdirs.user_cache_path(APP) / "results"
         self._probe = probe
         self._lock = threading.RLock()

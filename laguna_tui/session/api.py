@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
 from laguna_tui.base.permission_request import Approver, EditMode
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
+
+if TYPE_CHECKING:
+    from laguna_tui.sandbox.background import BackgroundCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,64 @@ class Edits(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """More of what a command of the user's puts out, raw."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFinished:
+    """The last event of a command of the user's.
+
+    Attributes:
+        exit_code: as a shell says it.
+        seconds: how long it ran.
+        sentence: how it ended, for the user.
+        told: whether the model reads the command and its output with the next message.
+    """
+
+    exit_code: int
+    seconds: float
+    sentence: str
+    told: bool
+
+
+CommandEvent = CommandOutput | CommandFinished
+
+
+class Commands(Protocol):
+    """The user's own commands, and those that the model has in the background. Any thread."""
+
+    def run(self, command: str, *, tell: bool = False) -> Iterator[CommandEvent]:
+        """Run a command of the user's; iterate to make it go on. Ends after `CommandFinished`.
+
+        It runs in the folder as in the user's shell: without the sandbox, with their environment, and unasked. It has
+        no terminal and reads nothing. What it leaves running in the background goes on.
+
+        Args:
+            command: a line for the user's shell.
+            tell: whether the model is to read the command and its output with the next message.
+
+        Raises:
+            UserError: while iterating; it was not run, and why.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Stop the user's command that runs now, with all it has started. Harmless when none runs."""
+        ...
+
+    def background(self) -> "Sequence[BackgroundCommand]":
+        """What the model has run in the background, the oldest first."""
+        ...
+
+    def stop(self, number: int) -> str:
+        """Stop a background command; a sentence about what became of it."""
+        ...
+
+
 class Folder(Protocol):
     """The folder that is asked about."""
 
@@ -234,6 +295,11 @@ class ChatSession(Protocol):
     @property
     def edits(self) -> Edits:
         """What is changed."""
+        ...
+
+    @property
+    def commands(self) -> Commands:
+        """What is run."""
         ...
 
     @property

@@ -17,6 +17,7 @@ from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
 from laguna_tui.base.permission_request import Approver, EditMode
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
+from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot
 from laguna_tui.session.local_models import LocalModels
 from laguna_tui.session.model_options import agent_options
@@ -26,7 +27,7 @@ from laguna_tui.session.session_parts import SessionParts
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
     from laguna_tui.agent.prompt_preview import PromptPreview
-    from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
+    from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
     from laguna_tui.session.api import SessionInfo
 
 T = TypeVar("T")
@@ -34,6 +35,8 @@ T = TypeVar("T")
 GONE = "{folder} was deleted, so there is nothing to ask about. Make it again, or start in another folder."
 WITHHELD = "{folder} {what}, not one project, so its files are not read. To read all of it: /index"
 INDEXED = "{folder} is read in the background from now on."
+NOT_TOLD = "No model is open yet, so it was not told."
+NO_READER = "This model does not read the output of commands, so it was not told."
 INDEX_WAIT_S = 2.0
 
 
@@ -56,6 +59,7 @@ class LocalSession:
         self.prompt = LocalPromptView(self)
         self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info)
         self.edits = LocalEdits(self)
+        self.commands = LocalCommands(folder, self._tell)
         self.folder = LocalFolder(self, folder, holds_more)
 
     @classmethod
@@ -124,9 +128,16 @@ class LocalSession:
         if parts is not None:
             # What is gathered or scored for a message is waited for below.
             parts.agent.cancel()
+        self.commands.close()
         self.slot.close()
         if parts is not None:
             parts.close()
+
+    def _tell(self, piece: "Attachment") -> str:
+        """Bring a piece along with the next message; why not, empty where it is."""
+        if self.parts is None:
+            return NOT_TOLD
+        return "" if self.parts.agent.tell(piece) else NO_READER
 
     def _adopt(self, engine: "Engine", selection: ModelSelection) -> None:
         """Use an engine of the session's own model; the first one begins the conversation."""
@@ -138,7 +149,9 @@ class LocalSession:
 
         changes, permissions = Changes(state=self.state), PermissionGate(self.edits.mode, self.edits.approver)
         folder = self.folder
-        parts = SessionParts.begin(engine, selection, changes, permissions, folder.path, self.state, self._wait_s)
+        parts = SessionParts.begin(
+            engine, selection, changes, permissions, folder.path, self.state, self._wait_s, self.commands.runner
+        )
         parts.context.codebase.withheld = folder.withheld
         # Other threads see it from here on.
         self.parts = parts

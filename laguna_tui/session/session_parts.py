@@ -10,11 +10,14 @@ from laguna_tui.models.model_selection import ModelSelection
 from laguna_tui.session.model_options import agent_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from laguna_engine.engine import Engine
     from laguna_tui.agent.changes import Changes
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.permission_gate import PermissionGate
     from laguna_tui.agent.tools.registry import Toolbox
+    from laguna_tui.sandbox.runner import CommandRunner
     from laguna_tui.session.workspace_context import WorkspaceContext
 
 
@@ -41,12 +44,14 @@ class SessionParts:
         folder: Path,
         state: Path | None,
         wait_s: float,
+        commands: "Callable[[], CommandRunner]",
     ) -> "SessionParts":
         """Begin a conversation with an engine of this model; what it opened is closed if that fails.
 
         Args:
             state: folder that keeps what sessions learn; None for none.
             wait_s: seconds that a message waits for the folder's index where it needs it.
+            commands: gives what runs the model's commands.
         """
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.profile import profile_of
@@ -63,7 +68,13 @@ class SessionParts:
             profile = profile_of(entry, engine.info)
             codebase = context.codebase
             toolbox = Toolbox(
-                profile, workspace, codebase=codebase, changes=changes, permissions=permissions, state=state
+                profile,
+                workspace,
+                codebase=codebase,
+                changes=changes,
+                commands=commands,
+                permissions=permissions,
+                state=state,
             )
             undo.callback(toolbox.close)
             attacher = context.attacher(engine, profile)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.scripted_model import Lines, Script, Seen
@@ -76,6 +76,7 @@ class Task:
         context: tokens.
         programs: what must be on the machine for the repository's own check.
         tools: those that the model calls.
+        end: how the turn ends.
     """
 
     name: str
@@ -89,7 +90,8 @@ class Task:
     deny: Sequence[str] = ()
     context: int = 16_384
     programs: Sequence[str] = ("make",)
-    tools: Sequence[str] = field(default=("read", "edit", "shell"))
+    tools: Sequence[str] = ("read", "edit", "shell")
+    end: str = "answered"
 
     def make(self, folder: Path) -> Path:
         """Make the repository."""

@@ -51,7 +51,9 @@ def _changed_since_read(folder: Path) -> Lines:
             seen = yield call("read", path="shop/cart.py")
             assert "def count" in seen.result, seen.result
             seen = yield call("edit", path="shop/cart.py", old="    return not items\n", new="    return items == []\n")
-        yield "Done."
+        assert not seen.result.startswith("error"), seen.result
+        while True:
+            yield "Done. I have not run the tests."
 
     return model
 
@@ -113,7 +115,8 @@ def _a_baseline_that_fails(seen):
     assert "total" not in seen.result.partition("error")[2]
     seen = yield CHECK
     same = "test_the_total_counts_every_piece" in seen.result and "FAILED (failures=1)" in seen.result
-    yield "is_empty counts now. The test of total failed before and still does." if same else "?"
+    while True:
+        yield "is_empty counts now. The test of total failed before and still does." if same else "?"
 
 
 def _it_does_not_claim_success(outcome: Outcome) -> None:
@@ -273,6 +276,86 @@ def _head_and_tail_are_seen(outcome: Outcome) -> None:
     assert "line 10000\\n" not in outcome.outputs("shell")[0]
 
 
+def _a_job_in_the_background(seen):
+    seen = yield call("shell", cmd="while true; do echo tick; sleep 0.5; done", background=True)
+    seen = yield call("shell", job=1, timeout=5)
+    assert "tick" in seen.result, seen.result
+    seen = yield call("shell", job=1, stop=True)
+    seen = yield call("shell", job=0)
+    assert "running" not in seen.result, seen.result
+    yield "It ticked."
+
+
+def _the_job_is_stopped(outcome: Outcome) -> None:
+    assert outcome.answer == "It ticked."
+    assert outcome.refused == []
+
+
+def _the_same_look_again(seen):
+    while "two" not in seen.result and "times already" not in seen.result:
+        seen = yield say(think("Once more."), call("read", path="go.mod"))
+    seen = yield call("read", path="main.go")
+    yield "It is main." if "package main" in seen.result else "?"
+
+
+def _it_is_told_and_looks_elsewhere(outcome: Outcome) -> None:
+    assert [call.arguments["path"] for call in outcome.refused] == ["go.mod"]
+    assert outcome.answer == "It is main."
+
+
+CIRCLE = "I look at the bound of the stack, and then I look at the end of the stack, and then again. "
+
+
+def _words_that_repeat(seen):
+    yield say(f"{CIRCLE * 40}", instead="But enough: the bound is off by one.")
+
+
+def _it_leaves_the_circle(outcome: Outcome) -> None:
+    assert "the bound is off by one." in outcome.answer
+    assert outcome.answer.count(CIRCLE) < 40
+
+
+def _calls_that_stay_malformed(seen):
+    while True:
+        yield raw("<tool_call>read\n<arg_key>path</arg_key>\n</tool_call>")
+
+
+def _nothing_ran_at_all(outcome: Outcome) -> None:
+    assert outcome.calls == []
+    assert 2 <= len(outcome.script.asked) <= 4
+
+
+def _a_change_that_breaks_the_syntax(seen):
+    seen = yield call("edit", path="shop/cart.py", old="def is_empty(items):", new="def is_empty(items:")
+    assert "shop/cart.py:9" in seen.result or "line 9" in seen.result or "9:" in seen.result, seen.result
+    seen = yield call("edit", path="shop/cart.py", old="def is_empty(items:", new="def is_empty(items=()):")
+    seen = yield CHECK
+    while True:
+        yield "It has a default; the test of total failed before."
+
+
+def _the_syntax_is_right(outcome: Outcome) -> None:
+    assert "def is_empty(items=()):" in outcome.text("shop/cart.py")
+    first, second = outcome.outputs("edit")
+    assert "no longer valid Python" in first
+    assert "valid" not in second
+
+
+def _work_in_plan_mode(seen):
+    seen = yield call("read", path="stack.c")
+    seen = yield call("edit", path="stack.c", old="top > LIMIT", new="top >= LIMIT")
+    assert "plan mode" in seen.result, seen.result
+    seen = yield CHECK
+    assert "plan mode" in seen.result, seen.result
+    yield "Plan: 1. In stack.c, compare with >=. 2. Run make test."
+
+
+def _only_a_plan_is_made(outcome: Outcome) -> None:
+    assert outcome.text("stack.c") == C["stack.c"]
+    assert not (outcome.folder / "run_tests").exists()
+    assert outcome.answer.startswith("Plan:")
+
+
 def _an_empty_answer(seen):
     yield say(think("Hm."))
     yield "Sorry: 42."
@@ -320,7 +403,8 @@ TASKS = [
         "Run it.",
         lambda folder: _a_command_that_hangs,
         _the_timeout_is_told,
-        allow=("shell",),
+        # A rule for a command allows it alone, not what it is joined with.
+        mode="auto",
         tools=("shell",),
         programs=(),
     ),
@@ -451,6 +535,67 @@ TASKS = [
         lambda folder: _an_empty_answer,
         _it_is_asked_again,
         tools=(),
+        programs=(),
+    ),
+    Task(
+        "a job runs in the background",
+        "C",
+        C,
+        "Does it tick?",
+        lambda folder: _a_job_in_the_background,
+        _the_job_is_stopped,
+        mode="auto",
+        tools=("shell",),
+        programs=(),
+    ),
+    Task(
+        "the same call is made again",
+        "Go",
+        GO,
+        "Which package?",
+        lambda folder: _the_same_look_again,
+        _it_is_told_and_looks_elsewhere,
+        tools=("read",),
+        programs=(),
+    ),
+    Task(
+        "the words repeat",
+        "C",
+        C,
+        "What is wrong?",
+        lambda folder: _words_that_repeat,
+        _it_leaves_the_circle,
+        tools=(),
+        programs=(),
+    ),
+    Task(
+        "calls stay malformed",
+        "Go",
+        GO,
+        "What does main call?",
+        lambda folder: _calls_that_stay_malformed,
+        _nothing_ran_at_all,
+        end="malformed_call",
+        tools=("read",),
+        programs=(),
+    ),
+    Task(
+        "a change breaks the syntax",
+        "Python",
+        PYTHON,
+        "Give is_empty a default.",
+        lambda folder: _a_change_that_breaks_the_syntax,
+        _the_syntax_is_right,
+        programs=("make", "python3"),
+    ),
+    Task(
+        "only a plan is wanted",
+        "C",
+        C,
+        "How would you mend the stack?",
+        lambda folder: _work_in_plan_mode,
+        _only_a_plan_is_made,
+        mode="plan",
         programs=(),
     ),
 ]

@@ -33,6 +33,7 @@ _NUMBERS: dict[str, tuple[int, int]] = {
     "ioctl": (16, 29),
     "socket": (41, 198),
     "socketpair": (53, 199),
+    "prlimit64": (302, 261),
 }
 _REFUSED: dict[str, tuple[int, int]] = {
     "mount": (165, 40),
@@ -116,7 +117,8 @@ def system_call_filter(sockets: Collection[int], *, ipc: bool, machine: str = ""
 
     Args:
         sockets: Address families that `socket` accepts. Connected pairs of unix stream sockets are always accepted.
-        ipc: Whether System V's and POSIX' shared memory, queues and semaphores are allowed: not outside a namespace.
+        ipc: Whether shared memory, queues and semaphores of System V and POSIX are allowed, and the limits of other
+            processes: only in namespaces.
         machine: Name of the processor, by default this one's.
     """
     known = _MACHINES.get(machine or platform.machine())
@@ -140,6 +142,8 @@ def system_call_filter(sockets: Collection[int], *, ipc: bool, machine: str = ""
     lines += _if(_EQUAL, number["socket"], _accept(0, sorted(sockets)))
     pair = [_argument(0), *_unless(_EQUAL, AF_UNIX, errno.EPERM), *_accept(1, (_STREAM, _SEQPACKET), _TYPE_MASK)]
     lines += _if(_EQUAL, number["socketpair"], pair)
+    if not ipc:
+        lines += _if(_EQUAL, number["prlimit64"], _accept(0, (0,)))
     return b"".join(struct.pack("<HBBI", *line) for line in [*lines, _answer()])
 
 
@@ -156,7 +160,7 @@ def _answer(error: int = 0) -> _Line:
 
 
 def _if(test: int, value: int, body: Sequence[_Line]) -> list[_Line]:
-    """`body`, which must return, if the loaded value passes the test; else what follows, with the value still loaded."""
+    """`body`, which returns, if the loaded value passes the test; else what follows, with the value still loaded."""
     return [(test, 0, len(body), value), *body]
 
 

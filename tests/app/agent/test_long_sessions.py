@@ -1,0 +1,57 @@
+"""Sessions of hundreds of turns never stop, whatever the context: room is made, and what matters stays."""
+
+from contextlib import closing
+
+import pytest
+
+from laguna_tui.base.events import Compacted, TurnEnd, TurnFinished
+from tests.scripted_model import Script, call, say, scripted_session
+
+FACT = "The deploy key is called heron-42."
+SUMMARY = "The context is nearly full"
+
+
+def summarise(seen):
+    """A model's summary: what it knows of the fact, as far as it is in the prompt."""
+    known = FACT if FACT in seen.text else ""
+    return say(f"Working on the shop. {known}")
+
+
+@pytest.fixture
+def shop(tmp_path):
+    root = tmp_path / "shop"
+    root.mkdir()
+    for number in range(20):
+        body = "\n".join(f"def part_{number}_{line}(value):\n    return value * {line}\n" for line in range(12))
+        (root / f"part_{number}.py").write_text(body)
+    return root
+
+
+@pytest.mark.parametrize(("context", "turns"), [(8192, 500), (65_536, 500)])
+def test_five_hundred_turns_never_stop_and_a_fact_of_the_third_is_still_known(shop, context, turns, tmp_path):
+    def lines(seen):
+        number = 0
+        while True:
+            number += 1
+            yield call("read", path=f"part_{number % 20}.py")
+            yield say(f"Part {number} has functions that multiply. " * 3)
+
+    script = Script(lines, asides={SUMMARY: summarise})
+    session = scripted_session(shop, script, context=context, state=tmp_path / "state")
+    with closing(session):
+        info = session.open(lambda progress: None)
+        assert info.context_size == context
+        compactions = []
+        for turn in range(1, turns + 1):
+            question = FACT if turn == 3 else f"What does part {turn} do?"
+            events = list(session.chat.ask(question))
+            compactions += [event for event in events if isinstance(event, Compacted)]
+            assert events[-1] == TurnFinished(TurnEnd.ANSWERED), f"turn {turn}"
+            if turn == 300:
+                conversation = session.parts.agent.conversation
+                assert FACT in conversation.decode(conversation.tokens)
+        assert compactions
+        assert all(each.after <= 0.7 * each.before for each in compactions)
+        assert all(each.recomputed <= context for each in compactions)
+        recomputed = sum(each.recomputed for each in compactions)
+        print(context, len(compactions), recomputed, recomputed / turns)
