@@ -263,6 +263,7 @@ def test_a_change_that_was_declined_needs_no_check(chat, makefile):
 
 
 def test_a_model_without_commands_is_not_reminded(chat, makefile):
-    talk = chat(always, EDIT, answer("Done."))
+    tools = tuple(tool for tool in FULL.tools if tool.name != "shell")
+    talk = chat(always, EDIT, answer("Done."), profile=replace(FULL, tools=tools))
     assert list(talk.agent.run("Rename it."))[-1] == TurnFinished(TurnEnd.ANSWERED)
     assert not reminders(talk)
