@@ -1,6 +1,7 @@
 """Whole files of any bytes, paths and texts: exactly what was proposed is made, or nothing is; and no line is lost."""
 
 import re
+import shutil
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,8 +24,7 @@ TEXT = st.text("ab \r\n\ufeff\u20ac\0\ud800", max_size=40)
 
 @pytest.fixture
 def workspace(tmp_path):
-    (tmp_path / "project/d").mkdir(parents=True)
-    (tmp_path / "project/l").symlink_to("f")
+    (tmp_path / "project").mkdir()
     return Workspace(tmp_path / "project")
 
 
@@ -35,6 +35,10 @@ def files(root):
 @given(st.lists(st.tuples(st.sampled_from(["write", "move", "delete"]), PATHS, PATHS, TEXT), max_size=6), BYTES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_each_change_is_made_exactly_or_refused(workspace, changes, data):
+    for left in workspace.root.iterdir():
+        shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+    (workspace.root / "d").mkdir()
+    (workspace.root / "l").symlink_to("f")
     (workspace.root / "f").write_bytes(data)
     for kind, path, target, text in changes:
         before = files(workspace.root)
