@@ -2,11 +2,12 @@
 
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from laguna_engine.errors import EngineError
-from laguna_tui.base.paths import state_dir, too_wide_because
+from laguna_tui.base.paths import rules_path, state_dir, too_wide_because
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize
 from laguna_tui.headless.outcome import ExitCode
@@ -23,17 +24,31 @@ ASK_WAIT_S = 60.0
 SETUP_SEEN = "setup-seen"
 
 
-def run_ask(settings: Settings, folder: Path, question: str, form: Format, *, stats: bool) -> ExitCode:
-    """Answer one question on stdout; returns the exit code. UserError for settings that name no model."""
-    session = LocalSession.prepare(settings, folder, state_dir(), wait_s=ASK_WAIT_S)
+def run_ask(
+    settings: Settings,
+    folder: Path,
+    question: str,
+    form: Format,
+    *,
+    stats: bool,
+    allow: Sequence[str] = (),
+    deny: Sequence[str] = (),
+) -> ExitCode:
+    """Answer one question on stdout; returns the exit code. UserError for settings that name no model.
+
+    allow, deny: rules for this question only.
+    """
+    session = LocalSession.prepare(
+        settings, folder, state_dir(), wait_s=ASK_WAIT_S, rules=rules_path(), allow=allow, deny=deny
+    )
     approver = terminal_approver()
     if approver is not None:
-        session.edits.use_approver(approver)
+        session.permissions.use_approver(approver)
     try:
         info = session.open(lambda progress: None)
     except EngineError as error:
         return _complain(error, ExitCode.MODEL)
-    for warning in session.slot.given_up:
+    for warning in (*session.slot.given_up, *session.permissions.notes):
         sys.stderr.write(f"laguna-tui: {sanitize(warning)}\n")
     _stop_gently(session)
     try:
@@ -52,7 +67,7 @@ def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
     named: the user chose the folder, so that all of it may be read, whatever it is.
     """
     holds_more = "" if named else too_wide_because(folder)
-    session = LocalSession.prepare(settings, folder, state_dir(), holds_more=holds_more)
+    session = LocalSession.prepare(settings, folder, state_dir(), holds_more=holds_more, rules=rules_path())
     from laguna_tui.models.model_setup import ModelSetup
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings

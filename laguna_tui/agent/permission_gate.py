@@ -1,24 +1,21 @@
-"""Who decides about what a tool asks for: the mode, or the user."""
+"""What lets a tool's call through: the session's permissions, and the user where those ask."""
 
+from dataclasses import replace
+
+from laguna_tui.agent.permissions.modes import PLANNING, Effect, Mode
+from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import PermissionDenied
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.permission_request import (
     Approver,
     CommandProposal,
     Decision,
-    EditMode,
     PermissionAnswer,
     PermissionRequest,
     Proposal,
 )
-from laguna_tui.repo.relative_paths import escaped
 
-NOT_ALLOWED = "edits are not allowed here; say what you would change instead"
-NOBODY_TO_ASK = "nobody can be asked about edits here; tell the user that --edits allow would make them"
-NOT_UNASKED = (
-    "{what} unasked, because {because}, and nobody can be asked here; tell the user to ask for it in a"
-    " terminal and to agree there"
-)
 DECLINED = "the user declined this {what}; ask what to do instead"
 DECLINED_WITH = "the user declined this {what} and says: {message}"
 
@@ -27,61 +24,68 @@ class PermissionGate:
     """Lets through what is permitted in a session. Any thread.
 
     Attributes:
-        mode: what is made unasked; may be set at any time.
-        approver: asks the user; None where nobody can be asked.
+        permissions: modes and rules.
     """
 
-    def __init__(self, mode: EditMode = EditMode.ASK, approver: Approver | None = None) -> None:
-        self.mode = mode
+    def __init__(self, permissions: Permissions, approver: Approver | None = None) -> None:
+        """approver: asks the user; None where nobody can be asked."""
+        self.permissions = permissions
         self.approver = approver
 
+    @property
+    def approver(self) -> Approver | None:
+        """Asks the user; None where nobody can be asked."""
+        return self._approver
+
+    @approver.setter
+    def approver(self, approver: Approver | None) -> None:
+        self._approver = approver
+        self.permissions.headless = approver is None
+
     def check(self) -> None:
-        """Do nothing where tools may change something, if only with the user's permission.
+        """Do nothing where a tool that is not read-only may be begun.
 
         Raises:
-            PermissionDenied: nothing is changed here.
+            PermissionDenied: the mode lets none of them begin.
         """
-        if self.mode is EditMode.NEVER:
-            raise PermissionDenied(NOT_ALLOWED)
-        if self.mode is EditMode.ASK and self.approver is None:
-            raise PermissionDenied(NOBODY_TO_ASK)
+        if self.permissions.mode is Mode.PLAN:
+            raise PermissionDenied(PLANNING)
 
-    def asks(self, request: PermissionRequest) -> bool:
-        """Whether the user has to be asked.
+    def question(self, request: PermissionRequest) -> PermissionRequest | None:
+        """What the user has to be asked, with the reason and the rule that ALWAYS writes; None for nothing.
 
         Raises:
             PermissionDenied: it is not permitted, or nobody can be asked.
         """
-        self.check()
-        change = isinstance(request.proposal, ChangeProposal)
-        if change and self.mode is EditMode.ALLOW and not request.always_asks:
-            return False
-        if self.approver is None:
-            raise PermissionDenied(_unasked(request))
-        return True
+        verdict = self.permissions.decide(request)
+        if verdict.effect is Effect.DENY:
+            raise PermissionDenied(verdict.why)
+        if verdict.effect is Effect.ALLOW:
+            return None
+        why = f"{verdict.why[:1].upper()}{verdict.why[1:]}."
+        return replace(request, why=why, rule=self.permissions.suggest(request))
 
-    def take(self, request: PermissionRequest, answer: PermissionAnswer) -> None:
+    def take(self, request: PermissionRequest, answer: PermissionAnswer) -> str:
         """Do what the user answered.
 
+        Returns:
+            What the user should know about it, a sentence; mostly empty.
+
         Raises:
-            PermissionDenied: the user declined, or forbade all of it meanwhile.
+            PermissionDenied: the user declined, or forbade it meanwhile.
         """
-        what = _named(request.proposal)
         if not answer.allowed:
             sentence = DECLINED_WITH if answer.message else DECLINED
-            raise PermissionDenied(sentence.format(what=what, message=answer.message))
-        self.check()
-        if answer.decision is Decision.ALWAYS:
-            self.mode = EditMode.ALLOW
-
-
-def _unasked(request: PermissionRequest) -> str:
-    proposal = request.proposal
-    if isinstance(proposal, ChangeProposal):
-        what, because = f"{escaped(proposal.path)} is not edited", request.always_asks
-    else:
-        what, because = f"this {_named(proposal)} is not run", request.always_asks or "the user decides about each"
-    return NOT_UNASKED.format(what=what, because=because)
+            raise PermissionDenied(sentence.format(what=_named(request.proposal), message=answer.message))
+        verdict = self.permissions.decide(request)
+        if verdict.effect is Effect.DENY:
+            raise PermissionDenied(verdict.why)
+        if answer.decision is Decision.ALWAYS and request.rule:
+            try:
+                self.permissions.allow_always(request.rule)
+            except UserError as error:
+                return str(error)
+        return ""
 
 
 def _named(proposal: Proposal) -> str:

@@ -16,7 +16,7 @@ from laguna_tui.agent.tool_run import PermissionDenied, ToolRun
 from laguna_tui.agent.tools.base.results import ToolResult, failure
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.base.events import ChangeMade, PermissionAnswered, PermissionAsked, ToolEvent
+from laguna_tui.base.events import ChangeMade, Notice, PermissionAnswered, PermissionAsked, ToolEvent
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 
 SIDE_BY_SIDE = 4
@@ -145,6 +145,7 @@ class ToolCalls:
             emit=lambda event: self._emit(run, event),
             ask=lambda request: self._ask(run, request),
             cancelled=self._stopped,
+            readable=self._toolbox.permissions.permissions.readable,
         )
         return self._toolbox.run(run.call.name, run.call.arguments, lent)
 
@@ -161,15 +162,17 @@ class ToolCalls:
         if isinstance(proposal, ChangeProposal) and (objection := self._objection(run.call, proposal)):
             raise PermissionDenied(objection)
         gate = self._toolbox.permissions
-        if not gate.asks(request):
+        question = gate.question(request)
+        if question is None:
             return _YES
         reply: Future[PermissionAnswer] = Future()
-        self._queue.put(_Question(run, request, reply))
+        self._queue.put(_Question(run, question, reply))
         while not reply.done() and not self._over:
             with suppress(TimeoutError):
                 reply.result(_POLL_S)
         if not reply.done():
             raise PermissionDenied(_STOPPED)
         answer = reply.result()
-        gate.take(request, answer)
+        if notice := gate.take(question, answer):
+            self._queue.put(Notice(notice))
         return answer

@@ -65,17 +65,6 @@ class PermissionRequest:
     network: bool = False
 
 
-class EditMode(Enum):
-    """Which edits are made: those that the user agrees to, all, or none.
-
-    With ALLOW the user is still asked about what other programs obey or run (`repo/protected_paths.py`).
-    """
-
-    ASK = "ask"
-    ALLOW = "allow"
-    NEVER = "never"
-
-
 class Decision(Enum):
     """What the user says. ALWAYS: yes, and the request's rule is written."""
 

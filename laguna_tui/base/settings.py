@@ -16,7 +16,7 @@ from laguna_tui.base.spelling import did_you_mean
 
 KV_TYPES = ("f16", "q8_0", "q4_0")
 SPECULATION = ("fast", "strict", "off")
-EDITS = ("ask", "allow", "never")
+MODES = ("ask", "accept-edits", "plan", "auto")
 # What `drafter` says to draft by copying only.
 NO_DRAFTER = "none"
 # The app's own themes; `theme` may also name one of Textual's.
@@ -164,8 +164,11 @@ class Settings:
         without="what the context allows",
         placeholder="N",
     )
-    edits: str = declared(
-        "ask", "ask about each edit of a file, allow all, or never edit", choices=EDITS, placeholder="MODE"
+    mode: str = declared(
+        "ask",
+        "what is done unasked: reading only, edits of files too, commands in the sandbox too; plan forbids both",
+        choices=MODES,
+        placeholder="MODE",
     )
     offline: bool = declared(False, "open no socket, and offer no download")
     theme: str = declared(

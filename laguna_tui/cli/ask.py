@@ -36,6 +36,9 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="one JSON object per event",
     )
     parser.add_argument("--stats", action="store_true", help="print the measured rates to stderr")
+    for flag, does in (("--allow", "do without asking"), ("--deny", "never do")):
+        what = f"what to {does}, such as edit(src/**) or shell(pytest); may be given several times"
+        parser.add_argument(flag, action="append", default=[], metavar="RULE", help=what)
     add_session_options(parser, nested=True)
     parser.set_defaults(run=run)
 
@@ -53,7 +56,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = load_settings().merged(chosen_settings(arguments))
     form = Format(arguments.form or "text")
-    return run_ask(settings, project_folder(arguments.folder), _question(arguments), form, stats=arguments.stats)
+    return run_ask(
+        settings,
+        project_folder(arguments.folder),
+        _question(arguments),
+        form,
+        stats=arguments.stats,
+        allow=arguments.allow,
+        deny=arguments.deny,
+    )
 
 
 def _question(arguments: argparse.Namespace) -> str:

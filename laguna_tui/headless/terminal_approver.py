@@ -22,7 +22,8 @@ from laguna_tui.base.text import sanitize_line
 # How soon a Ctrl-C is noticed while waiting for input.
 _POLL_S = 0.1
 _READ_BYTES = 4096
-_QUESTION = "{what}? [y]es, [N]o, [a]lways in this session: "
+_QUESTION = "{what}? [y]es, [N]o{always}: "
+_ALWAYS = ", [a]lways in this folder: {rule}"
 _ANSWERS = {
     "": Decision.NO,
     **dict.fromkeys(("n", "no"), Decision.NO),
@@ -63,11 +64,12 @@ def change_lines(proposal: ChangeProposal) -> Iterator[str]:
 def _question(request: PermissionRequest) -> str:
     match request.proposal:
         case CommandProposal():
-            return _QUESTION.format(what="Run this command")
+            what = "Run this command"
         case CallProposal():
-            return _QUESTION.format(what="Make this call")
+            what = "Make this call"
         case _:
-            return _QUESTION.format(what="Make this edit")
+            what = "Make this edit"
+    return _QUESTION.format(what=what, always=_ALWAYS.format(rule=sanitize_line(request.rule)) if request.rule else "")
 
 
 class TerminalApprover:
@@ -92,7 +94,7 @@ class TerminalApprover:
                 self._log.write("\n")
                 return PermissionAnswer(Decision.NO)
             decision = _ANSWERS.get(line.strip().lower())
-            if decision is not None:
+            if decision is not None and (request.rule or decision is not Decision.ALWAYS):
                 return PermissionAnswer(decision)
 
     def _line(self, cancelled: Callable[[], bool]) -> str | None:

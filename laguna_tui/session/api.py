@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
-from laguna_tui.base.permission_request import Approver, EditMode
+from laguna_tui.base.permission_request import Approver
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 
 if TYPE_CHECKING:
@@ -81,6 +82,10 @@ class Chat(Protocol):
 
     def new_chat(self) -> None:
         """Forget the conversation."""
+        ...
+
+    def undo(self) -> str:
+        """Take back the newest change of this session; a sentence about what became of it. Not while a turn runs."""
         ...
 
     def prefetch(self, message: str) -> None:
@@ -158,23 +163,19 @@ class Models(Protocol):
         ...
 
 
-class Edits(Protocol):
-    """What the model may change in the folder."""
+class PermissionSettings(Protocol):
+    """What the model may do in the folder without being asked about it."""
 
     @property
-    def mode(self) -> EditMode:
-        """Which edits the model may make. Any thread; the user's ALWAYS makes it ALLOW."""
+    def mode(self) -> Mode:
+        """What is done unasked. Any thread; setting it raises UserError while a file of rules is broken."""
         ...
 
     @mode.setter
-    def mode(self, mode: EditMode) -> None: ...
+    def mode(self, mode: Mode) -> None: ...
 
     def use_approver(self, approver: Approver) -> None:
-        """Whom to ask about edits; set before the session is opened. Whoever iterates `ask` waits for the answer."""
-        ...
-
-    def undo(self) -> str:
-        """Take back the newest edit of this session; a sentence about what became of it. Not while a turn runs."""
+        """Whom to ask; set before the session is opened. Whoever iterates `ask` waits for the answer."""
         ...
 
 
@@ -293,8 +294,8 @@ class ChatSession(Protocol):
         ...
 
     @property
-    def edits(self) -> Edits:
-        """What is changed."""
+    def permissions(self) -> PermissionSettings:
+        """What is done unasked."""
         ...
 
     @property

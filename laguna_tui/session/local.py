@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
-from laguna_tui.base.permission_request import Approver, EditMode
+from laguna_tui.base.permission_request import Approver
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.commands import LocalCommands
@@ -26,6 +27,7 @@ from laguna_tui.session.session_parts import SessionParts
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
+    from laguna_tui.agent.permission_gate import PermissionGate
     from laguna_tui.agent.prompt_preview import PromptPreview
     from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
     from laguna_tui.session.api import SessionInfo
@@ -49,7 +51,13 @@ class LocalSession:
     """
 
     def __init__(
-        self, selection: ModelSelection, folder: Path, state: Path | None, wait_s: float, holds_more: str
+        self,
+        selection: ModelSelection,
+        folder: Path,
+        state: Path | None,
+        wait_s: float,
+        holds_more: str,
+        permissions: "LocalPermissions",
     ) -> None:
         self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt)
         self.parts: SessionParts | None = None
@@ -58,7 +66,7 @@ class LocalSession:
         self.chat = LocalChat(self)
         self.prompt = LocalPromptView(self)
         self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info)
-        self.edits = LocalEdits(self)
+        self.permissions = permissions
         self.commands = LocalCommands(folder, self._tell)
         self.folder = LocalFolder(self, folder, holds_more)
 
@@ -71,6 +79,9 @@ class LocalSession:
         *,
         wait_s: float = INDEX_WAIT_S,
         holds_more: str = "",
+        rules: Path | None = None,
+        allow: Sequence[str] = (),
+        deny: Sequence[str] = (),
     ) -> "LocalSession":
         """Find out what would be opened, without opening it.
 
@@ -78,11 +89,15 @@ class LocalSession:
             state: folder that keeps what sessions learn; None keeps nothing on disk.
             wait_s: seconds that a message waits for the folder's index where it needs it.
             holds_more: why the folder is not one project, as the end of a sentence; `Folder.index` then reads it.
+            rules: the user's file of rules about what the model may do; None for none.
+            allow: rules for this session only, as given on the command line.
+            deny: likewise.
 
         Raises:
             UserError: the settings name no model, or no drafter, that is there.
         """
-        return cls(select_model(settings), folder, state, wait_s, holds_more)
+        permissions = LocalPermissions(settings, folder, rules, allow, deny)
+        return cls(select_model(settings), folder, state, wait_s, holds_more, permissions)
 
     @property
     def title(self) -> str:
@@ -97,6 +112,7 @@ class LocalSession:
         """
         # Settings that no request can have are refused before the model loads.
         agent_options(self.slot.selection.settings, self.slot.selection.entry)
+        self.permissions.opened()
         try:
             self.slot.open(progress)
             return self.info()
@@ -110,11 +126,12 @@ class LocalSession:
 
         engine, opened_as, settings = self.slot.healthy(), self.slot.opened_as, self.slot.selection.settings
         assert opened_as is not None, "a healthy engine was opened"
-        if self.edits.mode.value != settings.edits:
+        if self.permissions.mode.value != settings.mode:
             # Of this session alone: no command that starts another one repeats it.
-            settings = replace(settings, edits=Settings().edits)
+            settings = replace(settings, mode=Settings().mode)
         folder = self.folder
-        return session_info(engine, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
+        info = session_info(engine, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
+        return replace(info, warnings=(*info.warnings, *self.permissions.notes))
 
     def opened(self) -> SessionParts:
         """What is open; UserError if nothing is."""
@@ -145,12 +162,10 @@ class LocalSession:
             self.parts.use_engine(engine)
             return
         from laguna_tui.agent.changes import Changes
-        from laguna_tui.agent.permission_gate import PermissionGate
 
-        changes, permissions = Changes(state=self.state), PermissionGate(self.edits.mode, self.edits.approver)
-        folder = self.folder
+        changes, gate, folder = Changes(state=self.state), self.permissions.opened(), self.folder
         parts = SessionParts.begin(
-            engine, selection, changes, permissions, folder.path, self.state, self._wait_s, self.commands.runner
+            engine, selection, changes, gate, folder.path, self.state, self._wait_s, self.commands.runner
         )
         parts.context.codebase.withheld = folder.withheld
         # Other threads see it from here on.
@@ -182,6 +197,12 @@ class LocalChat:
     def new_chat(self) -> None:
         """Forget the conversation."""
         self._session.opened().agent.new_chat()
+
+    def undo(self) -> str:
+        """Take back the newest change of this session; a sentence about what became of it. Not while a turn runs."""
+        from laguna_tui.agent.changes import NOTHING
+
+        return NOTHING if self._session.parts is None else self._session.parts.changes.undo()
 
     def prefetch(self, message: str) -> None:
         """Compute what is certain of a message that is being typed; returns when it is done or was cancelled."""
@@ -248,37 +269,70 @@ class LocalPromptView:
         return unknown
 
 
-class LocalEdits:
-    """The `Edits`, also before the session is open."""
+class LocalPermissions:
+    """The `PermissionSettings`, also before the session is open.
 
-    def __init__(self, session: LocalSession) -> None:
-        self._session = session
-        self._mode = EditMode(session.slot.selection.settings.edits)
-        self.approver: Approver | None = None
+    Attributes:
+        gate: what lets calls through; None before the session is opened.
+    """
+
+    def __init__(
+        self, settings: Settings, folder: Path, rules: Path | None, allow: Sequence[str], deny: Sequence[str]
+    ) -> None:
+        self.gate: PermissionGate | None = None
+        self._folder, self._rules, self._allow, self._deny = folder, rules, allow, deny
+        self._mode = Mode(settings.mode)
+        self._approver: Approver | None = None
 
     @property
-    def mode(self) -> EditMode:
-        """Which edits the model may make. May be set from any thread; the user's ALWAYS sets ALLOW."""
-        parts = self._session.parts
-        return self._mode if parts is None else parts.permissions.mode
+    def mode(self) -> Mode:
+        """What is done unasked. May be set from any thread; UserError while a file of rules is broken."""
+        return self._mode
 
     @mode.setter
-    def mode(self, mode: EditMode) -> None:
+    def mode(self, mode: Mode) -> None:
+        if self.gate is not None:
+            self.gate.permissions.mode = mode
         self._mode = mode
-        if self._session.parts is not None:
-            self._session.parts.permissions.mode = mode
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the files of rules, as sentences."""
+        return () if self.gate is None else self.gate.permissions.notes
 
     def use_approver(self, approver: Approver) -> None:
-        """Whom to ask about edits; before that, nobody can be asked."""
-        self.approver = approver
-        if self._session.parts is not None:
-            self._session.parts.permissions.approver = approver
+        """Whom to ask; before that, nobody can be asked."""
+        self._approver = approver
+        if self.gate is not None:
+            self.gate.approver = approver
 
-    def undo(self) -> str:
-        """Take back the newest edit of this session; a sentence about what became of it. Not while a turn runs."""
-        from laguna_tui.agent.changes import NOTHING
+    def opened(self) -> "PermissionGate":
+        """What lets calls through; the files of rules are read the first time.
 
-        return NOTHING if self._session.parts is None else self._session.parts.changes.undo()
+        Raises:
+            UserError: a rule is none, or a file of rules is broken.
+        """
+        if self.gate is None:
+            from laguna_tui.agent.permission_gate import PermissionGate
+            from laguna_tui.agent.permissions.policy import Permissions
+
+            permissions = Permissions(
+                self._folder.resolve(),
+                mode=self._mode,
+                rules_path=self._rules,
+                allow=self._allow,
+                deny=self._deny,
+                sandboxed=_sandboxed,
+            )
+            self.gate = PermissionGate(permissions, self._approver)
+        return self.gate
+
+
+def _sandboxed() -> bool:
+    """Whether a sandbox holds commands on this machine."""
+    from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
+
+    return probe_sandbox().kind is not SandboxKind.NONE
 
 
 class LocalFolder:

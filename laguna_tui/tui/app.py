@@ -48,7 +48,7 @@ class LagunaApp(BaseApp):
             self, controller, writer, panel=self.speed_panel, hint_bar=hint_bar, transcript=transcript
         )
         self.edit_controller = EditController(
-            self, session.edits, controller, writer, panel=self.edit_panel, prompt=prompt, transcript=transcript
+            self, session.permissions, controller, writer, panel=self.edit_panel, prompt=prompt, transcript=transcript
         )
         self.prompt_controller = PromptController(self, session.prompt, controller, prompt, hint_bar, self._watch)
         self.model_controller = ModelController(
@@ -159,9 +159,14 @@ class LagunaApp(BaseApp):
         self.edit_controller.undo()
         self._resume()
 
-    def action_edits(self, wanted: str = "") -> None:
-        """Show or change the edit mode."""
+    def action_mode(self, wanted: str = "") -> None:
+        """Show or change the mode."""
         self.edit_controller.use(wanted)
+
+    @on(PromptInput.NextMode)
+    def action_next_mode(self) -> None:
+        """Change to the next mode."""
+        self.edit_controller.use_next()
 
     # -- models
 

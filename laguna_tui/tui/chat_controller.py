@@ -186,7 +186,7 @@ class ChatController:
             state=self._controller.state,
             prefetching=self._controller.prefetching,
             asking=self._edits.asking,
-            auto_edit=self._edits.auto_edit,
+            unasked=self._edits.unasked,
         )
         if not self._controller.free:
             self._typing.busy()

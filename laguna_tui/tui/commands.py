@@ -43,7 +43,7 @@ COMMANDS = (
     Command("Index", "Index this folder's code, even if it is your home folder", "index", "/index"),
     Command("Plan", "How the model was opened, and why", "plan", "/plan"),
     Command("Undo", "Undo the newest edit", "undo", "/undo"),
-    Command("Edits", "Ask before each edit, make all, or make none", "edits", "/edits", "ask|allow|never"),
+    Command("Mode", "What is done without asking", "mode", "/mode", "ask|accept-edits|plan|auto"),
     Command("Strict", "Strict speculation, or how to start with it", "strict", "/strict"),
     Command("Speculation off or on", "Decode plainly from the next answer on, or draft", "speculation"),
     Command("Open or close thinking", "Show what the model thought", "toggle_thinking"),

@@ -375,7 +375,7 @@ class SessionController:
         self._events.put(self._session.chat.check_replay(self._events.put))
 
     def _undo(self) -> None:
-        self._events.put(EditUndone(sanitize(self._session.edits.undo())))
+        self._events.put(EditUndone(sanitize(self._session.chat.undo())))
 
     def _guard(self, job: Callable[[], None], after: object) -> None:
         """Run a job on the session's thread; an error is reported and the thread continues."""

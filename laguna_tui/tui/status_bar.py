@@ -53,7 +53,7 @@ class SessionStatus:
         replay: progress of a replay check, while one runs.
         prefetching: whether a message being typed is prefetched.
         asking: whether an edit waits for a decision.
-        auto_edit: whether edits are made without asking.
+        unasked: the mode, if it is not the one that asks about everything; empty otherwise.
     """
 
     state: SessionState = SessionState.LOADING
@@ -69,7 +69,7 @@ class SessionStatus:
     replay: ReplayProgress | None = None
     prefetching: bool = False
     asking: bool = False
-    auto_edit: bool = False
+    unasked: str = ""
 
     def updated(self, event: object) -> "SessionStatus":
         """The status after an event."""
@@ -114,10 +114,10 @@ def _rights(status: SessionStatus) -> list[list[StyledText]]:
     """Variants of the right side, the most detailed first."""
     between: StyledText = ("  ·  ", "$foreground 35%")
     # Left out last: the user must be able to see that files change without asking.
-    auto_edit: list[StyledText] = [("auto-edit on", ASKING)] if status.auto_edit else []
+    unasked: list[StyledText] = [(status.unasked, ASKING)] if status.unasked else []
     dot: StyledText = (" · ", "$foreground 35%")
     mode: list[StyledText] = [(status.mode, MUTED)] if status.mode else []
-    mode = [*auto_edit, *([dot] if auto_edit and mode else []), *mode]
+    mode = [*unasked, *([dot] if unasked and mode else []), *mode]
     near: list[StyledText] = [*mode, dot] if mode else []
     short = [*near, (units.share(status.used, status.size), MUTED)] if status.size else mode
     full = f"{units.count(status.used)} / {units.count(status.size)} ({units.share(status.used, status.size)})"
@@ -126,7 +126,7 @@ def _rights(status: SessionStatus) -> list[list[StyledText]]:
     folder: list[StyledText] = [(status.folder, MUTED)]
     joined = [*model, *([between, *long] if long else [])]
     rich = [] if _progress(status) is not None else [[*folder, between, *joined]]
-    return [*rich, joined, long, short, auto_edit, []]
+    return [*rich, joined, long, short, unasked, []]
 
 
 def _left(status: SessionStatus, room: int, *, must_say_speed: bool) -> list[StyledText]:

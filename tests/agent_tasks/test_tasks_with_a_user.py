@@ -33,7 +33,7 @@ def opened(folder: Path, script: Script | Lines, user: User) -> Iterator[LocalSe
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content)
     with closing(scripted_session(folder, script)) as session:
-        session.edits.use_approver(user)
+        session.permissions.use_approver(user)
         session.open(lambda progress: None)
         yield session
 

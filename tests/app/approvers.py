@@ -1,16 +1,20 @@
 """Approvers that know what they want, whatever is asked; and what a call works with outside of a turn."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import PermissionAnswered, PermissionAsked, ToolEvent
-from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.base.permission_request import Approver, Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.repo.workspace import Workspace
 
 YES, NO = PermissionAnswer(Decision.YES), PermissionAnswer(Decision.NO)
@@ -22,6 +26,11 @@ def never(request: PermissionRequest, cancelled: Callable[[], bool]) -> Permissi
 
 def always(request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
     return YES
+
+
+def gate_for(root: Path, approver: Approver | None = None, mode: Mode = Mode.ASK) -> PermissionGate:
+    """What lets calls through in a folder without any rules."""
+    return PermissionGate(Permissions(root.resolve(), mode=mode), approver)
 
 
 def answer_of(
@@ -43,12 +52,13 @@ def run_tool(
 
     def ask(request: PermissionRequest) -> PermissionAnswer:
         gate = toolbox.permissions
-        if not gate.asks(request):
+        question = gate.question(request)
+        if question is None:
             return YES
-        told(PermissionAsked(1, request))
-        answer = gate.approver(request, cancelled)
+        told(PermissionAsked(1, question))
+        answer = gate.approver(question, cancelled)
         told(PermissionAnswered(1, answer, "user"))
-        gate.take(request, answer)
+        gate.take(question, answer)
         return answer
 
     return toolbox.run(name, arguments, ToolRun(toolbox.workspace, 1, told, ask, cancelled))

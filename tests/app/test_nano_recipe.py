@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.base.permission_request import EditMode
 from laguna_tui.repo.workspace import Workspace
+from tests.app.approvers import gate_for
 
 RECIPE = Path(__file__).parents[2] / "assets/nano/recipe"
 
@@ -197,7 +197,7 @@ def tools(tmp_path: Path) -> Toolbox:
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    return Toolbox(NANO, Workspace(tmp_path), permissions=PermissionGate(EditMode.ALLOW))
+    return Toolbox(NANO, Workspace(tmp_path), permissions=gate_for(tmp_path, mode=Mode.ACCEPT_EDITS))
 
 
 class Printed:

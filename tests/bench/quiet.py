@@ -3,19 +3,20 @@
 from pathlib import Path
 from typing import Self
 
-from laguna_tui.base.permission_request import Approver, EditMode
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.permission_request import Approver
 
 
 class QuietSession:
     """The part of a `ChatSession` that says nothing; the session plays all its parts itself."""
 
-    title, path, mode = "bench", Path("/"), EditMode.ASK
+    title, path, mode = "bench", Path("/"), Mode.ASK
 
     @property
     def chat(self) -> Self:
         return self
 
-    prompt = models = edits = folder = chat
+    prompt = models = permissions = folder = chat
 
     def use_approver(self, approver: Approver) -> None: ...
 

@@ -11,7 +11,7 @@ A script is a list of turns. A turn is all that the model says in one generation
             say(call("edit", path="add.py", old="a - b", new="a + b")),
             say("It adds now."),
         ],
-        edits="allow",
+        mode="accept-edits",
     )
     with closing(session):
         session.open(lambda progress: None)

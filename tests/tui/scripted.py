@@ -3,6 +3,7 @@
 Not a model. Every message is answered with the events of a script; `delay` seconds pass before each of them.
 """
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.events import LoadProgress, Prefill, Round, Stats
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
@@ -37,12 +40,12 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.base.permission_request import Approver, Decision, EditMode, PermissionAnswer, PermissionRequest
+from laguna_tui.base.permission_request import Approver, Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.session.api import ModelChoice, SessionInfo
 
-Step = AgentEvent | Exception | threading.Event | ChangeProposal
+Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
 
 
 IDENTICAL = ReplayCheck(412, 412, None, 3.2)
@@ -52,7 +55,8 @@ class ScriptedSession:
     """A `ChatSession` that plays scripts: one per message, the last one again and again.
 
     An exception in a script is raised at its place; a `threading.Event` is waited for, so that a test can look at
-    the screen in the middle of an answer; a proposal is an edit that the model wants to make, which is really made.
+    the screen in the middle of an answer; a proposal is an edit that the model wants to make, which is really made; a
+    request is a call that asks for permission.
     `prefetch_gate` waits in a prefetch; what there is of the context, and what it costs, is said by the functions and
     values that are given. The session plays all its parts itself.
     """
@@ -84,7 +88,8 @@ class ScriptedSession:
         change_error: Exception | None = None,
         prefetch_gate: threading.Event | None = None,
     ) -> None:
-        self.made, self.gate = Changes(), PermissionGate()
+        self.made, self.gate = Changes(), PermissionGate(Permissions(Path(os.path.realpath(folder))))
+        self.answers: list[PermissionAnswer] = []
         self.ended = threading.Event()
         self.title = title
         self.path = folder
@@ -117,7 +122,7 @@ class ScriptedSession:
     def chat(self) -> Self:
         return self
 
-    prompt = models = edits = folder = chat
+    prompt = models = permissions = folder = chat
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         for percent in (0, 50, 100):
@@ -144,11 +149,21 @@ class ScriptedSession:
                 raise step
             elif isinstance(step, ChangeProposal):
                 yield from self._change(step)
+            elif isinstance(step, PermissionRequest):
+                yield from self._call(step)
             else:
                 yield step
             if self.cancelled.is_set():
                 yield TurnFinished(TurnEnd.CANCELLED)
                 return
+
+    def _call(self, request: PermissionRequest) -> Iterator[AgentEvent]:
+        yield ToolStarted(71, request.tool, {})
+        yield PermissionAsked(71, request)
+        assert self.gate.approver is not None
+        self.answers.append(self.gate.approver(request, self.cancelled.is_set))
+        yield PermissionAnswered(71, self.answers[-1], "user")
+        yield ToolFinished(71, request.tool, "It ran.", self.answers[-1].allowed, 0.02)
 
     def _change(self, proposal: ChangeProposal) -> Iterator[AgentEvent]:
         yield ToolStarted(70, "edit", {"path": proposal.path})
@@ -156,12 +171,13 @@ class ScriptedSession:
         answer = PermissionAnswer(Decision.YES)
         try:
             request = PermissionRequest("edit", proposal, always_asks=proposal.asks_because)
-            if self.gate.asks(request):
-                yield PermissionAsked(70, request)
+            question = self.gate.question(request)
+            if question is not None:
+                yield PermissionAsked(70, question)
                 assert self.gate.approver is not None
-                answer = self.gate.approver(request, self.cancelled.is_set)
+                answer = self.gate.approver(question, self.cancelled.is_set)
                 yield PermissionAnswered(70, answer, "user")
-                self.gate.take(request, answer)
+                self.gate.take(question, answer)
             workspace = Workspace(proposal.root)
             run = ToolRun(workspace, 70, told.append, lambda request: answer, self.cancelled.is_set)
             self.made.make(run, "edit", proposal)
@@ -243,12 +259,12 @@ class ScriptedSession:
         )
 
     @property
-    def mode(self) -> EditMode:
-        return self.gate.mode
+    def mode(self) -> Mode:
+        return self.gate.permissions.mode
 
     @mode.setter
-    def mode(self, mode: EditMode) -> None:
-        self.gate.mode = mode
+    def mode(self, mode: Mode) -> None:
+        self.gate.permissions.mode = mode
 
     def use_approver(self, approver: Approver) -> None:
         self.gate.approver = approver

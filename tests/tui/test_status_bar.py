@@ -62,10 +62,10 @@ def test_the_mode_is_there_in_any_width() -> None:
 
 
 def test_edits_without_a_question_are_said_in_any_width() -> None:
-    allowed = replace(READY, mode="fast", auto_edit=True)
-    assert "auto-edit on · fast · 1,234 / 8,192" in text(allowed, 80)
-    assert "auto-edit on" in text(allowed, 40)
-    assert text(allowed, 24).split() == "● ready auto-edit on".split()
+    allowed = replace(READY, mode="fast", unasked="accept-edits")
+    assert "accept-edits · fast · 1,234 / 8,192" in text(allowed, 80)
+    assert "accept-edits" in text(allowed, 40)
+    assert text(allowed, 24).split() == "● ready accept-edits".split()
 
 
 def test_a_proof_shows_how_far_it_is() -> None:

@@ -26,13 +26,15 @@ class Tools:
     def __init__(self, repository: Path) -> None:
         from laguna_tui.agent.changes import Changes
         from laguna_tui.agent.permission_gate import PermissionGate
+        from laguna_tui.agent.permissions.modes import Mode
+        from laguna_tui.agent.permissions.policy import Permissions
         from laguna_tui.agent.tools.nano.profile import NANO
         from laguna_tui.agent.tools.registry import Toolbox
-        from laguna_tui.base.permission_request import EditMode
         from laguna_tui.repo.workspace import Workspace
 
-        self._changes, allowed = Changes(), PermissionGate(EditMode.ALLOW)
-        self._toolbox = Toolbox(NANO, Workspace(repository), changes=self._changes, permissions=allowed)
+        workspace, self._changes = Workspace(repository), Changes()
+        allowed = PermissionGate(Permissions(workspace.root, mode=Mode.ACCEPT_EDITS))
+        self._toolbox = Toolbox(NANO, workspace, changes=self._changes, permissions=allowed)
 
     def run(self, tool: str, arguments: Mapping[str, str]) -> str:
         """What the model is given back."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.diagnostics import Diagnostics
-from laguna_tui.agent.permission_gate import NOBODY_TO_ASK, PermissionGate
+from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.guard import Guard
@@ -21,12 +23,14 @@ from laguna_tui.agent.tools.base.results import Answer, ResultStore, ToolResult,
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.crash_log import write_crash_log
-from laguna_tui.base.permission_request import Decision, EditMode, PermissionAnswer, PermissionRequest
+from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.runner import CommandRunner
+
+_NOBODY_LISTENS = "nobody can be asked for permission here; go on without it"
 
 
 class _BoundTool(NamedTuple):
@@ -77,7 +81,7 @@ class Toolbox:
         """
         self.profile = profile
         self.workspace = workspace
-        self.permissions = permissions or PermissionGate(EditMode.NEVER)
+        self.permissions = permissions or PermissionGate(Permissions(workspace.root, mode=Mode.PLAN))
         self._services = ToolServices(
             changes or Changes(),
             codebase,
@@ -148,11 +152,12 @@ class Toolbox:
 
     def _alone(self) -> ToolRun:
         def ask(request: PermissionRequest) -> PermissionAnswer:
-            if self.permissions.asks(request):
-                raise PermissionDenied(NOBODY_TO_ASK)
+            if self.permissions.question(request) is not None:
+                raise PermissionDenied(_NOBODY_LISTENS)
             return PermissionAnswer(Decision.YES)
 
-        return ToolRun(self.workspace, 0, lambda event: None, ask, lambda: False)
+        readable = self.permissions.permissions.readable
+        return ToolRun(self.workspace, 0, lambda event: None, ask, lambda: False, readable)
 
     def is_read_only(self, name: str) -> bool:
         """Whether calls of this tool may run side by side."""

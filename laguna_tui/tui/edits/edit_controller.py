@@ -1,4 +1,4 @@
-"""Asks about edits, moves the focus to the edit panel, handles /undo and /edits, and blocks the session's thread.
+"""Asks for permission, moves the focus to the edit panel, handles /undo and /mode, and blocks the session's thread.
 
 The session's thread waits until the user decides, the turn is stopped, or the app exits.
 """
@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from textual.app import App
 
-from laguna_tui.base.permission_request import Decision, EditMode, PermissionAnswer, PermissionRequest
-from laguna_tui.session.api import Edits
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.session.api import PermissionSettings
 from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput
@@ -67,10 +69,13 @@ class Approvals:
 # Seconds after a key in the input in which the user is still typing, so that the next key belongs to the input.
 TYPING_S = 1.0
 MODE_SENTENCES = {
-    EditMode.ASK: "You are asked before a file is changed.",
-    EditMode.ALLOW: "Auto-edit is on, except for files that other programs run. /edits ask turns it off.",
-    EditMode.NEVER: "No file is changed. /edits ask asks about each edit.",
+    Mode.ASK: "You are asked before a file is changed or a command is run.",
+    Mode.ACCEPT_EDITS: "Files are changed without asking, but for those that other programs run. /mode ask asks again.",
+    Mode.PLAN: "Nothing is changed and nothing is run: the answer ends in a plan. /mode ask ends it.",
+    Mode.AUTO: "Files are changed, and commands are run in the sandbox, without asking. /mode ask asks again.",
 }
+MODE_WORDS = {Mode.ASK: "", Mode.ACCEPT_EDITS: "accept-edits", Mode.PLAN: "plan mode", Mode.AUTO: "auto mode"}
+ALWAYS_SENTENCE = "{rule} is not asked about in this folder any longer."
 
 
 class EditController:
@@ -79,7 +84,7 @@ class EditController:
     def __init__(
         self,
         app: App[None],
-        edits: Edits,
+        permissions: PermissionSettings,
         controller: SessionController,
         writer: TranscriptWriter,
         *,
@@ -87,12 +92,12 @@ class EditController:
         prompt: PromptInput,
         transcript: Transcript,
     ) -> None:
-        self._app, self._edits, self._controller, self._writer = app, edits, controller, writer
+        self._app, self._permissions, self._controller, self._writer = app, permissions, controller, writer
         self._panel, self._prompt, self._transcript = panel, prompt, transcript
         self._approvals = Approvals()
         self._edit: RequestEntry | None = None
         self._focus_offered = self._followed = False
-        edits.use_approver(self._approvals)
+        permissions.use_approver(self._approvals)
 
     @property
     def asking(self) -> bool:
@@ -100,9 +105,9 @@ class EditController:
         return self._edit is not None
 
     @property
-    def auto_edit(self) -> bool:
-        """Whether edits are made without asking."""
-        return self._edits.mode is EditMode.ALLOW
+    def unasked(self) -> str:
+        """The mode for the status bar; empty for the one that asks about everything."""
+        return MODE_WORDS[self._permissions.mode]
 
     def show(self) -> None:
         """Show or hide the panel."""
@@ -151,12 +156,13 @@ class EditController:
 
     def decide(self, decision: Decision) -> None:
         """Apply the user's decision."""
+        rule = self._edit.rule if self._edit is not None and decision is Decision.ALWAYS else ""
         if self._edit is not None:
             self._edit.agreed = decision is not Decision.NO
         self._approvals.answer(PermissionAnswer(decision))
         self.show()
-        if decision is Decision.ALWAYS:
-            notify(self._app, MODE_SENTENCES[EditMode.ALLOW])
+        if rule:
+            notify(self._app, ALWAYS_SENTENCE.format(rule=rule))
 
     def leave(self) -> None:
         """Release the session's thread when the app exits."""
@@ -168,15 +174,27 @@ class EditController:
             notify(self._app, "The session is busy. Stop it with Esc, then /undo.", "warning")
 
     def use(self, wanted: str) -> None:
-        """Change the edit mode, or show it."""
+        """Change the mode, or show it."""
         if not wanted:
-            notify(self._app, MODE_SENTENCES[self._edits.mode])
+            notify(self._app, MODE_SENTENCES[self._permissions.mode])
             return
         try:
-            mode = EditMode(wanted)
+            mode = Mode(wanted)
         except ValueError:
-            known = ", ".join(mode.value for mode in EditMode)
-            notify(self._app, f"There is no /edits {wanted}. There are: {known}.", "warning")
+            known = ", ".join(mode.value for mode in Mode)
+            notify(self._app, f"There is no /mode {wanted}. There are: {known}.", "warning")
             return
-        self._edits.mode = mode
-        notify(self._app, MODE_SENTENCES[mode])
+        self._change(mode)
+
+    def use_next(self) -> None:
+        """Change to the mode after the present one; after the last comes the first."""
+        modes = list(Mode)
+        self._change(modes[(modes.index(self._permissions.mode) + 1) % len(modes)])
+
+    def _change(self, mode: Mode) -> None:
+        try:
+            self._permissions.mode = mode
+        except UserError as error:
+            notify(self._app, str(error), "warning")
+        else:
+            notify(self._app, MODE_SENTENCES[mode])

@@ -25,9 +25,11 @@ ChoiceForms = tuple[tuple[KeyChoice, ...], ...]
 """The same choices in different lengths, the longest first."""
 
 CHOICES: ChoiceForms = (
-    (("y", "yes"), ("n", "no"), ("a", "always in this session"), ("Esc", "no, and stop")),
+    (("y", "yes"), ("n", "no"), ("a", "always in this folder"), ("Esc", "no, and stop")),
     (("y", "yes"), ("n", "no"), ("a", "always"), ("Esc", "stop")),
 )
+ONCE: ChoiceForms = tuple(tuple(choice for choice in form if choice[0] != "a") for form in CHOICES)
+"""Where there is no rule that would allow the same again."""
 ELSEWHERE: ChoiceForms = ((("Tab", "to answer"), ("Esc", "no, and stop")), (("Tab", "to answer"), ("Esc", "stop")))
 _BETWEEN = "   "
 
@@ -59,6 +61,7 @@ def _fitting(forms: ChoiceForms, width: int) -> tuple[KeyChoice, ...]:
 
 #: Seconds; a key pressed earlier was meant for something else.
 REACTION_S = 0.4
+_RULE = "a allows {rule}"
 # Cells of the border, corners and blanks beside a title.
 _CORNERS = 6
 _TONES = {"code-inserted": "$success", "code-deleted": "$error", "muted": MUTED}
@@ -71,7 +74,7 @@ class EditPanel(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "yes", "Yes, make this edit"),
         Binding("n", "no", "No, continue without it"),
-        Binding("a", "always", "Always: make all edits of this session"),
+        Binding("a", "always", "Always: write the rule that is shown"),
         Binding("escape", "stop", "No, and stop the answer"),
         Binding("up", "up", "Scroll up a line"),
         Binding("down", "down", "Scroll down a line"),
@@ -143,12 +146,15 @@ class EditPanel(Widget, can_focus=True):
         if edit is None:
             return Content()
         parts: list[StyledText] = [(text, _TONES.get(tone, "")) for text, tone in edit.size()]
+        parts += [(f"  {_RULE.format(rule=edit.rule)}", MUTED)] if edit.rule else []
         parts += [("\n", ""), (f"! {edit.warning}\n", "$warning")] if edit.warning else [("\n", "")]
         return Content.assemble(*parts, *choice_parts(self._forms, self.content_size.width))
 
     @property
     def _forms(self) -> ChoiceForms:
-        return CHOICES if self.has_focus else ELSEWHERE
+        if not self.has_focus:
+            return ELSEWHERE
+        return CHOICES if self._edit is not None and self._edit.rule else ONCE
 
     def _update_title(self) -> None:
         if self._edit is not None:
@@ -207,8 +213,9 @@ class EditPanel(Widget, can_focus=True):
         self._decide(Decision.NO)
 
     def action_always(self) -> None:
-        """Make this edit and all later ones of this session."""
-        self._decide(Decision.ALWAYS)
+        """Make this edit, and do not ask about what its rule allows from now on."""
+        if self._edit is not None and self._edit.rule:
+            self._decide(Decision.ALWAYS)
 
     def _decide(self, decision: Decision) -> None:
         if self._edit is not None:

@@ -33,6 +33,7 @@ class PromptInput(TextArea):
         Binding("up", "up", "Line above, or the previous message"),
         Binding("down", "down", "Line below, or the next message"),
         Binding("tab", "complete", "Complete, else move the focus up"),
+        Binding("shift+tab", "next_mode", "The next mode: ask, accept-edits, plan, auto"),
         Binding("end", "end", "End of the line, then follow the answer"),
     ]
 
@@ -42,6 +43,9 @@ class PromptInput(TextArea):
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
+
+    class NextMode(Message):
+        """Posted to change to the next mode."""
 
     class Untypable(Message):
         """Posted when a chosen name has control characters and cannot be inserted. `label` is sanitised."""
@@ -170,6 +174,10 @@ class PromptInput(TextArea):
             case _:
                 return False
         return True
+
+    def action_next_mode(self) -> None:
+        """Change to the next mode."""
+        self.post_message(self.NextMode())
 
     def action_end(self) -> None:
         """Move to the end of the line; if already there, follow the answer."""

@@ -33,9 +33,11 @@ class RequestEntry(HeadlineEntry):
         question: the panel's title, with a place for `subject`.
         warning: what the panel says about it.
         agreed: the user allowed it, by itself or with others like it.
+        rule: the rule that would allow it and others like it; empty if there is none.
     """
 
     question = "{}"
+    rule = ""
 
     def __init__(self, subject: str, warning: str, *, agreed: bool = False) -> None:
         super().__init__(gap=False)

@@ -152,6 +152,7 @@ class TranscriptWriter:
             self._asked = EditEntry(request.proposal)
         else:
             self._asked = CallRequestEntry(request.proposal, " ".join(filter(None, (request.sandbox, request.why))))
+        self._asked.rule = request.rule
         self.document.append(self._asked)
 
     def _answer_request(self, event: PermissionAnswered) -> None:

@@ -12,18 +12,16 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Source
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import DraftRound, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.base.paths import data_root
-from laguna_tui.base.permission_request import EditMode
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.transcript.replay_entry import NEAR_TIE_LOGITS
-from tests.app.approvers import always, never
+from tests.app.approvers import always, gate_for, never
 
 NAMES = ["parse_header", "OrderBook", "close_socket", "render_page", "TokenBucket", "merge_ranges"]
 FILES = ["headers.py", "orders.py", "sockets.py", "pages.py", "limits.py", "ranges.py"]
@@ -60,7 +58,7 @@ class Talk:
     """A chat with the bundled model, and what of it is asserted on."""
 
     def __init__(self, engine, root, approver):
-        toolbox = Toolbox(NANO, Workspace(root), permissions=PermissionGate(EditMode.ASK, approver))
+        toolbox = Toolbox(NANO, Workspace(root), permissions=gate_for(root, approver))
         self.agent = Agent(engine, engine.vocab, toolbox)
 
     def ask(self, question):

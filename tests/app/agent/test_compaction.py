@@ -214,10 +214,9 @@ def test_a_long_turn_is_compacted_within_and_keeps_its_question(conversation, vo
 
 
 def test_asked_with_guidance_the_model_is_told_what_to_keep(conversation, vocabulary, asks):
-    for number in range(25):
-        asks(f"{number}: " + "what about the delivery of the goods " * 40)
     engine = ScriptedEngine(vocabulary, [SUMMARY], N_CTX)
     made = Compaction(engine, conversation, AgentOptions())
+    talk(conversation, made, asks)
     run(made, "the colour of the logo")
     assert "the colour of the logo" in conversation.decode(engine.requests[0].tokens)
 

@@ -8,7 +8,6 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.messages import ChatMessage
-from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.full.profile import FULL
@@ -22,12 +21,11 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
-from laguna_tui.base.permission_request import EditMode
 from laguna_tui.base.schema import declared
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
-from tests.app.approvers import NO, YES, always, never
+from tests.app.approvers import NO, YES, always, gate_for, never
 
 EDIT = call("edit", path="cart.py", old="total", new="amount")
 
@@ -39,7 +37,7 @@ class Chat:
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, 16384)
         self.edits = Changes(KeptFiles(root.parent / "cache"))
-        gate = PermissionGate(EditMode.ASK, approver)
+        gate = gate_for(root, approver)
         toolbox = Toolbox(profile, Workspace(root), codebase=codebase, changes=self.edits, permissions=gate)
         self.agent = Agent(self.engine, vocabulary, toolbox, opening=lambda: "")
 
@@ -263,7 +261,7 @@ def test_a_change_that_was_declined_needs_no_check(chat, makefile):
 
 
 def test_a_model_without_commands_is_not_reminded(chat, makefile):
-    tools = tuple(tool for tool in FULL.tools if tool.name != "shell")
-    talk = chat(always, EDIT, answer("Done."), profile=replace(FULL, tools=tools))
+    profile = replace(FULL, tools=tuple(tool for tool in FULL.tools if tool.name != "shell"))
+    talk = chat(always, EDIT, answer("Done."), profile=profile)
     assert list(talk.agent.run("Rename it."))[-1] == TurnFinished(TurnEnd.ANSWERED)
     assert not reminders(talk)

@@ -11,7 +11,6 @@ from laguna_engine.events import FinishReason
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.conversation import forgets
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED
 from laguna_tui.agent.tools.nano.profile import NANO
@@ -27,10 +26,9 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
-from laguna_tui.base.permission_request import EditMode
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
-from tests.app.approvers import always
+from tests.app.approvers import always, gate_for
 
 CODE = (
     'def total(items):\n    return sum(items)\n\n\ndef price(item):\n    """What it costs."""\n    return item.price\n'
@@ -59,7 +57,7 @@ class Chat:
         self.asked = []
         store = ResultStore(root.parent / "cache")
         profile = replace(NANO, turns=turns)
-        gate = PermissionGate(EditMode.ASK, self._approve)
+        gate = gate_for(root, self._approve)
         toolbox = Toolbox(profile, Workspace(root), store, changes=Changes(store), permissions=gate)
         self.agent = Agent(self.engine, vocabulary, toolbox, None, lambda: "[folder shop]\n\n")
 

@@ -9,7 +9,7 @@ import pytest
 
 from laguna_engine.errors import NativeAbort
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tool_run import ToolError
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
@@ -27,7 +27,6 @@ from laguna_tui.base.events import (
 from laguna_tui.base.permission_request import (
     CommandProposal,
     Decision,
-    EditMode,
     PermissionAnswer,
     PermissionRequest,
 )
@@ -35,7 +34,7 @@ from laguna_tui.base.schema import declared
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
-from tests.app.approvers import NO, YES, always
+from tests.app.approvers import NO, YES, always, gate_for
 
 PATIENCE_S = 20
 
@@ -53,10 +52,10 @@ class Bench:
         self.noted = []
         self.before = set(threading.enumerate())
 
-    def ask(self, tools, *script, approver=None):
+    def ask(self, tools, *script, approver=None, mode=Mode.ASK):
         profile = replace(FULL, tools=tuple(tools))
-        gate = PermissionGate(EditMode.ASK, approver)
         workspace = Workspace(self.codebase.root)
+        gate = gate_for(workspace.root, approver, mode)
         toolbox = Toolbox(profile, workspace, codebase=self.codebase, permissions=gate)
         self.engine = ScriptedEngine(self.vocabulary, script, 16384)
         self.agent = Agent(self.engine, self.vocabulary, toolbox, opening=lambda: "")
@@ -330,12 +329,28 @@ def test_wrong_arguments_never_reach_the_tool(bench):
     assert outputs(events) == ["error: about is empty; call again with about as text"]
 
 
-def test_a_tool_that_may_change_something_is_not_even_begun_where_nobody_can_be_asked(bench):
+def test_in_plan_mode_only_tools_that_read_are_begun_and_the_model_is_told_to_end_in_a_plan(bench):
     begun = []
-    tools = [tool("shell", lambda run, wanted: begun.append(1), read_only=False)]
-    events = list(bench.ask(tools, calls(("shell", "make")), answer("Then not.")))
-    assert outputs(events)[0].startswith("error: nobody can be asked")
-    assert not begun
+
+    def note(run, wanted):
+        begun.append(wanted.about)
+        return Answer("noted")
+
+    tools = [tool("write", note, read_only=False), tool("look", note)]
+    script = calls(("write", "a"), ("look", "b")), answer("The plan.")
+    events = list(bench.ask(tools, *script, approver=always, mode=Mode.PLAN))
+    written, looked = outputs(events)
+    assert "plan mode" in written and "end with a plan" in written
+    assert (looked, begun) == ("noted", ["b"])
+    assert not [event for event in events if isinstance(event, PermissionAsked)]
+
+
+def test_where_nobody_can_be_asked_the_model_hears_which_flag_would_allow_it(bench):
+    tools = [tool("shell", asking, read_only=False)]
+    events = list(bench.ask(tools, calls(("shell", "make test")), answer("Then not.")))
+    (output,) = outputs(events)
+    assert output.startswith("error: no sandbox holds on this machine")
+    assert "here nobody can be asked" in output
 
 
 def test_a_declined_question_does_not_end_what_runs_beside_it(bench):

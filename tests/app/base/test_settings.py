@@ -4,10 +4,10 @@ import pytest
 
 from laguna_engine import config
 from laguna_engine.draft import base
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base import settings
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.permission_request import EditMode
-from laguna_tui.base.settings import EDITS, THEMES, Settings, load_settings
+from laguna_tui.base.settings import MODES, THEMES, Settings, load_settings
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.themes import DARK, LIGHT
 from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
@@ -33,7 +33,7 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
         ("seed = -1", "seed = -1; it must be between 0 and 4294967294"),
         ("contxt = 5", "contxt (did you mean context?); known are adapter, context, "),
         ("thinking = 1", "thinking = 1 is not true or false"),
-        ("edits = true", "edits = True is not a text; it must be one of ask, allow, never"),
+        ("mode = true", "mode = True is not a text; it must be one of ask, accept-edits, plan, auto"),
         ("context = 12", "at least 1024"),
         ("context = 0", "at least 1024"),
         ('context = "big"', "is not a whole number"),
@@ -42,8 +42,8 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
         ("theme = 'foo'", "theme = 'foo'; it must be one of auto, laguna-dark, laguna-light, "),
         ('kv = "q2_k"', "one of f16, q8_0, q4_0"),
         ('speculation = "on"', "one of fast, strict, off"),
-        ('edits = "yes"', "one of ask, allow, never"),
-        ("edits = true", "is not a text"),
+        ('mode = "yes"', "one of ask, accept-edits, plan, auto"),
+        ("mode = true", "is not a text"),
         ("draft_length = -1", "between 0 and 16 tokens"),
         ("draft_length = 17", "between 0 and 16 tokens"),
         ("drafter = false", "is not a text"),
@@ -103,8 +103,8 @@ def test_the_longest_draft_and_the_largest_seed_are_the_engines():
     assert (settings.MAX_DRAFT, settings.MAX_SEED) == (base.MAX_DRAFT, config.MAX_SEED)
 
 
-def test_the_modes_of_edits_are_those_that_there_are():
-    assert set(EDITS) == {mode.value for mode in EditMode}
+def test_the_modes_are_those_that_there_are():
+    assert list(MODES) == [mode.value for mode in Mode]
 
 
 @pytest.mark.timeout(30)

@@ -30,8 +30,11 @@ def refusal(capsys, *words: str) -> str:
             "laguna-tui bench: there is no command 'everything'; there are ab, sweep, kv, profile, model; "
             "see: laguna-tui bench --help",
         ),
-        ("ask --modle x y", "laguna-tui ask: unknown argument '--modle' (did you mean --model?); see: laguna-tui ask"),
-        ("ask --modle=x y", "laguna-tui ask: unknown argument '--modle=x' (did you mean --model?)"),
+        (
+            "ask --modell x y",
+            "laguna-tui ask: unknown argument '--modell' (did you mean --model?); see: laguna-tui ask",
+        ),
+        ("ask --modell=x y", "laguna-tui ask: unknown argument '--modell=x' (did you mean --model?)"),
         ("doctor --offline", "laguna-tui doctor: unknown argument '--offline'; see: laguna-tui doctor --help"),
         ("compress x", "laguna-tui compress: the following arguments are required: --query; see: laguna-tui compress"),
         ("fit --context much", "laguna-tui fit: argument --context: invalid int value: 'much'"),

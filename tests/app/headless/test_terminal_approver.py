@@ -28,7 +28,7 @@ DIFF = hunks_of("@@ -1 +1 @@", "-def total(items):", "+def amount\x1b]0;x\x07(it
 PROPOSAL = ChangeProposal(
     "cart.py", "", "", 1, DIFF, "It no longer parses.", Path("/shop"), b"", b"", FolderIdentity(0, 0)
 )
-EDIT = PermissionRequest("edit", PROPOSAL)
+EDIT = PermissionRequest("edit", PROPOSAL, rule="edit(cart.py)")
 
 
 @pytest.fixture

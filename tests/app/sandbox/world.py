@@ -1,7 +1,6 @@
 """A home folder with credentials, a repository, and other processes of the same user, for one attempt to escape."""
 
 import contextlib
-import encodings.ascii  # noqa: F401: another user may not be able to load it
 import json
 import os
 import pwd

@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from laguna_tui.base.permission_request import Decision, EditMode, PermissionAnswer
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.blocks import BlockKind
 from laguna_tui.session.local import LocalSession
@@ -40,42 +41,42 @@ def edit(session):
 def test_nobody_is_asked_before_there_is_somebody_to_ask(session, cart):
     session.open(quiet)
     assert "nobody can be asked" in edit(session)
-    session.edits.use_approver(always)
+    session.permissions.use_approver(always)
     assert edit(session).startswith("Changed")
 
 
 def test_whom_to_ask_may_be_said_before_the_model_is_open(session, cart):
-    session.edits.use_approver(always)
+    session.permissions.use_approver(always)
     session.open(quiet)
     assert edit(session).startswith("Changed")
 
 
 def test_the_mode_is_the_settings_until_it_is_changed(session, cart):
-    session.edits.use_approver(lambda request, cancelled: PermissionAnswer(Decision.ALWAYS))
-    assert session.edits.mode is EditMode.ASK
-    session.edits.mode = EditMode.NEVER
+    session.permissions.use_approver(lambda request, cancelled: PermissionAnswer(Decision.ALWAYS))
+    assert session.permissions.mode is Mode.ASK
+    session.permissions.mode = Mode.PLAN
     session.open(quiet)
-    assert session.edits.mode is EditMode.NEVER
-    assert "not allowed" in edit(session)
-    session.edits.mode = EditMode.ASK
+    assert session.permissions.mode is Mode.PLAN
+    assert "plan mode" in edit(session)
+    session.permissions.mode = Mode.ASK
     assert edit(session).startswith("Changed")
-    assert session.edits.mode is EditMode.ALLOW
+    assert session.permissions.mode is Mode.ASK
 
 
 def test_an_edit_can_be_taken_back_after_a_switch_of_models(session, cart, tiny_model_path, tmp_path):
     other = shutil.copy(tiny_model_path, tmp_path / "Laguna-S-2.1-other.gguf")
-    assert session.edits.undo() == "There is no edit to take back."
-    session.edits.mode = EditMode.ALLOW
+    assert session.chat.undo() == "There is no edit to take back."
+    session.permissions.mode = Mode.ACCEPT_EDITS
     session.open(quiet)
     edit(session)
     session.models.switch(str(other), quiet)
-    assert session.edits.mode is EditMode.ALLOW
-    assert session.edits.undo() == "cart.py is as it was before the last edit."
+    assert session.permissions.mode is Mode.ACCEPT_EDITS
+    assert session.chat.undo() == "cart.py is as it was before the last edit."
     assert cart.read_text() == "total = 1\n"
 
 
 def test_nothing_of_the_old_texts_is_left_when_the_session_is_closed(session, cart, tmp_path):
-    session.edits.mode = EditMode.ALLOW
+    session.permissions.mode = Mode.ACCEPT_EDITS
     session.open(quiet)
     edit(session)
     assert list(tmp_path.glob("cache/*/results/*"))
@@ -85,7 +86,7 @@ def test_nothing_of_the_old_texts_is_left_when_the_session_is_closed(session, ca
 
 
 def test_an_edited_file_that_is_mentioned_again_is_attached_as_it_is_now(session, cart):
-    session.edits.mode = EditMode.ALLOW
+    session.permissions.mode = Mode.ACCEPT_EDITS
     session.open(quiet)
     list(session.chat.ask("@cart.py what is this?"))
     edit(session)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from laguna_tui.base.permission_request import EditMode
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionRequest
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.edits import edit_controller, edit_panel
 from laguna_tui.tui.edits.edit_panel import EditPanel
@@ -30,8 +31,8 @@ def quick(monkeypatch) -> None:
     monkeypatch.setattr(edit_controller, "TYPING_S", 0.0)
 
 
-def session(*steps, text: str = "Done.") -> ScriptedSession:
-    return ScriptedSession(answer(text, before=steps))
+def session(*steps, text: str = "Done.", folder: Path = Path("/project")) -> ScriptedSession:
+    return ScriptedSession(answer(text, before=steps), folder=folder)
 
 
 async def asked(app: LagunaApp, pilot, *, focused: bool = True) -> None:
@@ -66,15 +67,60 @@ class TestAnswers:
             assert "amount" not in transcript(app)
             assert "Then not." in transcript(app)
 
-    async def test_always_makes_the_later_edits_of_the_session_without_asking(self, project: Project) -> None:
-        chat = session(project.rename(), project.edit("PRICE_1 =", "COST_1 =", "shop/prices.py"))
+    async def test_always_makes_later_edits_of_the_same_file_without_asking(self, project: Project) -> None:
+        one = project.edit("PRICE_1 =", "COST_1 =", "shop/prices.py")
+        project.prices.write_text(one.after)
+        two = project.edit("PRICE_2 =", "COST_2 =", "shop/prices.py")
+        project.prices.write_text(one.before)
+        async with running(session(one, two, project.rename(), folder=project.root)) as (app, pilot):
+            await asked(app, pilot)
+            assert "a allows edit(shop/prices.py)" in screen(app)
+            await pilot.press("a")
+            await until(pilot, lambda: "edit(shop/prices.py) is" in screen(app))
+            await until(pilot, lambda: "Change shop/cart.py?" in screen(app) and app.edit_panel.has_focus)
+            await pilot.press("n")
+            await ready(app, pilot)
+            assert project.prices.read_text() == two.after
+            assert project.cart.read_text() == CART
+
+    async def test_always_is_not_offered_where_no_rule_would_allow_it_again(self, project: Project) -> None:
+        (project.root / "AGENTS.md").write_text("A=1\n")
+        obeyed = project.edit("A=1", "A=2", "AGENTS.md")
+        async with running(session(obeyed, folder=project.root)) as (app, pilot):
+            await asked(app, pilot)
+            assert "always" not in app.edit_panel.render().plain
+            await pilot.press("a")
+            assert app.edit_panel.display
+            await pilot.press("n")
+            await ready(app, pilot)
+            assert "A=1" in (project.root / "AGENTS.md").read_text()
+
+    async def test_a_command_is_asked_about_by_its_line_and_run_once_it_is_agreed_to(self, project: Project) -> None:
+        command = CommandProposal("make test\necho done", project.root, 60.0)
+        request = PermissionRequest("shell", command, why="No rule allows it.", sandbox="It has no network.")
+        chat = session(request)
         async with running(chat) as (app, pilot):
             await asked(app, pilot)
-            await pilot.press("a")
+            assert "Run make test?" in screen(app)
+            assert "echo done" in transcript(app)
+            assert "! It has no network. No rule allows it." in app.edit_panel.render().plain
+            await pilot.press("y")
             await ready(app, pilot)
-            assert "amount" in project.cart.read_text()
-            assert "COST_1" in project.prices.read_text()
-            assert chat.edits.mode is EditMode.ALLOW
+            assert [answer.decision for answer in chat.answers] == [Decision.YES]
+            assert "echo done" not in transcript(app)
+
+    async def test_shift_tab_goes_through_the_modes(self) -> None:
+        chat = session()
+        async with running(chat) as (app, pilot):
+            await ready(app, pilot)
+            seen = []
+            for _ in range(4):
+                before = chat.permissions.mode
+                await pilot.press("shift+tab")
+                await until(pilot, lambda before=before: chat.permissions.mode is not before)
+                seen.append(chat.permissions.mode)
+            assert seen == [Mode.ACCEPT_EDITS, Mode.PLAN, Mode.AUTO, Mode.ASK]
+            assert app.prompt.has_focus
 
     async def test_every_edit_is_asked_about(self, project: Project) -> None:
         chat = session(project.rename(), project.edit("PRICE_1 =", "COST_1 =", "shop/prices.py"))
@@ -335,7 +381,7 @@ class TestLooking:
 class TestCommands:
     async def test_undo_takes_an_edit_back(self, project: Project) -> None:
         chat = session(project.rename())
-        chat.edits.mode = EditMode.ALLOW
+        chat.permissions.mode = Mode.ACCEPT_EDITS
         async with running(chat) as (app, pilot):
             await ask(app, pilot, "rename it")
             assert project.cart.read_text() != CART
@@ -354,25 +400,26 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("typed", "mode", "told"),
         [
-            ("/edits", EditMode.ASK, "You are asked"),
-            ("/edits allow", EditMode.ALLOW, "Auto-edit is on"),
-            ("/edits never", EditMode.NEVER, "No file is changed."),
-            ("/edits maybe", EditMode.ASK, "There is no /edits maybe."),
+            ("/mode", Mode.ASK, "You are asked"),
+            ("/mode accept-edits", Mode.ACCEPT_EDITS, "Files are changed without asking"),
+            ("/mode plan", Mode.PLAN, "Nothing is changed"),
+            ("/mode auto", Mode.AUTO, "Files are changed, and"),
+            ("/mode maybe", Mode.ASK, "There is no /mode maybe."),
         ],
     )
-    async def test_which_edits_are_made_can_be_changed(self, typed: str, mode: EditMode, told: str) -> None:
+    async def test_the_mode_can_be_changed(self, typed: str, mode: Mode, told: str) -> None:
         chat = session()
         async with running(chat) as (app, pilot):
             await ready(app, pilot)
             app.prompt.replace_text(typed)
             await pilot.press("enter")
             await until(pilot, lambda: told in screen(app))
-            assert chat.edits.mode is mode
-            await until(pilot, lambda: app.status_bar.status.auto_edit is (mode is EditMode.ALLOW))
+            assert chat.permissions.mode is mode
+            await until(pilot, lambda: app.status_bar.status.unasked == edit_controller.MODE_WORDS[mode])
 
     async def test_without_asking_an_edit_is_made_and_shown(self, project: Project) -> None:
         chat = session(project.rename())
-        chat.edits.mode = EditMode.ALLOW
+        chat.permissions.mode = Mode.ACCEPT_EDITS
         async with running(chat) as (app, pilot):
             await ask(app, pilot, "rename it")
             assert "shop/cart.py  +4 −4" in transcript(app)

@@ -9,14 +9,15 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import AgentEvent
-from laguna_tui.base.permission_request import EditMode
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.tui.edits import edit_controller, edit_panel
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
+from tests.app.approvers import gate_for
 from tests.engine.conftest import tiny_model, tiny_model_path
 from tests.tui.changes import CART, Project
 from tests.tui.pilot import ready, running, transcript, until
@@ -52,7 +53,7 @@ def project(tmp_path: Path, monkeypatch) -> Project:
 @pytest.fixture
 def session(tiny_model, project: Project, tmp_path: Path) -> Iterator[AgentSession]:
     codebase = Codebase(project.root, tmp_path / "index")
-    changes, gate = Changes(KeptFiles(tmp_path / "cache")), PermissionGate(EditMode.ASK)
+    changes, gate = Changes(KeptFiles(tmp_path / "cache")), gate_for(project.root)
     workspace = Workspace(project.root)
     toolbox = Toolbox(FULL, workspace, codebase=codebase, changes=changes, permissions=gate)
     engine = ScriptedEngine(tiny_model.vocab, (RENAME, answer("Renamed.")), 16384)
@@ -97,7 +98,7 @@ async def test_what_other_programs_obey_is_asked_about_although_all_edits_are_al
     session: AgentSession, project: Project
 ) -> None:
     (project.root / "AGENTS.md").symlink_to("shop/cart.py")
-    session.mode = EditMode.ALLOW
+    session.mode = Mode.ACCEPT_EDITS
     async with running(session) as (app, pilot):
         await asked(app, pilot)
         assert "assistants obey it" in app.edit_panel.render().plain

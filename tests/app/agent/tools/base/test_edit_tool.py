@@ -6,14 +6,14 @@ import pytest
 
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.kept_files import KeptFiles
-from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import ChangeMade, PermissionAnswered, PermissionAsked
-from laguna_tui.base.permission_request import Decision, EditMode, PermissionAnswer
+from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
-from tests.app.approvers import NO, YES, always, never, run_tool
+from tests.app.approvers import NO, YES, always, gate_for, never, run_tool
 
 CART = "def total(items):\n    return sum(items)\n"
 RENAME = {"path": "shop/cart.py", "old": "total", "new": "amount"}
@@ -47,8 +47,8 @@ class Bench:
 def bench(root, tmp_path):
     codebase = Codebase(root, tmp_path / "index")
 
-    def made(approver=None, mode=EditMode.ASK):
-        return Bench(root, Changes(KeptFiles(tmp_path / "kept")), PermissionGate(mode, approver), codebase)
+    def made(approver=None, mode=Mode.ASK):
+        return Bench(root, Changes(KeptFiles(tmp_path / "kept")), gate_for(root, approver, mode), codebase)
 
     yield made
     codebase.close()
@@ -126,7 +126,6 @@ def test_always_asks_no_more(bench, cart):
     with_user.run(RENAME)
     with_user.run({**RENAME, "old": "sum(", "new": "max("})
     assert len(asked) == 1
-    assert with_user.permissions.mode is EditMode.ALLOW
     kinds = [type(event) for event in with_user.told]
     assert kinds == [PermissionAsked, PermissionAnswered, ChangeMade, ChangeMade]
     assert cart.read_text() == "def amount(items):\n    return max(items)\n"
@@ -134,7 +133,7 @@ def test_always_asks_no_more(bench, cart):
 
 @pytest.mark.parametrize(
     ("mode", "sentence"),
-    [(EditMode.NEVER, "edits are not allowed here"), (EditMode.ASK, "--edits allow")],
+    [(Mode.PLAN, "plan mode"), (Mode.ASK, "--allow 'edit(shop/cart.py)'")],
 )
 def test_where_nobody_agrees_nothing_is_proposed(bench, cart, mode, sentence):
     alone = bench(mode=mode)
@@ -148,17 +147,17 @@ def test_where_nobody_agrees_nothing_is_proposed(bench, cart, mode, sentence):
 def test_a_toolbox_that_was_told_of_no_edits_makes_none(root, tmp_path, cart):
     codebase = Codebase(root, tmp_path / "index")
     result = Toolbox(FULL, Workspace(root), codebase=codebase).run("edit", RENAME)
-    assert result.output.startswith("error: edits are not allowed here")
+    assert result.output.startswith("error: laguna-tui is in plan mode")
     assert cart.read_text() == CART
 
 
 def test_edits_that_are_forbidden_while_the_user_is_asked_are_not_made(bench, cart):
     def approver(request, cancelled):
-        with_user.permissions.mode = EditMode.NEVER
+        with_user.permissions.permissions.mode = Mode.PLAN
         return YES
 
     with_user = bench(approver)
-    assert "edits are not allowed here" in with_user.run(RENAME).output
+    assert "plan mode" in with_user.run(RENAME).output
     assert cart.read_text() == CART
 
 
@@ -221,8 +220,8 @@ def test_what_the_app_itself_goes_by_is_not_edited(bench, root, monkeypatch):
 
 
 def obeyed(root):
-    (root / ".bashrc").write_text("export A=1\n")
-    return {"path": ".bashrc", "old": "A=1", "new": "A=2"}
+    (root / "AGENTS.md").write_text("A=1\n")
+    return {"path": "AGENTS.md", "old": "A=1", "new": "A=2"}
 
 
 def test_what_other_programs_run_is_asked_about_whatever_is_allowed(bench, root):
@@ -232,12 +231,12 @@ def test_what_other_programs_run_is_asked_about_whatever_is_allowed(bench, root)
         asked.append(request.proposal.path)
         return NO
 
-    with_user = bench(approver, EditMode.ALLOW)
+    with_user = bench(approver, Mode.ACCEPT_EDITS)
     result = with_user.run(obeyed(root))
-    assert asked == [".bashrc"]
-    assert with_user.told[0].request.always_asks == "shells and their tools run what it says"
+    assert asked == ["AGENTS.md"]
+    assert with_user.told[0].request.always_asks == "assistants obey it"
     assert result.output == "error: the user declined this edit; ask what to do instead"
-    assert (root / ".bashrc").read_text() == "export A=1\n"
+    assert (root / "AGENTS.md").read_text() == "A=1\n"
 
 
 def test_always_is_no_answer_for_what_other_programs_run(bench, root):
@@ -249,20 +248,20 @@ def test_always_is_no_answer_for_what_other_programs_run(bench, root):
 
     with_user = bench(approver)
     assert with_user.run(obeyed(root)).ok
-    assert with_user.run({"path": ".bashrc", "old": "A=2", "new": "A=3"}).ok
-    assert asked == [".bashrc", ".bashrc"]
-    assert (root / ".bashrc").read_text() == "export A=3\n"
+    assert with_user.run({"path": "AGENTS.md", "old": "A=2", "new": "A=3"}).ok
+    assert asked == ["AGENTS.md", "AGENTS.md"]
+    assert (root / "AGENTS.md").read_text() == "A=3\n"
 
 
 def test_where_nobody_can_agree_what_other_programs_run_is_not_edited(bench, root, cart):
-    alone = bench(mode=EditMode.ALLOW)
+    alone = bench(mode=Mode.ACCEPT_EDITS)
     result = alone.run(obeyed(root))
     assert result.output == (
-        "error: .bashrc is not edited unasked, because shells and their tools run what it says, and nobody can be asked"
-        " here; tell the user to ask for it in a terminal and to agree there"
+        "error: it is always asked about: assistants obey it, and here nobody can be asked (no flag allows it: the user"
+        " has to start laguna-tui in a terminal); go on without it, and tell the user"
     )
     assert not alone.told
-    assert (root / ".bashrc").read_text() == "export A=1\n"
+    assert (root / "AGENTS.md").read_text() == "A=1\n"
     assert alone.run(RENAME).ok
 
 
@@ -365,7 +364,7 @@ def test_old_texts_are_private_and_gone_when_the_session_ends(bench, cart, tmp_p
 
 def test_an_edit_whose_old_text_nobody_can_keep_on_disk_can_be_taken_back_all_the_same(root, tmp_path, cart):
     (tmp_path / "file").touch()
-    changes, allowed = Changes(KeptFiles(tmp_path / "file/results")), PermissionGate(EditMode.ALLOW)
+    changes, allowed = Changes(KeptFiles(tmp_path / "file/results")), gate_for(root, mode=Mode.ACCEPT_EDITS)
     codebase = Codebase(root, tmp_path / "index")
     box = Toolbox(FULL, Workspace(root), codebase=codebase, changes=changes, permissions=allowed)
     assert box.run("edit", RENAME).ok

@@ -7,7 +7,6 @@ import pytest
 
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.kept_files import KeptFiles
-from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.full.changing import SNIPPET_LINES
 from laguna_tui.agent.tools.full.list import MAX_ENTRIES
@@ -15,10 +14,10 @@ from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.events import ChangeMade, TodoChanged, TodoItem, TodoState
-from laguna_tui.base.permission_request import Decision, EditMode, PermissionAnswer
+from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
-from tests.app.approvers import YES, always, run_tool
+from tests.app.approvers import YES, always, gate_for, run_tool
 from tests.app.odd_files import listening, pipe
 
 CART = "import math\n\n\nclass Cart:\n    def total(self):\n        return 1\n\n    def clear(self):\n        pass\n"
@@ -31,7 +30,7 @@ class Bench:
         self.root = root
         self.changes = Changes(KeptFiles(kept))
         self.told = []
-        permissions = PermissionGate(EditMode.ASK, approver)
+        permissions = gate_for(root, approver)
         self.box = Toolbox(FULL, Workspace(root), codebase=codebase, changes=self.changes, permissions=permissions)
 
     def run(self, name, **arguments):
