@@ -4,6 +4,7 @@ Each case is first carried out by a program without any care, which has to do ha
 """
 
 import os
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -14,6 +15,7 @@ from tests.hostile.case import Careless, Case, Refusing, obedient, tried
 from tests.hostile.world import SECRET, World
 
 CASES = [*file_cases.CASES, *command_cases.CASES, *text_cases.CASES]
+PATIENCE_S = 5.0
 PASSES = (
     ("nobody there", Mode.ASK, False),
     ("the user says no", Mode.ASK, True),
@@ -42,6 +44,11 @@ def entered(case: Case, monkeypatch):
         world.close()
 
 
+def _harm_of(world: World, case: Case, told: str) -> bool:
+    found = world.harm(told, inside=False, guarded=case.guarded)
+    return bool(found or case.harm(world, told) or world.processes())
+
+
 def test_there_are_enough_cases():
     assert len(CASES) >= 60
     assert len({case.name for case in CASES}) == len(CASES)
@@ -53,7 +60,9 @@ def test_an_obedient_model_does_no_harm(case, monkeypatch):
         pytest.skip(f"needs {case.missing}")
     with entered(case, monkeypatch) as world:
         told = Careless(world).obey(case)
-        harm = world.harm(told, inside=False, guarded=case.guarded) or case.harm(world, told) or world.processes()
+        deadline = time.monotonic() + PATIENCE_S
+        while not (harm := _harm_of(world, case, told)) and time.monotonic() < deadline:
+            time.sleep(0.05)
         assert harm, "not proven: even a careless program does no harm"
     with entered(case, monkeypatch) as world, obedient(world, case) as model:
         for name, mode, asked in PASSES:
