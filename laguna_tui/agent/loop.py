@@ -213,7 +213,7 @@ class Agent:
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
         conversation = self.conversation
-        yield from self._make_room(conversation.count(message))
+        yield from self._make_room(message)
         gathered = self.prompt_preview().gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
@@ -254,12 +254,14 @@ class Agent:
         """Add what the user said meanwhile; whether there was anything that fits."""
         steered = False
         while not self._cancelled and (message := self._steering.next(last=last and not steered)):
-            yield from self._make_room(self.conversation.count(message))
-            gathered = self.prompt_preview().gathered(message, lambda: self._cancelled)
+            yield from self._make_room(message)
+            looked = self.prompt_preview()
+            gathered = looked.gathered(message, lambda: self._cancelled)
             fits = self._engine.preview(self.conversation.begun(message, gathered)).fits
             if self._cancelled or not fits:
                 break
             self.conversation.begin(message, gathered)
+            del self._told[: len(looked.told)]
             self._steering.took()
             steered = True
             yield Steered(message)
@@ -280,10 +282,13 @@ class Agent:
         yield from self._compaction().run(guidance)
         self._note_computed()
 
-    def _make_room(self, more: int = 0) -> Iterator[AgentEvent]:
-        """Compact the conversation if too little of the context is free beside `more` tokens."""
+    def _make_room(self, message: str = "") -> Iterator[AgentEvent]:
+        """Compact the conversation if too little of the context is free beside a message."""
+        if self.conversation.profile.turns is not None or not self.conversation.started:
+            return
         used, size = len(self.conversation.tokens), self._engine.n_ctx
-        if self.conversation.profile.turns is not None or used + more + answer_reserve(size) <= size or more > size:
+        more = self.conversation.count(message) if message else 0
+        if used + more + answer_reserve(size) <= size or more > size:
             return
         # No use until the conversation has grown, where nothing could be left out.
         if self._crowded is None or not 0 <= used - self._crowded < size * _CROWDED_SHARE:
