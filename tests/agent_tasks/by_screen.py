@@ -97,7 +97,7 @@ async def on_screen(task: Task, folder: Path, **settings: Any) -> AsyncIterator[
     """The app about a folder that holds the task's files."""
     script = Script(task.model(folder))
     chosen = {"context": task.context, "mode": task.mode, **settings}
-    session = scripted_session(folder, script, **chosen)
+    session = scripted_session(folder, script, allow=task.allow, deny=task.deny, **chosen)
     session.chat = RecordedChat(session.chat)  # type: ignore[assignment]
     try:
         async with running(session, size=SIZE) as (app, pilot):  # type: ignore[arg-type]

@@ -1,9 +1,12 @@
 """A task: a small repository, what the user asks, what the model does about it, and when that is right."""
 
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from tests.scripted_model import Lines, Script, Seen
 
@@ -75,7 +78,7 @@ class Task:
         deny: rules that forbid.
         context: tokens.
         programs: what must be on the machine for the repository's own check.
-        tools: those that the model calls.
+        waits: what of the app it waits for; empty if that is there.
         end: how the turn ends.
     """
 
@@ -90,8 +93,16 @@ class Task:
     deny: Sequence[str] = ()
     context: int = 16_384
     programs: Sequence[str] = ("make",)
-    tools: Sequence[str] = ("read", "edit", "shell")
+    waits: str = ""
     end: str = "answered"
+
+    def require(self) -> None:
+        """End the test here if the task cannot be tried on this machine, or not yet."""
+        missing = [program for program in self.programs if shutil.which(program) is None]
+        if missing:
+            pytest.skip(f"needs {', '.join(missing)}")
+        if self.waits:
+            pytest.xfail(self.waits)
 
     def make(self, folder: Path) -> Path:
         """Make the repository."""

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.agent_tasks import trouble, work
-from tests.agent_tasks.by_ask import missing
 from tests.agent_tasks.by_screen import on_screen
 from tests.agent_tasks.repositories import PYTHON
 from tests.agent_tasks.task import Outcome, Task
@@ -17,8 +16,7 @@ NAMED = {task.name: task for task in [*work.TASKS, *trouble.TASKS]}
 
 def task_named(name: str) -> Task:
     task = NAMED[name]
-    if missing(task):
-        pytest.skip(missing(task))
+    task.require()
     return task
 
 
@@ -51,14 +49,11 @@ STOPPED = Task(
     lambda folder: [say(WORDS), call("read", path="shop/cart.py"), "And that was all."],
     _nothing_is_wrong,
     context=32_768,
-    tools=("read",),
     programs=(),
 )
 
 
 async def test_an_answer_that_is_stopped_goes_on_with_its_cache(tmp_path: Path):
-    if missing(STOPPED):
-        pytest.skip(missing(STOPPED))
     async with on_screen(STOPPED, STOPPED.make(tmp_path)) as screen:
         await screen.send(STOPPED.question)
         await until(screen.pilot, lambda: "word20" in screen.transcript)
