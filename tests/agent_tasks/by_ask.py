@@ -25,7 +25,7 @@ def run_by_ask(task: Task, folder: Path, home: Path, output: Callable[[], str]) 
         home: an empty folder for the model.
         output: gives what was printed since it was last asked.
     """
-    script = Script(task.model(folder))
+    script = task.script(folder)
     code = run(script, arguments(task, folder), home)
     events = [json.loads(line) for line in output().splitlines()]
     return code, outcome_of(events, folder, script)

@@ -121,7 +121,7 @@ class Screen:
 @asynccontextmanager
 async def on_screen(task: Task, folder: Path, **settings: Any) -> AsyncIterator[Screen]:
     """The app about a folder that holds the task's files."""
-    script = Script(task.model(folder))
+    script = task.script(folder)
     chosen = {"context": task.context, "mode": task.mode, **settings}
     session = scripted_session(folder, script, allow=task.allow, deny=task.deny, **chosen)
     session.chat = RecordedChat(session.chat)  # type: ignore[assignment]

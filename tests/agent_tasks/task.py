@@ -78,7 +78,6 @@ class Task:
         deny: rules that forbid.
         context: tokens.
         programs: what must be on the machine for the repository's own check.
-        waits: what of the app it waits for; empty if that is there.
         end: how the turn ends.
     """
 
@@ -86,23 +85,25 @@ class Task:
     language: str
     files: Mapping[str, str | bytes]
     question: str
-    model: Callable[[Path], Lines]
+    model: Callable[[Path], Script | Lines]
     verdict: Callable[[Outcome], None]
     mode: str = "accept-edits"
     allow: Sequence[str] = ("shell(make …)",)
     deny: Sequence[str] = ()
     context: int = 16_384
     programs: Sequence[str] = ("make",)
-    waits: str = ""
     end: str = "answered"
 
+    def script(self, folder: Path) -> Script:
+        """What the model says in this folder."""
+        lines = self.model(folder)
+        return lines if isinstance(lines, Script) else Script(lines)
+
     def require(self) -> None:
-        """End the test here if the task cannot be tried on this machine, or not yet."""
+        """Skip the test if the task cannot be tried on this machine."""
         missing = [program for program in self.programs if shutil.which(program) is None]
         if missing:
             pytest.skip(f"needs {', '.join(missing)}")
-        if self.waits:
-            pytest.xfail(self.waits)
 
     def make(self, folder: Path) -> Path:
         """Make the repository."""

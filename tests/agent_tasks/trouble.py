@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.agent_tasks.repositories import GO, JAVASCRIPT, PYTHON, RUST, C
 from tests.agent_tasks.task import Outcome, Task, passed
 from tests.agent_tasks.work import CHECK
-from tests.scripted_model import Lines, call, raw, say, think
+from tests.scripted_model import Lines, Script, call, raw, say, think
 
 OLD, NEW = "for name, price, count", "for _, price, count"
 
@@ -148,6 +148,9 @@ def _many_files() -> dict[str, str]:
     return {f"steps/part_{part}.py": f"# part {part}\n{body}" for part in range(12)} | PYTHON
 
 
+SUMMARY = "everything above will be replaced by a summary"
+
+
 def _a_context_that_fills(seen):
     seen = yield call("read", path="shop/cart.py")
     for part in range(12):
@@ -162,6 +165,8 @@ def _it_ends_with_the_edit(outcome: Outcome) -> None:
     assert "sum(price * count for" in outcome.text("shop/cart.py")
     assert outcome.answer.endswith("mended the total.")
     assert len(outcome.outputs("read")) == 13
+    assert "compacted" in outcome.notices
+    assert "Read all parts, then mend the total." in outcome.script.asked[-1].text
     assert max(len(seen.tokens) for seen in outcome.script.asked) < 8192
 
 
@@ -436,10 +441,9 @@ TASKS = [
         "Python",
         _many_files(),
         "Read all parts, then mend the total.",
-        lambda folder: _a_context_that_fills,
+        lambda folder: Script(_a_context_that_fills, asides={SUMMARY: "The total leaves out the counts; read on."}),
         _it_ends_with_the_edit,
         context=8192,
-        waits="nothing makes room in a context that is full",
         programs=("make", "python3"),
     ),
     Task(
