@@ -107,6 +107,7 @@ class Task:
 
     def make(self, folder: Path) -> Path:
         """Make the repository."""
+        folder.mkdir(exist_ok=True)
         for path, content in self.files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -7,7 +7,7 @@ import pytest
 
 from tests.agent_tasks import trouble, work
 from tests.agent_tasks.by_screen import on_screen
-from tests.agent_tasks.repositories import PYTHON, C
+from tests.agent_tasks.repositories import PYTHON
 from tests.agent_tasks.task import Outcome, Task
 from tests.scripted_model import call, say
 from tests.tui.pilot import ready, until
@@ -50,41 +50,13 @@ async def test_the_user_allows_a_command_and_an_edit_by_keys(tmp_path: Path):
         assert "A full stack refuses more; passed." in screen.transcript
 
 
-def _nothing_is_made(outcome: Outcome) -> None:
-    assert outcome.text("stack.c") == C["stack.c"]
-    assert not (outcome.folder / "run_tests").exists()
-    assert len(outcome.refused) == 2
-    assert outcome.answer.endswith("Then I leave it.")
-
-
-def _take_no(seen):
-    seen = yield call("shell", cmd="make test")
-    assert "declined" in seen.result, seen.result
-    seen = yield call("edit", path="stack.c", old="top > LIMIT", new="top >= LIMIT")
-    assert "declined" in seen.result, seen.result
-    yield "Then I leave it."
-
-
-DECLINED = Task(
-    "a command and an edit are declined",
-    "C",
-    C,
-    "Mend the stack.",
-    lambda folder: _take_no,
-    _nothing_is_made,
-    mode="ask",
-    allow=(),
-    programs=(),
-)
-
-
 async def test_what_the_user_declines_by_key_is_not_done(tmp_path: Path):
-    async with on_screen(DECLINED, DECLINED.make(tmp_path)) as screen:
-        await screen.send(DECLINED.question)
+    async with on_screen(trouble.DECLINED, trouble.DECLINED.make(tmp_path)) as screen:
+        await screen.send(trouble.DECLINED.question)
         await screen.answer("n")
         await screen.answer("n")
         await ready(screen.app, screen.pilot)
-        DECLINED.verdict(screen.outcome())
+        trouble.DECLINED.verdict(screen.outcome())
         assert "Then I leave it." in screen.transcript
 
 

@@ -371,6 +371,34 @@ def _it_is_asked_again(outcome: Outcome) -> None:
     assert len(outcome.script.asked) == 2
 
 
+def _nothing_is_made(outcome: Outcome) -> None:
+    assert outcome.text("stack.c") == C["stack.c"]
+    assert not (outcome.folder / "run_tests").exists()
+    assert len(outcome.refused) == 2
+    assert outcome.answer.endswith("Then I leave it.")
+
+
+def take_no(seen):
+    seen = yield call("shell", cmd="make test")
+    assert "declined" in seen.result, seen.result
+    seen = yield call("edit", path="stack.c", old="top > LIMIT", new="top >= LIMIT")
+    assert "declined" in seen.result, seen.result
+    yield "Then I leave it."
+
+
+DECLINED = Task(
+    "a command and an edit are declined",
+    "C",
+    C,
+    "Mend the stack.",
+    lambda folder: take_no,
+    _nothing_is_made,
+    mode="ask",
+    allow=(),
+    programs=(),
+)
+"""The user is asked about everything, and says no."""
+
 TASKS = [
     Task(
         "the user saves a file that is being edited",
