@@ -7,7 +7,7 @@ import pytest
 
 from tests.agent_tasks import trouble, work
 from tests.agent_tasks.by_screen import on_screen
-from tests.agent_tasks.repositories import PYTHON
+from tests.agent_tasks.repositories import PYTHON, C
 from tests.agent_tasks.task import Outcome, Task
 from tests.scripted_model import call, say
 from tests.tui.pilot import ready, until
@@ -60,6 +60,43 @@ async def test_what_the_user_declines_by_key_is_not_done(tmp_path: Path):
         assert "Then I leave it." in screen.transcript
 
 
+def _wait_long(seen):
+    # What still runs after ten seconds leaves a file.
+    seen = yield call("shell", cmd="echo begun; touch begun; sleep 10; touch late")
+    assert seen.user == "go on", seen.text
+    yield "It had begun." if "begun" in seen.text.rpartition("<tool_response>")[2] else "?"
+
+
+def _it_was_ended(outcome: Outcome) -> None:
+    assert (outcome.folder / "begun").exists()
+    assert not (outcome.folder / "late").exists()
+    assert outcome.answer == "It had begun."
+
+
+HANGING = Task(
+    "a command is stopped and the work goes on",
+    "C",
+    C,
+    "Run it.",
+    lambda folder: _wait_long,
+    _it_was_ended,
+    mode="auto",
+    programs=(),
+)
+
+
+async def test_a_command_that_is_stopped_ends_and_the_work_goes_on(tmp_path: Path):
+    HANGING.require()
+    async with on_screen(HANGING, HANGING.make(tmp_path)) as screen:
+        await screen.send(HANGING.question)
+        await until(screen.pilot, (tmp_path / "begun").exists)
+        await screen.pilot.press("escape")
+        await ready(screen.app, screen.pilot)
+        assert screen.outcome().end == "cancelled"
+        await screen.ask("go on")
+        HANGING.verdict(screen.outcome())
+
+
 WORDS = " ".join(f"word{number}" for number in range(4000))
 
 
@@ -80,6 +117,7 @@ STOPPED = Task(
 
 
 async def test_an_answer_that_is_stopped_goes_on_with_its_cache(tmp_path: Path):
+    STOPPED.require()
     async with on_screen(STOPPED, STOPPED.make(tmp_path)) as screen:
         await screen.send(STOPPED.question)
         await until(screen.pilot, lambda: "word20" in screen.transcript)
