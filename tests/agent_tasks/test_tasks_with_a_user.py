@@ -1,15 +1,20 @@
 """Tasks in which the user has a say while the model works."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+
+import pexpect
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import AgentEvent, TextDelta
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.session.local import LocalSession
 from tests.agent_tasks.repositories import PYTHON
+from tests.agent_tasks.trouble import DECLINED
 from tests.scripted_model import Lines, Script, call, scripted_session
+from tests.scripted_model.ask import TOP, command
 
 YES = PermissionAnswer(Decision.YES)
 
@@ -73,3 +78,20 @@ def test_the_model_sees_what_the_user_made_of_its_edit(tmp_path: Path):
     with opened(tmp_path, model, User(PermissionAnswer(Decision.YES, edited=mine))) as session:
         assert said(list(session.chat.ask("give it a default"))) == "You took a tuple."
     assert (tmp_path / "shop/cart.py").read_text() == mine
+
+
+def test_what_the_user_declines_in_a_terminal_is_not_done(tmp_path: Path):
+    folder = DECLINED.make(tmp_path / "repository")
+    env = {**os.environ, "PYTHONPATH": str(TOP)}
+    env |= {f"XDG_{kind}_HOME": str(tmp_path) for kind in ("CACHE", "CONFIG", "STATE")}
+    program, *arguments = command("tests.agent_tasks.trouble:take_no", "ask", DECLINED.question)
+    child = pexpect.spawn(program, arguments, cwd=str(folder), env=env, timeout=60, encoding="utf-8", echo=False)
+    for question in ("Run this command", "Make this edit"):
+        child.expect(rf"{question}\? [^\n]*: ")
+        child.sendline("n")
+    child.expect("Then I leave it.")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+    assert (folder / "stack.c").read_text() == DECLINED.files["stack.c"]
+    assert not (folder / "run_tests").exists()
