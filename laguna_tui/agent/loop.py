@@ -25,6 +25,8 @@ from laguna_tui.repo.workspace import WorkspaceError
 if TYPE_CHECKING:
     from laguna_tui.agent.compaction import Compaction
 
+# Of what a user types: near enough to tell whether there is room for it.
+_CHARS_A_TOKEN = 3
 # Where nothing could be left out, it is tried again once the conversation has grown by so much of the context.
 _CROWDED_SHARE = 1 / 16
 
@@ -151,7 +153,7 @@ class Agent:
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
         conversation = self.conversation
-        yield from self._make_room(conversation.count(message))
+        yield from self._make_room(len(message) // _CHARS_A_TOKEN)
         gathered = self.prompt_preview().gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
@@ -192,7 +194,7 @@ class Agent:
             EngineError: while iterating, when the engine fails. The conversation stays whole.
         """
         self._cancelled = False
-        yield from self._compaction().run(guidance)
+        yield from self._compaction().run(guidance, asked=True)
         self._note_computed()
 
     def _make_room(self, more: int = 0) -> Iterator[AgentEvent]:

@@ -10,12 +10,19 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.context.blocks import BlockKind
 from laguna_tui.session.local import LocalSession
 from tests.app.approvers import always, run_tool
+from tests.engine import tiny
 
 CALL = {"path": "cart.py", "old": "total", "new": "amount"}
 
 
 def quiet(progress):
     pass
+
+
+@pytest.fixture(scope="module")
+def tiny_model_path(tmp_path_factory):
+    """With room for a chat beside the app's prompt, which is long in so small a vocabulary."""
+    return tiny.laguna(tiny.Shape(n_ctx=8192)).write(tmp_path_factory.mktemp("models") / "tiny-laguna.gguf")
 
 
 @pytest.fixture
@@ -28,7 +35,7 @@ def cart(tmp_path):
 @pytest.fixture
 def session(tiny_model_path, cart, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=8, temperature=0.0)
+    settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
     session = LocalSession.prepare(settings, cart.parent)
     yield session
     session.close()
