@@ -279,7 +279,7 @@ class Agent:
             EngineError: while iterating, when the engine fails. The conversation stays whole.
         """
         self._cancelled = False
-        yield from self._compaction().run(guidance)
+        yield from self._compaction().run(guidance, asked=True)
         self._note_computed()
 
     def _make_room(self, message: str = "") -> Iterator[AgentEvent]:
