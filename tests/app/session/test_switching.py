@@ -128,7 +128,7 @@ def test_after_a_model_that_could_not_be_opened_at_all_another_can(tmp_path, tin
     session = LocalSession.prepare(Settings(model=str(broken), context=8192, threads=1, max_tokens=8), tmp_path)
     with pytest.raises(EngineError):
         session.open(quiet)
-    assert session.models.switch(str(tiny_model_path), quiet).context_size == 4096
+    assert session.models.switch(str(tiny_model_path), quiet).context_size == 8192
     assert isinstance(list(session.chat.ask("hello"))[-1], TurnFinished)
     session.close()
 
