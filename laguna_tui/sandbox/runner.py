@@ -66,6 +66,11 @@ class CommandRunner:
         self._tmp: Path | None = None
 
     @property
+    def shell(self) -> str:
+        """The program that runs a model's commands: models write bash."""
+        return find_program("bash") or "/bin/sh"
+
+    @property
     def status(self) -> SandboxStatus:
         """The sandbox that a model's commands run in."""
         return self._probe()
@@ -192,9 +197,8 @@ class CommandRunner:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
         policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp)
-        # Models write bash. It reads no file of the user's when it is started like this.
-        shell = find_program("bash") or "/bin/sh"
-        prepared = prepare(status, policy, (shell, "-c", command), folder=folder)
+        # It reads no file of the user's when it is started like this.
+        prepared = prepare(status, policy, (self.shell, "-c", command), folder=folder)
         prepared.env.update(_VARIABLES)
         return prepared
 
