@@ -67,7 +67,7 @@ class LocalSession:
         self.prompt = LocalPromptView(self)
         self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info)
         self.permissions = permissions
-        self.commands = LocalCommands(folder, self._tell)
+        self.commands = LocalCommands(folder, self.tell)
         self.folder = LocalFolder(self, folder, holds_more)
 
     @classmethod
@@ -150,7 +150,7 @@ class LocalSession:
         if parts is not None:
             parts.close()
 
-    def _tell(self, piece: "Attachment") -> str:
+    def tell(self, piece: "Attachment") -> str:
         """Bring a piece along with the next message; why not, empty where it is."""
         if self.parts is None:
             return NOT_TOLD
