@@ -12,6 +12,7 @@ from laguna_tui.base.events import (
     Attached,
     CallRejected,
     ChangeMade,
+    Compacted,
     DraftRound,
     Notice,
     PermissionAnswered,
@@ -19,6 +20,7 @@ from laguna_tui.base.events import (
     ReasoningDelta,
     ReplayCheck,
     TextDelta,
+    TodoChanged,
     ToolFinished,
     ToolProgress,
     ToolStarted,
@@ -41,16 +43,41 @@ class EventSanitizer:
     """Sanitises the events of one conversation, in order: an emoji may arrive in two deltas."""
 
     def __init__(self) -> None:
-        self._sanitizers: dict[type[AgentEvent] | int, TextSanitizer] = {}
+        self._sanitizers: dict[type[AgentEvent], TextSanitizer] = {}
+        self._outputs: dict[int, OutputSanitizer] = {}
 
     def safe(self, event: AgentEvent) -> AgentEvent:
         """The event with every text sanitised."""
         if isinstance(event, TurnStarted):
             self._sanitizers.clear()
-        if isinstance(event, TextDelta | ReasoningDelta | ToolProgress):
-            stream = event.call_id if isinstance(event, ToolProgress) else type(event)
-            return replace(event, text=self._sanitizers.setdefault(stream, TextSanitizer()).sanitize(event.text))
+            self._outputs.clear()
+        if isinstance(event, TextDelta | ReasoningDelta):
+            return replace(event, text=self._sanitizers.setdefault(type(event), TextSanitizer()).sanitize(event.text))
+        if isinstance(event, ToolProgress):
+            return replace(event, text=self._outputs.setdefault(event.call_id, OutputSanitizer()).sanitize(event.text))
         return safe_event(event)
+
+
+class OutputSanitizer:
+    r"""Sanitises what a program writes, in pieces: colours and cursor movements go, and "\r" stays.
+
+    A "\r" only ever says that the line is written again; it is not for the terminal.
+    """
+
+    def __init__(self) -> None:
+        self._unfinished = ""
+        self._sanitizer = TextSanitizer()
+
+    def sanitize(self, piece: str) -> str:
+        """The next piece, up to an escape sequence that has not ended."""
+        # A plain question never comes here, and needs nothing that runs commands.
+        from laguna_tui.sandbox.command_output import EMPTIED, finished, without_sequences
+
+        text = without_sequences(self._unfinished + piece)
+        end = finished(text)
+        self._unfinished = text[end:]
+        shown = text[:end].replace(EMPTIED, "").replace("\b", "")
+        return "\r".join(map(self._sanitizer.sanitize, shown.split("\r")))
 
 
 def safe_event(event: AgentEvent) -> AgentEvent:
@@ -66,15 +93,14 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return _safe_result(event)
         case PermissionAsked() | PermissionAnswered() | ChangeMade():
             return _safe_permission(event)
+        case TodoChanged() | Compacted() | DraftRound():
+            return _safe_state(event)
         case CallRejected() | DrafterFailed():
             return _safe_problem(event)
         case AnswerCorrected(said):
             return AnswerCorrected(sanitize(said))
         case TurnFinished(end, detail):
             return TurnFinished(end, sanitize(detail))
-        case DraftRound(spun, stood, instead):
-            safe = replace(spun, rejected=sanitize(spun.rejected), reason=sanitize_line(spun.reason))
-            return DraftRound(safe, sanitize(stood), sanitize(instead))
         case _:
             return event
 
@@ -82,6 +108,17 @@ def safe_event(event: AgentEvent) -> AgentEvent:
 def _safe_result(event: ToolFinished) -> ToolFinished:
     full_output = None if event.full_output is None else sanitize_line(event.full_output)
     return replace(event, name=sanitize_line(event.name), output=sanitize(event.output), full_output=full_output)
+
+
+def _safe_state(event: TodoChanged | Compacted | DraftRound) -> TodoChanged | Compacted | DraftRound:
+    match event:
+        case TodoChanged(items):
+            return TodoChanged(tuple(replace(item, text=sanitize_line(item.text)) for item in items))
+        case Compacted():
+            return replace(event, summary=sanitize(event.summary))
+        case DraftRound(spun, stood, instead):
+            safe = replace(spun, rejected=sanitize(spun.rejected), reason=sanitize_line(spun.reason))
+            return DraftRound(safe, sanitize(stood), sanitize(instead))
 
 
 def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | DrafterFailed:
@@ -142,8 +179,7 @@ def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:
 
 
 def _safe_value(value: object) -> str:
-    text = sanitize_line(str(value))
-    return f'"{text}"' if isinstance(value, str) else text
+    return f'"{sanitize(value)}"' if isinstance(value, str) else sanitize_line(str(value))
 
 
 def safe_progress(progress: LoadProgress) -> LoadProgress:
