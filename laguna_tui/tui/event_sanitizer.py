@@ -1,5 +1,6 @@
 """The event sanitizer: the one place where texts from the model, files and tools are sanitised for the screen."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard, get_args
@@ -27,7 +28,7 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.base.hunks import HunkLine
+from laguna_tui.base.hunks import Hunk, HunkLine
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
 from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
 
@@ -138,7 +139,7 @@ def _safe_permission(
             answer = replace(answer, message=sanitize(answer.message), edited=edited)
             return replace(event, answer=answer, by=sanitize_line(event.by))
         case ChangeMade(change=change):
-            return replace(event, change=_safe_change(change))
+            return replace(event, change=safe_change(change))
 
 
 def _safe_request(request: PermissionRequest) -> PermissionRequest:
@@ -148,7 +149,7 @@ def _safe_request(request: PermissionRequest) -> PermissionRequest:
         case CallProposal(summary, details):
             safe = CallProposal(sanitize_line(summary), tuple(map(sanitize_line, details)))
         case change:
-            safe = _safe_change(change)
+            safe = safe_change(change)
     tool, why, sandbox, rule = map(sanitize_line, (request.tool, request.why, request.sandbox, request.rule))
     always_asks = sanitize_line(request.always_asks)
     return replace(request, tool=tool, proposal=safe, why=why, sandbox=sandbox, rule=rule, always_asks=always_asks)
@@ -163,11 +164,16 @@ def safe_replay(event: ReplayCheck) -> ReplayCheck:
     return replace(event, difference=replace(found, before=before, answered=answered, plain=plain))
 
 
-def _safe_change(change: ChangeProposal) -> ChangeProposal:
+def safe_change(change: ChangeProposal) -> ChangeProposal:
     """The change with paths, warning and diff sanitised; a line of the diff stays one line."""
-    hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in change.hunks)
+    hunks = safe_hunks(change.hunks)
     path, target, warning = map(sanitize_line, (change.path, change.target, change.warning))
     return replace(change, path=path, target=target, warning=warning, hunks=hunks)
+
+
+def safe_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
+    """The hunks of a diff with their lines sanitised; each stays one line."""
+    return tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in hunks)
 
 
 def _safe_line(line: HunkLine) -> HunkLine:

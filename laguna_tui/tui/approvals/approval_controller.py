@@ -1,4 +1,4 @@
-"""Asks for permission, moves the focus to the edit panel, handles /undo and /mode, and blocks the session's thread.
+"""Asks for permission: shows the approval panel, gives it the focus, and blocks the session's thread.
 
 The session's thread waits until the user decides, the turn is stopped, or the app exits.
 """
@@ -9,16 +9,25 @@ from collections.abc import Callable
 
 from textual.app import App
 
-from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.base.permission_request import (
+    CommandProposal,
+    Decision,
+    PermissionAnswer,
+    PermissionRequest,
+    Proposal,
+)
 from laguna_tui.session.api import PermissionSettings
-from laguna_tui.tui.edits.edit_panel import EditPanel
+from laguna_tui.tui.approvals.approval_panel import FRAME, ApprovalPanel
+from laguna_tui.tui.approvals.question import Question, question_about
+from laguna_tui.tui.approvals.text_editor import MessageInput, TextEditor, is_editable
+from laguna_tui.tui.event_sanitizer import safe_change, safe_hunks
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import SessionState
-from laguna_tui.tui.transcript.edit_entry import RequestEntry
+from laguna_tui.tui.transcript.request_entries import ChangeEntry, DiffEntry, RequestEntry
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
@@ -27,13 +36,18 @@ POLL_S = 0.05
 
 
 class Approvals:
-    """An `Approver` for the session's thread; the screen's thread polls `waiting` and answers."""
+    """An `Approver` for the session's thread; the screen's thread polls `waiting` and answers.
+
+    Attributes:
+        request: the newest request, raw.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._decided = threading.Event()
         self._answer = PermissionAnswer(Decision.NO)
         self._waiting = self._left = False
+        self.request: PermissionRequest | None = None
 
     @property
     def waiting(self) -> bool:
@@ -41,9 +55,9 @@ class Approvals:
         return self._waiting
 
     def __call__(self, request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
-        del request  # the screen has it from the preceding event
         with self._lock:
             self._decided.clear()
+            self.request = request
             self._answer, self._waiting = PermissionAnswer(Decision.NO), not self._left
         while self._waiting and not self._decided.wait(POLL_S):
             if cancelled():
@@ -68,18 +82,19 @@ class Approvals:
 
 # Seconds after a key in the input in which the user is still typing, so that the next key belongs to the input.
 TYPING_S = 1.0
-MODE_SENTENCES = {
-    Mode.ASK: "You are asked before a file is changed or a command is run.",
-    Mode.ACCEPT_EDITS: "Files are changed without asking, but for those that other programs run. /mode ask asks again.",
-    Mode.PLAN: "Nothing is changed and nothing is run: the answer ends in a plan. /mode ask ends it.",
-    Mode.AUTO: "Files are changed, and commands are run in the sandbox, without asking. /mode ask asks again.",
-}
-MODE_WORDS = {Mode.ASK: "", Mode.ACCEPT_EDITS: "accept-edits", Mode.PLAN: "plan mode", Mode.AUTO: "auto mode"}
 ALWAYS_SENTENCE = "{rule} is not asked about in this folder any longer."
+_DECISIONS = {"y": Decision.YES, "a": Decision.ALWAYS, "n": Decision.NO, "w": Decision.YES_WITH_NETWORK}
+_UNUSABLE = "This cannot be applied: {why}."
+_UNCHANGED = "The file would stay as it is. Press Esc twice, then n, to decline the change."
+_NO_COMMAND = "There is no command left. Press Esc twice, then n, to decline it."
 
 
-class EditController:
-    """Shows the edit panel and applies decisions. Screen's thread only, except for the approver."""
+class ApprovalController:
+    """Shows the approval panel and applies answers. Screen's thread only, except for the approver.
+
+    Attributes:
+        asking: whether something is being asked about.
+    """
 
     def __init__(
         self,
@@ -88,46 +103,52 @@ class EditController:
         controller: SessionController,
         writer: TranscriptWriter,
         *,
-        panel: EditPanel,
+        panel: ApprovalPanel,
         prompt: PromptInput,
         transcript: Transcript,
+        on_asked: Callable[[str], None] = lambda title: None,
     ) -> None:
-        self._app, self._permissions, self._controller, self._writer = app, permissions, controller, writer
-        self._panel, self._prompt, self._transcript = panel, prompt, transcript
+        """on_asked: called with each question's title."""
+        self._app, self._controller, self._writer = app, controller, writer
+        self._panel, self._prompt, self._transcript, self._on_asked = panel, prompt, transcript, on_asked
         self._approvals = Approvals()
-        self._edit: RequestEntry | None = None
+        self._entry: RequestEntry | None = None
         self._focus_offered = self._followed = False
+        self._width = 0
+        self.asking = False
         permissions.use_approver(self._approvals)
-
-    @property
-    def asking(self) -> bool:
-        """Whether an edit is being asked about."""
-        return self._edit is not None
-
-    @property
-    def unasked(self) -> str:
-        """The mode for the status bar; empty for the one that asks about everything."""
-        return MODE_WORDS[self._permissions.mode]
 
     def show(self) -> None:
         """Show or hide the panel."""
-        edit = self._writer.proposed
-        if not self._approvals.waiting or self._controller.state is not SessionState.BUSY:
-            edit = None
-        if edit is not self._edit:
+        entry = self._writer.asked
+        waiting = self._approvals.waiting and self._controller.state is SessionState.BUSY
+        if entry is None or entry.request is None or not waiting:
+            entry = None
+        if entry is not self._entry:
             self._end()
-            if edit is not None:
-                self._begin(edit)
-        if edit is not None:
+            if entry is not None:
+                self._begin(entry)
+        if self._entry is not None:
+            if self._width != self._app.size.width:
+                self._panel.reword(self._question(self._entry))
             self._offer_focus()
 
-    def _begin(self, edit: RequestEntry) -> None:
+    def _begin(self, entry: RequestEntry) -> None:
         transcript = self._transcript
-        self._edit, self._focus_offered, self._followed = edit, False, transcript.following
+        self._entry, self._focus_offered, self._followed, self.asking = entry, False, transcript.following, True
         self._app.screen_stack[0].add_class("-asking")
-        self._panel.ask(edit)
+        question = self._question(entry)
+        self._panel.ask(question)
+        self._on_asked(question.title.format(question.subject))
         # The panel takes rows from the transcript; how many are left is known after the refresh.
-        self._app.call_after_refresh(lambda: transcript.call_later(transcript.show_entry, edit))
+        self._app.call_after_refresh(lambda: transcript.call_later(transcript.show_entry, entry))
+
+    def _question(self, entry: RequestEntry) -> Question:
+        assert entry.request is not None, "only what is asked about is shown"
+        self._width = self._app.size.width
+        raw = self._approvals.request
+        editable = raw is not None and _editable_text(raw.proposal) is not None
+        return question_about(entry, entry.request, self._width - FRAME, editable=editable)
 
     def _offer_focus(self) -> None:
         """Give the panel the focus, once, and never while the user is typing or another screen is open."""
@@ -144,9 +165,11 @@ class EditController:
             self._panel.listen()
 
     def _end(self) -> None:
-        if self._edit is None:
+        if self._entry is None:
             return
-        self._edit = None
+        self._entry, self.asking = None, False
+        if isinstance(self._app.screen, TextEditor | MessageInput):
+            self._app.screen.dismiss(None)
         if self._panel.has_focus:
             self._prompt.focus()
         self._panel.hide()
@@ -154,47 +177,92 @@ class EditController:
         if self._followed:
             self._transcript.follow()
 
-    def decide(self, decision: Decision) -> None:
-        """Apply the user's decision."""
-        rule = self._edit.rule if self._edit is not None and decision is Decision.ALWAYS else ""
-        if self._edit is not None:
-            self._edit.agreed = decision is not Decision.NO
-        self._approvals.answer(PermissionAnswer(decision))
+    def choose(self, key: str) -> None:
+        """Answer as the user chose, or let them write first."""
+        entry, raw = self._entry, self._approvals.request
+        if entry is None or raw is None:
+            return
+        if key == "m":
+            self._app.push_screen(MessageInput("No: tell the model why, or what to do"), self._decliner(entry))
+        elif key == "e":
+            self._edit(entry, raw.proposal)
+        else:
+            self._answer(entry, PermissionAnswer(_DECISIONS[key]))
+
+    def _decliner(self, entry: RequestEntry) -> Callable[[str | None], None]:
+        def decline(message: str | None) -> None:
+            self._answer_or_ask_on(entry, message and PermissionAnswer(Decision.NO, message=message))
+
+        return decline
+
+    def _edit(self, entry: RequestEntry, proposal: Proposal) -> None:
+        text = _editable_text(proposal)
+        if text is None:
+            return
+
+        def apply(edited: str | None) -> None:
+            answer = None if edited is None else PermissionAnswer(Decision.YES, edited=edited)
+            self._answer_or_ask_on(entry, answer)
+
+        if isinstance(proposal, ChangeProposal):
+            subject = entry.subject if isinstance(entry, ChangeEntry) else ""
+            editor = TextEditor(f"Edit {subject} before it is written", text, "applies it", _change_review(proposal))
+        else:
+            editor = TextEditor("Edit the command before it runs", text, "runs it", _command_review(text))
+        self._app.push_screen(editor, apply)
+
+    def _answer_or_ask_on(self, entry: RequestEntry, answer: PermissionAnswer | str | None) -> None:
+        """Give an answer that was written in another screen, unless the question is over; without one, ask on."""
+        if entry is not self._entry:
+            return
+        if isinstance(answer, PermissionAnswer):
+            self._answer(entry, answer)
+        else:
+            self._panel.listen()
+
+    def _answer(self, entry: RequestEntry, answer: PermissionAnswer) -> None:
+        entry.agreed = answer.allowed
+        self._approvals.answer(answer)
         self.show()
-        if rule:
-            notify(self._app, ALWAYS_SENTENCE.format(rule=rule))
+        if answer.decision is Decision.ALWAYS and entry.request is not None:
+            notify(self._app, ALWAYS_SENTENCE.format(rule=entry.request.rule))
 
     def leave(self) -> None:
         """Release the session's thread when the app exits."""
         self._approvals.leave()
 
-    def undo(self) -> None:
-        """Undo the newest edit."""
-        if not self._controller.undo():
-            notify(self._app, "The session is busy. Stop it with Esc, then /undo.", "warning")
 
-    def use(self, wanted: str) -> None:
-        """Change the mode, or show it."""
-        if not wanted:
-            notify(self._app, MODE_SENTENCES[self._permissions.mode])
-            return
+def _editable_text(proposal: Proposal) -> str | None:
+    """The text that the user may edit: the file's, or the command; None if there is none."""
+    match proposal:
+        case ChangeProposal(kind=ChangeKind.EDIT | ChangeKind.CREATE, after=text) | CommandProposal(command=text):
+            return text if is_editable(text) else None
+        case _:
+            return None
+
+
+def _change_review(proposal: ChangeProposal) -> Callable[[str], DiffEntry]:
+    def review(text: str) -> DiffEntry:
+        from laguna_tui.repo.file_changes import with_text
+        from laguna_tui.repo.workspace import WorkspaceError
+
         try:
-            mode = Mode(wanted)
-        except ValueError:
-            known = ", ".join(mode.value for mode in Mode)
-            notify(self._app, f"There is no /mode {wanted}. There are: {known}.", "warning")
-            return
-        self._change(mode)
+            change = safe_change(with_text(proposal, text))
+        except WorkspaceError as error:
+            raise UserError(_UNUSABLE.format(why=error)) from error
+        if not change.hunks and proposal.kind is ChangeKind.EDIT:
+            raise UserError(_UNCHANGED)
+        return DiffEntry(change.hunks, change.path)
 
-    def use_next(self) -> None:
-        """Change to the mode after the present one; after the last comes the first."""
-        modes = list(Mode)
-        self._change(modes[(modes.index(self._permissions.mode) + 1) % len(modes)])
+    return review
 
-    def _change(self, mode: Mode) -> None:
-        try:
-            self._permissions.mode = mode
-        except UserError as error:
-            notify(self._app, str(error), "warning")
-        else:
-            notify(self._app, MODE_SENTENCES[mode])
+
+def _command_review(command: str) -> Callable[[str], DiffEntry]:
+    def review(text: str) -> DiffEntry:
+        from laguna_tui.repo.text_diff import whole_diff
+
+        if not text.strip():
+            raise UserError(_NO_COMMAND)
+        return DiffEntry(safe_hunks(whole_diff(command, text)), "command.bash")
+
+    return review

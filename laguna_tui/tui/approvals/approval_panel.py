@@ -1,4 +1,4 @@
-"""The panel that asks for permission, such as to make an edit. The diff or command itself is in the transcript.
+"""The panel that asks: for permission, or about a plan. A diff or a long command itself is in the transcript.
 
 A key meant for the input must never answer. So the panel answers only while it has the focus, and only to keys pressed
 after the question could be read; anything else that is typed goes to the input.
@@ -14,82 +14,55 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from laguna_tui.base.permission_request import Decision
-from laguna_tui.tui.formatting import MUTED, StyledText
-from laguna_tui.tui.text_lines import cells, crop_front
-from laguna_tui.tui.transcript.edit_entry import RequestEntry
-
-KeyChoice = tuple[str, str]
-"""A key and what it does."""
-ChoiceForms = tuple[tuple[KeyChoice, ...], ...]
-"""The same choices in different lengths, the longest first."""
-
-CHOICES: ChoiceForms = (
-    (("y", "yes"), ("n", "no"), ("a", "always in this folder"), ("Esc", "no, and stop")),
-    (("y", "yes"), ("n", "no"), ("a", "always"), ("Esc", "stop")),
+from laguna_tui.tui.approvals.question import (
+    Choice,
+    PlacedChoice,
+    Question,
+    choice_at,
+    choice_parts,
+    lay_choices,
+    lay_facts,
 )
-ONCE: ChoiceForms = tuple(tuple(choice for choice in form if choice[0] != "a") for form in CHOICES)
-"""Where there is no rule that would allow the same again."""
-ELSEWHERE: ChoiceForms = ((("Tab", "to answer"), ("Esc", "no, and stop")), (("Tab", "to answer"), ("Esc", "stop")))
-_BETWEEN = "   "
-
-
-def choice_parts(forms: ChoiceForms, width: int) -> list[StyledText]:
-    """The row of choices for a width."""
-    parts: list[StyledText] = []
-    for key, what in _fitting(forms, width):
-        parts += [(_BETWEEN, "")] if parts else []
-        parts += [(key, "bold $accent"), (f" {what}", "$foreground")]
-    return parts
-
-
-def choice_at(forms: ChoiceForms, width: int, column: int) -> str:
-    """The key of the choice at a column; empty between choices."""
-    at = 0
-    for key, what in _fitting(forms, width):
-        end = at + cells(f"{key} {what}")
-        if at <= column < end:
-            return key
-        at = end + len(_BETWEEN)
-    return ""
-
-
-def _fitting(forms: ChoiceForms, width: int) -> tuple[KeyChoice, ...]:
-    rows = {form: cells(_BETWEEN.join(f"{key} {what}" for key, what in form)) for form in forms}
-    return next((form for form, wide in rows.items() if wide <= width), forms[-1])
-
+from laguna_tui.tui.formatting import StyledText
+from laguna_tui.tui.text_lines import crop_front
 
 #: Seconds; a key pressed earlier was meant for something else.
 REACTION_S = 0.4
-_RULE = "a allows {rule}"
 # Cells of the border, corners and blanks beside a title.
 _CORNERS = 6
-_TONES = {"code-inserted": "$success", "code-deleted": "$error", "muted": MUTED}
+# Of the screen's rows; what is asked about and the input need the others.
+_SHARE = 0.5
+_ANSWERS = frozenset({"y", "a", "n", "m", "e", "w", "escape"})
+FRAME = 4
+"""Cells of the border and the padding on both sides."""
 
 
-class EditPanel(Widget, can_focus=True):
-    """Shown while something waits for the user's permission. Its texts are sanitised."""
+class ApprovalPanel(Widget, can_focus=True):
+    """Shown while something waits for the user's answer. Its texts are sanitised."""
 
-    DEFAULT_CSS = Path(__file__).with_name("edit_panel.tcss").read_text(encoding="utf-8")
+    DEFAULT_CSS = Path(__file__).with_name("approval_panel.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "yes", "Yes, make this edit"),
-        Binding("n", "no", "No, continue without it"),
-        Binding("a", "always", "Always: write the rule that is shown"),
+        Binding("y", "choose('y')", "Yes, this once"),
+        Binding("a", "choose('a')", "Always: write the rule that is shown"),
+        Binding("n", "choose('n')", "No, continue without it"),
+        Binding("m", "choose('m')", "No, with a message to the model"),
+        Binding("e", "choose('e')", "Edit it first; the change is shown before it is used"),
+        Binding("w", "choose('w')", "Yes, with network (commands only)"),
         Binding("escape", "stop", "No, and stop the answer"),
         Binding("up", "up", "Scroll up a line"),
         Binding("down", "down", "Scroll down a line"),
         Binding("tab", "leave", "To the input; Tab there comes back"),
     ]
 
-    class Decided(Message):
-        """Posted when the user accepts or declines the edit."""
+    class Chosen(Message):
+        """Posted when the user chooses an answer; `key` is that of its `Choice`."""
 
-        def __init__(self, decision: Decision) -> None:
+        def __init__(self, key: str) -> None:
             super().__init__()
-            self.decision = decision
+            self.key = key
 
     class Stopped(Message):
-        """Posted to decline the edit and stop the answer."""
+        """Posted to decline and stop the answer."""
 
     class Scrolled(Message):
         """Posted to scroll the diff by a number of lines."""
@@ -112,28 +85,37 @@ class EditPanel(Widget, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.display = False
-        self._edit: RequestEntry | None = None
+        self._question: Question | None = None
         self._answers_from = self._focused_at = 0.0
         # Keys that arrive in one read with a letter for the input are handled before the focus moves.
         self._typing = False
-        self._own_keys = {binding.key: binding.action for binding in self.BINDINGS if isinstance(binding, Binding)}
+        # A second key must not answer the next question.
+        self._answered = False
+        self._own_keys = {"up": self.action_up, "down": self.action_down, "tab": self.action_leave}
 
-    def ask(self, edit: RequestEntry) -> None:
-        """Show the question. It can be answered once the panel has the focus."""
-        self._edit = edit
+    def ask(self, question: Question) -> None:
+        """Show a question. It can be answered once the panel has the focus."""
+        self._question, self._answered = question, False
         self._restart_reaction_time()
         self._update_title()
         self.display = True
         self.refresh(layout=True)
 
+    def reword(self, question: Question) -> None:
+        """Show the same question for another width."""
+        self._question = question
+        self._update_title()
+        self.refresh(layout=True)
+
     def listen(self) -> None:
-        """Take the focus."""
+        """Take the focus, and answer to keys again."""
+        self._answered = False
         self._restart_reaction_time()
         self.focus()
 
     def hide(self) -> None:
         """Hide the panel."""
-        self._edit = None
+        self._question = None
         self.display = False
 
     def _restart_reaction_time(self) -> None:
@@ -142,52 +124,61 @@ class EditPanel(Widget, can_focus=True):
     # -- rendering
 
     def render(self) -> Content:
-        edit = self._edit
-        if edit is None:
+        question = self._question
+        if question is None:
             return Content()
-        parts: list[StyledText] = [(text, _TONES.get(tone, "")) for text, tone in edit.size()]
-        parts += [(f"  {_RULE.format(rule=edit.rule)}", MUTED)] if edit.rule else []
-        parts += [("\n", ""), (f"! {edit.warning}\n", "$warning")] if edit.warning else [("\n", "")]
-        return Content.assemble(*parts, *choice_parts(self._forms, self.content_size.width))
+        choices = self._choice_rows()
+        room = max(0, int(self.app.size.height * _SHARE) - len(choices))
+        parts: list[StyledText] = []
+        facts = [fact for fact in question.facts if self.has_focus or not fact.detail]
+        for row in (*lay_facts(facts, self.app.size.width - FRAME, room), *map(choice_parts, choices)):
+            parts += [*([("\n", "")] if parts else []), *row]
+        return Content.assemble(*parts)
 
-    @property
-    def _forms(self) -> ChoiceForms:
-        if not self.has_focus:
-            return ELSEWHERE
-        return CHOICES if self._edit is not None and self._edit.rule else ONCE
+    def _choices(self) -> tuple[Choice, ...]:
+        if self._question is None:
+            return ()
+        return self._question.choices if self.has_focus else self._question.elsewhere
+
+    def _choice_rows(self) -> list[list[PlacedChoice]]:
+        return lay_choices(self._choices(), self.app.size.width - FRAME)
 
     def _update_title(self) -> None:
-        if self._edit is not None:
-            title = self._edit.question
+        if self._question is not None:
+            title = self._question.title
             room = self.app.size.width - _CORNERS - len(title)
-            self.border_title = Content(title.format(crop_front(self._edit.subject, room)))
+            self.border_title = Content(title.format(crop_front(self._question.subject, room)))
 
     def on_resize(self) -> None:
         self._update_title()
 
     def on_focus(self) -> None:
         self._focused_at = time.monotonic()
-        self.refresh()
+        self.refresh(layout=True)
 
     def on_blur(self) -> None:
         self._typing = False
-        self.refresh()
+        self.refresh(layout=True)
 
     # -- input
 
     async def _on_key(self, event: events.Key) -> None:
         # Handled here in the order they were pressed, as in the input; bindings run in a queue of their own.
-        action = self._own_keys.get(event.key)
-        if action is None and not event.is_printable and event.key != "enter":
+        own = self._own_keys.get(event.key)
+        # Also those that this question does not have: who presses one does not write.
+        answers = event.key in _ANSWERS
+        if own is None and not answers and not event.is_printable and event.key != "enter":
             return
         event.stop()
         event.prevent_default()
         early = event.time < self._answers_from
-        if event.is_printable and event.character and (action is None or early or self._typing):
+        if event.is_printable and event.character and (not answers or early or self._typing):
             self._typing = True
             self.post_message(self.Left(event.character))
-        elif action is not None:
-            getattr(self, f"action_{action}")()
+        elif own is not None:
+            own()
+        elif answers:
+            self._choose(event.key)
 
     def _on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -196,35 +187,30 @@ class EditPanel(Widget, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Answer with the clicked choice, unless the click has just given the panel the focus."""
         offset = event.get_content_offset(self)
+        rows = self._choice_rows()
         early = event.time < self._focused_at + REACTION_S
-        if early or offset is None or offset.y != self.content_size.height - 1:
+        if early or offset is None:
             return
-        key = choice_at(self._forms, self.content_size.width, offset.x)
-        action = self._own_keys.get(key.lower().replace("esc", "escape"))
-        if action is not None:
-            getattr(self, f"action_{action}")()
+        index = offset.y - (self.content_size.height - len(rows))
+        if index >= 0 and (key := choice_at(rows[index], offset.x)):
+            self._choose(key)
 
-    def action_yes(self) -> None:
-        """Make this edit."""
-        self._decide(Decision.YES)
+    def _choose(self, key: str) -> None:
+        if key == "escape":
+            self.action_stop()
+        elif key == "tab":
+            self.action_leave()
+        else:
+            self.action_choose(key)
 
-    def action_no(self) -> None:
-        """Decline this edit; the answer continues."""
-        self._decide(Decision.NO)
-
-    def action_always(self) -> None:
-        """Make this edit, and do not ask about what its rule allows from now on."""
-        if self._edit is not None and self._edit.rule:
-            self._decide(Decision.ALWAYS)
-
-    def _decide(self, decision: Decision) -> None:
-        if self._edit is not None:
-            # A second key must not answer the next question.
-            self._edit = None
-            self.post_message(self.Decided(decision))
+    def action_choose(self, key: str) -> None:
+        """Answer with the choice of this key, if there is one."""
+        if not self._answered and any(choice.key == key for choice in self._choices()):
+            self._answered = True
+            self.post_message(self.Chosen(key))
 
     def action_stop(self) -> None:
-        """Decline this edit and stop the answer."""
+        """Decline and stop the answer."""
         self.post_message(self.Stopped())
 
     def action_up(self) -> None:

@@ -71,7 +71,7 @@ class ToolCallEntry(HeadlineEntry):
         self.output: str | None = None
         self.ok = True
         self.seconds = 0.0
-        self.stopped = self.declined = False
+        self.stopped = self.declined = self._asks = False
         self.report = ""
         self._live: LiveOutput | None = None
 
@@ -80,6 +80,11 @@ class ToolCallEntry(HeadlineEntry):
         if self._live is None:
             self._live = LiveOutput()
         self._live.add(text)
+        self.changed()
+
+    def ask(self, *, asks: bool) -> None:
+        """It begins to wait for the user's answer, or has it."""
+        self._asks = asks
         self.changed()
 
     def stop_waiting(self) -> None:
@@ -121,7 +126,7 @@ class ToolCallEntry(HeadlineEntry):
 
     def _summary(self) -> str:
         if self.output is None:
-            return "running …"
+            return "waits for you" if self._asks else "running …"
         if self.stopped:
             return "stopped"
         if self.declined:

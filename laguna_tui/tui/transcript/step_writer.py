@@ -113,6 +113,8 @@ class StepWriter:
 
     def _ask(self, event: PermissionAsked) -> None:
         self._end_request(ChangeOutcome.NOT_MADE)
+        if event.call_id in self._calls:
+            self._calls[event.call_id].ask(asks=True)
         proposal = event.request.proposal
         change = isinstance(proposal, ChangeProposal)
         self.asked = ChangeEntry(proposal) if isinstance(proposal, ChangeProposal) else CallRequestEntry(proposal)
@@ -122,6 +124,8 @@ class StepWriter:
 
     def _answer(self, event: PermissionAnswered) -> None:
         allowed = event.answer.allowed
+        if event.call_id in self._calls:
+            self._calls[event.call_id].ask(asks=False)
         if event.by != _USER:
             self._document.append(NoticeEntry(_BY_RULE[allowed].format(rule=event.by), gap=False))
         if not allowed:
