@@ -16,7 +16,7 @@ from laguna_engine.constrain.repetition import NoRepeat
 from laguna_engine.constrain.thinking import ThinkingBudget
 from laguna_engine.detokenizer import Detokenizer, StopTextFilter
 from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats, Token
-from laguna_engine.gguf.laguna import END_THINK, THINK
+from laguna_engine.gguf.laguna import END_THINK, END_TOOL_CALL, THINK, TOOL_CALL
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.context_params import DecodeStatus, Outputs
 from laguna_engine.llama.sampler import Readout, SamplerChain, stages_of
@@ -235,7 +235,8 @@ def constraint_of(request: Request, vocab: Vocab) -> Constraint | None:
     constraints: list[Constraint] = [NoRepeat(stretch, request.tokens) for stretch in request.no_repeat]
     opens, closes = vocab.id_of(THINK), vocab.id_of(END_THINK)
     if request.thinking_budget is not None and opens is not None and closes is not None:
-        constraints.insert(0, ThinkingBudget(request.thinking_budget, opens, closes, request.tokens))
+        call = vocab.id_of(TOOL_CALL), vocab.id_of(END_TOOL_CALL)
+        constraints.insert(0, ThinkingBudget(request.thinking_budget, opens, closes, request.tokens, call))
     return combined(constraints)
 
 

@@ -21,6 +21,7 @@ from laguna_tui.doctor.gpus import check_graphics, detect_graphics
 from laguna_tui.doctor.host import Environment, Host, detect_environment
 from laguna_tui.doctor.llama_build import LlamaBuild, check_llama, probe_llama
 from laguna_tui.models.catalogue import check_catalogue
+from laguna_tui.sandbox.probe import SandboxKind
 
 
 def examine(host: Host) -> list[Finding]:
@@ -160,11 +161,6 @@ def _file(host: Host, check: str, path: Path, parse: Callable[[str, Path], objec
     return ok(check, str(path))
 
 
-_TRIAL = ("bwrap", "--ro-bind", "/", "/", "--unshare-all", "--", "true")
-_APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
-_UNNEEDED = "not needed yet: the tools of this version run no programs"
-
-
 def check_tools(host: Host) -> Iterator[Finding]:
     """git and the sandbox, one finding each."""
     yield _git(host)
@@ -179,18 +175,11 @@ def _git(host: Host) -> Finding:
 
 
 def _sandbox(host: Host) -> Finding:
-    if host.system == "Darwin":
-        there = host.program("sandbox-exec") is not None
-        return ok("sandbox", "sandbox-exec") if there else skip("sandbox", f"no sandbox-exec; {_UNNEEDED}")
-    if host.program("bwrap") is None:
-        return skip("sandbox", f"bubblewrap is not installed; {_UNNEEDED}", "to have it: install bubblewrap")
-    if host.run(_TRIAL).good:
-        return ok("sandbox", "bubblewrap works")
-    if (host.read(_APPARMOR) or "").strip() == "1":
-        todo = "give bwrap an AppArmor profile with `userns,` (Ubuntu 24.04 and newer need one)"
-        return skip("sandbox", f"bubblewrap is installed, but blocked by AppArmor; {_UNNEEDED}", todo)
-    todo = "to have it: allow unprivileged user namespaces"
-    return skip("sandbox", f"bubblewrap is installed, but cannot make namespaces here; {_UNNEEDED}", todo)
+    status = host.sandbox
+    if status.kind in (SandboxKind.NONE, SandboxKind.LANDLOCK):
+        gaps = f" Not held: {'; '.join(status.gaps)}." if status.kind is SandboxKind.LANDLOCK else ""
+        return warn("sandbox", f"{status.sentence}{gaps}", status.remedy)
+    return ok("sandbox", status.sentence)
 
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24

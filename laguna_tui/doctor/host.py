@@ -19,6 +19,7 @@ from typing import TypeVar
 import psutil
 
 from laguna_engine.native.child import LIMIT_S, MISSING, Output, find_program, run
+from laguna_tui.sandbox.probe import SandboxStatus, probe_sandbox
 
 _T = TypeVar("_T")
 
@@ -82,6 +83,11 @@ class Host:
         """The terminal of this process."""
         size = shutil.get_terminal_size()
         return TerminalFacts(sys.stdout.isatty(), size.columns, size.lines, sys.stdout.encoding or "ascii")
+
+    @property
+    def sandbox(self) -> SandboxStatus:
+        """The sandbox that commands run in, found by trying it."""
+        return probe_sandbox()
 
     @property
     def bindings(self) -> str | None:

@@ -33,6 +33,8 @@ from laguna_tui.repo.source_writer import TemporaryFiles
 from laguna_tui.repo.workspace import Workspace
 
 _TITLE_CHARS = 200
+_NO_CHECKPOINT = "nothing was changed, because it could not be undone"
+_NOT_NOTED = "what was changed cannot be written down, so undo will ask about each file"
 
 
 T = TypeVar("T")
@@ -129,7 +131,7 @@ class UndoHistory:
             CheckpointError: It cannot be stored; it is tried again when the turn ends.
         """
         with self._lock:
-            self._recorded(self._after)
+            self._recorded(self._after, _NOT_NOTED)
 
     def end_turn(self) -> None:
         """End the turn: `after_change`, if a change has begun. Idempotent."""
@@ -184,6 +186,8 @@ class UndoHistory:
                     files.append(PlannedFile(step.path, step.now, step.then))
                 elif not same(here, step.then):
                     conflicts.append(PlannedFile(step.path, here, step.then, CHANGED_SINCE))
+            if not files and not conflicts:
+                return None
             turns = [turn for turn in self._log.turns if turn.number in unfinished.numbers]
             return UndoPlan(
                 unfinished.kind,
@@ -220,7 +224,8 @@ class UndoHistory:
             if not plan.resumes:
                 self._recorded(lambda: self._begin(plan, steps, replaced))
             failed = self._restorer.restore(steps, again=plan.resumes)
-            self._recorded(lambda: self._log.record({"event": "applied"}))
+            with suppress(StoreError):  # without this line the next start finds that nothing is left to do
+                self._log.record({"event": "applied"})
             kept = {file.path: file.conflict for file in plan.conflicts if file.path not in wanted}
             restored = tuple(file.path for file in chosen if file.path not in failed and not file.is_folder)
             points = {point.number: point for point in self.points()}
@@ -366,8 +371,12 @@ class UndoHistory:
         }
         self._log.record(event, durable=True)
 
-    def _recorded(self, action: Callable[[], T]) -> T:
+    def _recorded(self, action: Callable[[], T], failed: str = _NO_CHECKPOINT) -> T:
         """The result of an action on the store.
+
+        Args:
+            action: What is done.
+            failed: What to say when it fails, in front of the reason.
 
         Raises:
             CheckpointError: It failed.
@@ -376,10 +385,10 @@ class UndoHistory:
             return action()
         except StoppedError as error:
             raise CheckpointError("the checkpoint was stopped, so nothing was changed") from error
-        except (StoreError, OSError) as error:
-            raise CheckpointError(
-                f"no checkpoint can be taken, so nothing was changed: {error}; make room there, or start again"
-            ) from error
+        except StoreError as error:
+            raise CheckpointError(f"{failed}: {error}; make room there, then try again") from error
+        except OSError as error:
+            raise CheckpointError(f"{failed}: {(error.strerror or str(error)).lower()}; start again there") from error
 
 
 def _with_folders(paths: Iterable[str]) -> set[str]:

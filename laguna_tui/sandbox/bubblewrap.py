@@ -101,7 +101,9 @@ def bubblewrap_command(
         private: What is mounted in place of it.
     """
     mounts: dict[Path, tuple[str, ...]] = {Path("/"): ("--ro-bind", "/", "/")}
-    mounts |= {Path("/dev"): ("--dev", "/dev"), Path("/proc"): ("--proc", "/proc")}
+    # Root owns the kernel's settings, and needs no capability to write them.
+    settings = ("--remount-ro", "/proc") if os.getuid() == 0 else ()
+    mounts |= {Path("/dev"): ("--dev", "/dev"), Path("/proc"): ("--proc", "/proc", *settings)}
     mounts |= {Path(path): ("--bind", str(private.tmp), path) for path in _TEMPORARY if Path(path).is_dir()}
     mounts |= {Path(path): ("--tmpfs", path) for path in _EMPTY if Path(path).is_dir()}
     if policy.network:

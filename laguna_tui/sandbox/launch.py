@@ -78,6 +78,18 @@ class Prepared:
         self.cleanup()
 
 
+@dataclass(frozen=True, slots=True)
+class _Sandbox:
+    """What the sandbox of a command is made of."""
+
+    program: str
+    policy: SandboxPolicy
+    files: ProtectedFiles
+    hidden: Sequence[Path]
+    private: PrivateFiles
+    stubs: Stubs
+
+
 def prepare(
     status: SandboxStatus,
     policy: SandboxPolicy,
@@ -103,75 +115,59 @@ def prepare(
     if status.kind is SandboxKind.NONE:
         return prepared
     try:
+        stubs = Stubs(policy.root)
+        if status.kind is SandboxKind.BUBBLEWRAP:
+            # Before the workspace is looked at: the mount points of another command must not vanish after that.
+            prepared._undo.append(stubs.remove)
+            stubs.hold()
         roots = tuple(dict.fromkeys((policy.root, *(Path(os.path.realpath(path)) for path in policy.writable))))
         files, hidden = protected_files(roots), hidden_paths(policy)
         own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
         prepared._undo.append(lambda: shutil.rmtree(own, ignore_errors=True))
-        prepared._look = lambda: _changed(files, roots)
+        # Where nothing is mounted over them, they may have changed.
+        before = _contents(files) if status.kind is SandboxKind.LANDLOCK else {}
+        prepared._look = lambda: _changed(files, roots, before)
         prepared._undo.append(lambda: _put_back(files))
         private = PrivateFiles.make(own, policy.tmp)
-        _STARTERS[status.kind](prepared, status, policy, files, hidden, private, where)
+        _STARTERS[status.kind](prepared, _Sandbox(status.program, policy, files, hidden, private, stubs))
     except BaseException:
         prepared.cleanup()
         raise
     return prepared
 
 
-def _under_bubblewrap(
-    prepared: Prepared,
-    status: SandboxStatus,
-    policy: SandboxPolicy,
-    files: ProtectedFiles,
-    hidden: Sequence[Path],
-    private: PrivateFiles,
-    where: Path,
-) -> None:
-    stubs = Stubs(policy.root)
-    prepared._undo.append(stubs.remove)
-    places = stubs.make(sorted(files.absent))
+def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
+    places = inside.stubs.make(sorted(inside.files.absent))
     descriptor = filter_descriptor()
     if descriptor is None:
         raise OSError("the system calls of this processor are not known")
     prepared._undo.append(lambda: os.close(descriptor))
     prepared.pass_fds = (descriptor,)
     prepared.argv = bubblewrap_command(
-        status.program,
-        policy,
+        inside.program,
+        inside.policy,
         prepared.argv,
-        folder=where,
+        folder=Path(prepared.cwd),
         filter_fd=descriptor,
-        files=files,
+        files=inside.files,
         places=places,
-        hidden=hidden,
-        private=private,
+        hidden=inside.hidden,
+        private=inside.private,
     )
     prepared.env |= {**_caches(Path("/tmp")), "TMPDIR": "/tmp"}
 
 
-def _under_landlock(
-    prepared: Prepared,
-    status: SandboxStatus,
-    policy: SandboxPolicy,
-    files: ProtectedFiles,
-    hidden: Sequence[Path],
-    private: PrivateFiles,
-    where: Path,
-) -> None:
-    prepared.argv = landlock_command(policy, prepared.argv, files=files, hidden=hidden, tmp=private.tmp.resolve())
-    prepared.env |= {**_caches(private.tmp), "TMPDIR": str(private.tmp)}
+def _under_landlock(prepared: Prepared, inside: _Sandbox) -> None:
+    tmp = inside.private.tmp.resolve()
+    prepared.argv = landlock_command(inside.policy, prepared.argv, files=inside.files, hidden=inside.hidden, tmp=tmp)
+    prepared.env |= {**_caches(tmp), "TMPDIR": str(tmp)}
 
 
-def _under_sandbox_exec(
-    prepared: Prepared,
-    status: SandboxStatus,
-    policy: SandboxPolicy,
-    files: ProtectedFiles,
-    hidden: Sequence[Path],
-    private: PrivateFiles,
-    where: Path,
-) -> None:
-    prepared.argv = seatbelt_command(seatbelt_profile(policy, files, hidden, private.tmp), prepared.argv)
-    prepared.env |= {**_caches(private.tmp), "TMPDIR": str(private.tmp)}
+def _under_sandbox_exec(prepared: Prepared, inside: _Sandbox) -> None:
+    tmp = inside.private.tmp.resolve()
+    profile = seatbelt_profile(inside.policy, inside.files, inside.hidden, tmp)
+    prepared.argv = seatbelt_command(profile, prepared.argv)
+    prepared.env |= {**_caches(tmp), "TMPDIR": str(tmp)}
 
 
 _STARTERS = {
@@ -198,13 +194,27 @@ def _put_back(files: ProtectedFiles) -> None:
             link.symlink_to(target)
 
 
-def _changed(files: ProtectedFiles, roots: Sequence[Path]) -> tuple[str, ...]:
-    """Protected paths that were made or replaced."""
-    now = [(top, path, identity) for top in roots for path, identity in protected_paths(top).items()]
-    new = [(top, path) for top, path, identity in now if files.found.get(path) != identity]
-    return tuple(
-        str(path.relative_to(top)) for top, path in new if path not in files.links and not _is_empty_folder(path)
-    )
+def _changed(files: ProtectedFiles, roots: Sequence[Path], before: Mapping[Path, object]) -> tuple[str, ...]:
+    """Protected paths that were made or replaced, or whose contents are not as before."""
+    now = (item for top in roots for item in protected_paths(top).items())
+    new = [path for path, identity in now if files.found.get(path) != identity and path not in files.links]
+    new += [path for path, contents in before.items() if _content(path) != contents]
+    real = (path for path in dict.fromkeys(new) if not _is_empty_folder(path))
+    return tuple(str(path.relative_to(roots[0])) if path.is_relative_to(roots[0]) else str(path) for path in real)
+
+
+def _contents(files: ProtectedFiles) -> dict[Path, object]:
+    return {path: _content(path) for path in (*sorted(files.held), *sorted(files.absent))}
+
+
+def _content(path: Path, depth: int = 3) -> object:
+    """A value that changes with a file, or with a file in a folder, as far down; None for what is not there."""
+    try:
+        status = path.stat()
+        inside = sorted(entry.path for entry in os.scandir(path)) if depth and path.is_dir() else ()
+        return status.st_ino, status.st_mtime_ns, status.st_size, [_content(Path(each), depth - 1) for each in inside]
+    except OSError:
+        return None
 
 
 def _is_empty_folder(path: Path) -> bool:

@@ -6,6 +6,7 @@ Where none works, the sentence says so, and every command asks first.
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -16,6 +17,7 @@ from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.bubblewrap import filter_descriptor, trial_command
 from laguna_tui.sandbox.landlock import gaps, trial_confinement
 from laguna_tui.sandbox.seatbelt import PROGRAM, seatbelt_command
+from laguna_tui.sandbox.stubs import remove_leftovers
 
 
 class SandboxKind(Enum):
@@ -74,7 +76,9 @@ def probe_sandbox() -> SandboxStatus:
 
 
 def _linux() -> SandboxStatus:
-    program = find_program("bwrap", *_FOLDERS)
+    remove_leftovers()
+    # The system's first: the PATH may lead into a folder of the project.
+    program = find_program("bwrap", path=os.pathsep.join(_FOLDERS)) or find_program("bwrap")
     reason, remedy = ("bubblewrap is not installed", _INSTALL) if program is None else _bubblewrap_fails(program)
     if program is not None and not reason:
         sentence = f"Commands run under bubblewrap: {_HOLDS}."
@@ -98,16 +102,22 @@ def _bubblewrap_fails(program: str) -> tuple[str, str]:
         output = run(trial_command(program, descriptor), LIMIT_S, pass_fds=(descriptor,))
     finally:
         os.close(descriptor)
-    return ("", "") if output.good else _explained(output)
+    return ("", "") if output.good else explain_failure(output)
 
 
-def _explained(output: Output) -> tuple[str, str]:
-    """What kept bubblewrap from making namespaces."""
+def explain_failure(output: Output, read: Callable[[str], str] | None = None) -> tuple[str, str]:
+    """Return what kept bubblewrap from making a sandbox, and what to do.
+
+    Args:
+        output: Of its trial.
+        read: Returns the text of a file of the system.
+    """
+    read = read or _read
     if output.timed_out:
         return "bubblewrap does not answer", "try it: bwrap --ro-bind / / --unshare-all true"
-    if _read(_APPARMOR) == "1":
+    if read(_APPARMOR) == "1":
         return "AppArmor keeps bubblewrap from making user namespaces, as Ubuntu has it since 24.04", _PROFILE
-    if "0" in map(_read, _USERNS):
+    if "0" in map(read, _USERNS):
         todo = "allow user namespaces: sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000"
         return "user namespaces are switched off", todo
     last = output.errors.strip().splitlines()[-1:] or ["it gives no reason"]

@@ -4,6 +4,7 @@ Existing ones are found by a walk from the top, nearest first. Absent ones can o
 be named: at the top, and in git's folders. What a command creates further down is found by a second walk.
 """
 
+import contextlib
 import os
 import stat
 from collections import deque
@@ -27,7 +28,7 @@ _SKIPPED = frozenset("node_modules .venv venv __pycache__ .tox .nox .mypy_cache 
 _POINTER_BYTES = 16 * 1024
 _SHAPE = {"HEAD", "objects", "refs"}
 
-_RUN_BY_GIT = ("config", "config.worktree", "hooks", "commondir", "info", "modules", "worktrees")
+_RUN_BY_GIT = ("config", "config.worktree", "hooks", "commondir", "info/attributes", "modules", "worktrees")
 _ONLY_THERE = ("gitdir",)
 _SPELLINGS = """
     lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .lefthook-local.yml .lintstagedrc .lintstagedrc.json
@@ -75,7 +76,7 @@ def protected_files(roots: Iterable[Path]) -> ProtectedFiles:
             if below <= MAX_BELOW:
                 _hold(files, path, tops)
     for path in (*files.held, *files.absent):
-        files.anchored |= {place for place in path.parents if any(_inside(place, top) for top in tops)}
+        files.anchored |= {place for place in path.parents if any(_inside(place, top) for top in (*tops, *files.git))}
     # A folder mounted again below a read-only one would be writable.
     read_only = {*files.held, *files.absent}
     files.anchored = {path for path in files.anchored if read_only.isdisjoint((path, *path.parents))}
@@ -99,11 +100,11 @@ def _walk(top: Path) -> Iterator[tuple[Path, os.stat_result]]:
         left -= len(entries)
         if _SHAPE.issubset(entry.name for entry in entries):
             # git takes such a folder for a repository wherever it is.
-            yield from ((folder / entry.name, entry.stat(follow_symlinks=False)) for entry in _shape(entries))
+            yield from _existing(entry for entry in entries if entry.name in ("HEAD", *_RUN_BY_GIT))
         for entry in entries:
             name = _folded(entry.name)
             if _is_protected(own, name):
-                yield Path(entry.path), entry.stat(follow_symlinks=False)
+                yield from _existing([entry])
             elif name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
                 pending.append((Path(entry.path), name))
 
@@ -116,8 +117,10 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _shape(entries: Iterable[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    return (entry for entry in entries if entry.name in ("HEAD", *_RUN_BY_GIT))
+def _existing(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[Path, os.stat_result]]:
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            yield Path(entry.path), entry.stat(follow_symlinks=False)
 
 
 def _folded(name: str) -> str:

@@ -9,12 +9,15 @@ class ThinkingBudget:
     """Limits the tokens between `<think>` and `</think>` of one answer, over all its spans.
 
     A span that the prompt leaves open counts from where it was opened, so that an answer which is continued does not
-    get its budget again. A span that is opened when nothing is left is closed at once.
+    get its budget again. A span that is opened when nothing is left is closed at once. A tool call inside a span is no
+    thinking: its tokens do not count, and it is not cut.
     """
 
     most_banned = 0
 
-    def __init__(self, budget: int, opens: int, closes: int, prompt: Sequence[int]) -> None:
+    def __init__(
+        self, budget: int, opens: int, closes: int, prompt: Sequence[int], call: tuple[int | None, int | None]
+    ) -> None:
         """Start after `prompt`.
 
         Args:
@@ -22,16 +25,19 @@ class ThinkingBudget:
             opens: the token `<think>`.
             closes: the token `</think>`.
             prompt: the tokens before the answer.
+            call: the tokens `<tool_call>` and `</tool_call>`, None where there are none.
         """
         self._opens, self._closes = opens, closes
         self._close = RowMask(forced=closes)
-        span = _open_span(prompt, opens, closes)
-        self._inside = span is not None
-        self._left = budget - (span or 0)
+        self._opens_call, self._closes_call = call
+        self._left = budget
+        self._inside = self._in_call = False
+        for token in _open_span(prompt, opens, closes):
+            self.advance(token)
 
     def mask(self) -> RowMask:
         """See `Constraint`."""
-        return self._close if self._inside and self._left <= 0 else FREE
+        return self._close if self._inside and not self._in_call and self._left <= 0 else FREE
 
     def advance(self, token: int) -> None:
         """See `Constraint`."""
@@ -39,17 +45,19 @@ class ThinkingBudget:
             self._inside = False
         elif token == self._opens:
             self._inside = True
-        elif self._inside:
+        elif token in (self._opens_call, self._closes_call):
+            self._in_call = token == self._opens_call
+        elif self._inside and not self._in_call:
             self._left -= 1
 
     def free_rows(self) -> int | None:
         """See `Constraint`."""
-        return max(0, self._left) if self._inside else None
+        return max(0, self._left) if self._inside and not self._in_call else None
 
 
-def _open_span(prompt: Sequence[int], opens: int, closes: int) -> int | None:
-    """Tokens after the last `<think>` of `prompt`, None if it was closed or there is none."""
-    for distance, token in enumerate(reversed(prompt)):
+def _open_span(prompt: Sequence[int], opens: int, closes: int) -> Sequence[int]:
+    """The last `<think>` of `prompt` and what follows it; empty if it was closed or there is none."""
+    for distance, token in enumerate(reversed(prompt), 1):
         if token in (opens, closes):
-            return distance if token == opens else None
-    return None
+            return prompt[-distance:] if token == opens else ()
+    return ()

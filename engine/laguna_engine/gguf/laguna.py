@@ -25,6 +25,9 @@ END_OF_TURN = "</assistant>"
 THINK, END_THINK = "<think>", "</think>"
 """Texts of the tokens around the model's thinking."""
 
+TOOL_CALL, END_TOOL_CALL = "<tool_call>", "</tool_call>"
+"""Texts of the tokens around a tool call."""
+
 _SLIDING_PERIOD = 4
 """A file without a pattern repeats one full-attention layer and three sliding-window ones."""
 

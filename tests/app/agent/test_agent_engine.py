@@ -11,7 +11,7 @@ from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.loop_guard import find_loop
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.base.events import StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.events import ReasoningDelta, StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.workspace import Workspace
 
@@ -96,3 +96,15 @@ def test_a_real_model_is_led_out_of_a_loop_with_its_cache_kept_and_can_be_replay
         assert prefills[-1].cached == prefills[-1].total - 1
         assert nano.replay(made.prompt, made.tokens, made.sampling, no_repeat=made.no_repeat).identical
     assert broken
+
+
+def test_a_real_models_thinking_ends_at_its_budget_and_its_answer_follows(tiny_model_path, tmp_path):
+    """The tiny model says anything, and hardly ever `</think>`."""
+    with Engine.open(EngineOptions(model=tiny_model_path, n_ctx=2048, threads=1)) as engine:
+        options = AgentOptions(thinking=True, thinking_budget=20, max_tokens=60)
+        agent = Agent(engine, engine.vocab, Toolbox(NANO, Workspace(tmp_path)), options)
+        events = list(agent.run("Where is main?"))
+        last, closes = agent.conversation.last, engine.vocab.id_of("</think>")
+        assert last.tokens.index(closes) == 20
+        assert any(isinstance(event, ReasoningDelta) for event in events)
+        assert engine.replay(last.prompt, last.tokens, last.sampling, thinking_budget=20).identical

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from laguna_engine.native.child import MISSING, Output, python_command
 from laguna_tui.doctor.host import FolderAccess, Host, TerminalFacts
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 
 GIB = 1 << 30
 SITE = "/app/lib/python3.12/site-packages"
@@ -73,10 +74,15 @@ class Simulated(Host):
         self.memory, self.cores = memory * GIB, 8
         self.screen = TerminalFacts(True, 120, 40, "utf-8")
         self.rooms = {}
+        self.shown_sandbox = SandboxStatus(SandboxKind.BUBBLEWRAP, "Commands run under bubblewrap.")
 
     @property
     def terminal(self):
         return self.screen
+
+    @property
+    def sandbox(self):
+        return self.shown_sandbox
 
     @property
     def bindings(self):

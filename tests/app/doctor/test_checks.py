@@ -2,11 +2,11 @@
 
 import pytest
 
-from laguna_engine.native.child import Output
 from laguna_tui.base.paths import config_path, rules_path, state_dir, store_folder, user_catalogue
 from laguna_tui.doctor.checks import examine, hub_cache
 from laguna_tui.doctor.findings import FindingStatus
 from laguna_tui.doctor.host import FolderAccess, TerminalFacts
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from tests.app.doctor.simulated import CPU_ONLY, GIB, Simulated
 
 
@@ -63,12 +63,24 @@ def test_git_that_is_missing_is_a_warning():
     assert one(machine, "git").status is FindingStatus.WARN
 
 
-def test_the_sandbox_is_tried_and_not_only_looked_for():
-    assert one(Simulated({"bwrap": ""}), "sandbox").found == "bubblewrap works"
-    stopped = Simulated({"bwrap": Output(1, errors="setting up uid map: Permission denied")})
-    assert "cannot make namespaces" in one(stopped, "sandbox").found
-    stopped.files["/proc/sys/kernel/apparmor_restrict_unprivileged_userns"] = "1\n"
-    assert "blocked by AppArmor" in one(stopped, "sandbox").found
+def test_a_sandbox_that_works_is_reported_with_what_it_holds():
+    finding = one(Simulated(), "sandbox")
+    assert (finding.status, finding.found) == (FindingStatus.OK, "Commands run under bubblewrap.")
+
+
+def test_a_missing_sandbox_is_a_warning_with_the_way_to_have_one():
+    machine = Simulated()
+    machine.shown_sandbox = SandboxStatus(SandboxKind.NONE, "Every command asks first.", remedy="install bubblewrap")
+    finding = one(machine, "sandbox")
+    assert (finding.status, finding.todo) == (FindingStatus.WARN, "install bubblewrap")
+
+
+def test_what_landlock_does_not_hold_is_listed():
+    machine = Simulated()
+    machine.shown_sandbox = SandboxStatus(SandboxKind.LANDLOCK, "Landlock.", ("hooks", "signals"), remedy="do it")
+    finding = one(machine, "sandbox")
+    assert finding.status is FindingStatus.WARN
+    assert finding.found == "Landlock. Not held: hooks; signals."
 
 
 def test_no_color_is_respected_and_told():

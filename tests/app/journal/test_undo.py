@@ -509,6 +509,39 @@ def test_without_room_for_the_checkpoint_the_change_must_not_be_made(root, histo
     assert (root / "README.md").read_text() == "Read me\n"
 
 
+def test_a_disk_that_is_full_after_the_change_leaves_it_to_the_end_of_the_turn(root, history, monkeypatch):
+    def full(descriptor, data):
+        raise OSError(28, "No space left on device")
+
+    history.begin_turn("do it")
+    history.before_change()
+    put(root, "README.md", b"turn")
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(CheckpointError, match="cannot be written down"):
+        history.after_change()
+    monkeypatch.undo()
+    history.end_turn()
+    assert history.points()[0].paths == ("README.md",)
+
+
+def test_an_undo_that_was_made_but_not_noted_is_not_made_again(root, history, monkeypatch):
+    turn(history, lambda: put(root, "README.md", b"turn"))
+    plan, real = history.plan_undo(), os.write
+
+    def full(descriptor, data):
+        if b"applied" in bytes(data):
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", full)
+    assert history.apply(plan).restored == ("README.md",)
+    monkeypatch.undo()
+    again = reopened(history)
+    assert again.plan_unfinished() is None
+    assert again.points()[0].undone
+    again.close()
+
+
 def test_a_checkpoint_that_the_user_stops_is_none(history):
     history.begin_turn("do it")
     with pytest.raises(CheckpointError, match="stopped"):

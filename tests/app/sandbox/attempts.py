@@ -1,9 +1,10 @@
 """Attempts to escape from the sandbox. Each succeeds outside; `check` looks from outside, else "ESCAPED" is printed."""
 
-import os
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.app.sandbox.world import EVIL
 
@@ -22,7 +23,7 @@ class Attempt:
         name: What it does.
         code: For the shell, or for Python.
         check: Whether it succeeded, seen from outside.
-        needs: What must be there: "victim" (a process), "sockets" (listeners), "worktree" (run there).
+        needs: What must be there: "victim" (a process), "sockets" (listeners), "terminal", "worktree" (run there).
         gap: The named gap of Landlock that lets it succeed there; empty if Landlock holds it.
         gap_of: Who that gap lets through: "root", "user", or both.
         root: Whether only root can do it outside.
@@ -115,10 +116,17 @@ def _root_file(path):
 
 
 def _gone_after(path):
-    found = os.path.exists(path)
-    if found:
-        os.unlink(path)
+    found = Path(path).exists()
+    Path(path).unlink(missing_ok=True)
     return found
+
+
+def _late(world):
+    """Whether the file that is written after the command's end appears; a busy machine may take seconds."""
+    deadline = time.monotonic() + 6
+    while time.monotonic() < deadline and EVIL not in world.text("workspace/late"):
+        time.sleep(0.1)
+    return EVIL in world.text("workspace/late")
 
 
 IN_THE_WORKSPACE = (
@@ -389,8 +397,7 @@ PROCESSES = (
         "for i in range(3): os.close(i)\n"
         "time.sleep(0.7)\n"
         "open('late', 'w').write('@EVIL@')\n",
-        "workspace/late",
-        after_s=1.5,
+        check=_late,
         gap=LEFT,
     ),
 )
@@ -430,7 +437,28 @@ SOCKETS = (
     ),
 )
 
+
+def _shared_memory(world):
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    number = libc.shmget(0, 4096, 0o1600)
+    (world.workspace / "shm").write_text(str(number))
+    world.closing.append(lambda: libc.shmctl(number, 0, None))
+
+
 KERNEL = (
+    _py(
+        "type into the terminal",
+        "import fcntl; fcntl.ioctl(0, 0x5412, b'x'); print('ESCAPED')",
+        needs=("terminal",),
+        kernel=True,
+    ),
+    _py(
+        "change the terminal's line discipline",
+        "import fcntl, struct; fcntl.ioctl(0, 0x5423, struct.pack('i', 0)); print('ESCAPED')",
+        needs=("terminal",),
+    ),
     _system_call("add a key to the key ring", "248, b'user', b'k', b'x', 1, -4 & 0xffffffff"),
     _system_call("load a program into the kernel", "321, 0, (ctypes.c_uint32 * 32)(2, 4, 4, 1), 128", root=True),
     _system_call("handle page faults", "323, 1"),
@@ -443,18 +471,9 @@ KERNEL = (
         "attach to shared memory",
         f"{_LIBC}libc.shmat.restype = ctypes.c_long\n"
         "print('ESCAPED' * (libc.shmat(int(open('shm').read()), 0, 0o10000) != -1))",
-        prepare=lambda world: _shared_memory(world),
+        prepare=_shared_memory,
     ),
 )
-
-
-def _shared_memory(world):
-    import ctypes
-
-    libc = ctypes.CDLL(None)
-    number = libc.shmget(0, 4096, 0o1600)
-    (world.workspace / "shm").write_text(str(number))
-    world.closing.append(lambda: libc.shmctl(number, 0, None))
 
 
 ATTEMPTS = (*IN_THE_WORKSPACE, *WRITES_ELSEWHERE, *READS, *PROCESSES, *SOCKETS, *KERNEL)

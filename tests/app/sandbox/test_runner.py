@@ -130,6 +130,17 @@ def test_the_users_own_command_has_their_shell_and_environment(run, work, monkey
     assert outside.exists()
 
 
+def test_temporary_files_are_there_for_the_next_command_and_gone_with_the_session(run, runner, tmp_path):
+    if runner.status.kind is SandboxKind.NONE:
+        pytest.skip("without a sandbox the temporary folder is the system's")
+    run("echo kept > $TMPDIR/note")
+    assert run("cat $TMPDIR/note").stdout == "kept\n"
+    folder = runner._tmp
+    assert (folder / "note").exists()
+    runner.close()
+    assert not folder.exists()
+
+
 def test_output_is_shown_while_the_command_runs(run, work):
     shown = []
 

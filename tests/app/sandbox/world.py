@@ -1,6 +1,8 @@
 """A home folder with credentials, a repository, and other processes of the same user, for one attempt to escape."""
 
+import codecs
 import contextlib
+import importlib
 import json
 import os
 import pwd
@@ -20,12 +22,16 @@ from laguna_tui.sandbox.launch import prepare
 from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 
+# Loaded now: another user may not be able to read the folder of this Python.
+codecs.lookup("ascii")
+importlib.import_module("psutil")
+
 NOBODY = 65534
 SECRET = "the-secret-of-this-test"
 EVIL = "planted-by-the-command"
 LIMIT_S = 30
 SHELL = "/bin/sh"
-PYTHON = next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if os.path.exists(path)), sys.executable)
+PYTHON = next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(path).exists()), sys.executable)
 
 _SECRETS = (
     ".ssh/id_ed25519 .aws/credentials .netrc .gnupg/key .config/gh/hosts.yml .docker/config.json .bash_history "
@@ -56,6 +62,7 @@ class World:
     base: Path
     victim: "subprocess.Popen[str] | None" = None
     address: int = 0
+    terminal: int | None = None
     closing: list = field(default_factory=list)
     ports: dict = field(default_factory=dict)
 
@@ -147,6 +154,8 @@ def populate(world, needs):
         world.victim = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=world.outside)
         world.address = int(world.victim.stdout.readline())
         world.closing.append(world.victim.kill)
+    if "terminal" in needs:
+        own_terminal(world)
     if "sockets" in needs:
         listen(world)
 
@@ -177,21 +186,31 @@ def listen(world):
         world.ports[f"{name}-socket"] = made
 
 
+def own_terminal(world):
+    """Make a new terminal this process's own, as a user's is; the commands inherit it."""
+    os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sent when the terminal is closed
+    master, slave = os.openpty()
+    os.close(os.open(os.ttyname(slave), os.O_RDWR))
+    world.terminal = slave
+    world.closing.append(lambda: os.close(master))
+
+
 def run_outside(world, command, folder):
     process = subprocess.Popen(
         command,
         cwd=folder,
         env={**os.environ, "TOKEN": SECRET},
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if world.terminal is None else world.terminal,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,
+        start_new_session=world.terminal is None,
         text=True,
     )
     return finish(process)
 
 
-def run_inside(status, command, folder, *, policy=None, stop=None, direct=False):
+def run_inside(status, command, folder, *, policy=None, terminal=None, direct=False):
     """Run a command in the sandbox as the command runner does; returns its output and what it made."""
     os.environ["TOKEN"] = SECRET
     with prepare(status, policy or SandboxPolicy(folder), command, folder=folder) as prepared:
@@ -205,11 +224,11 @@ def run_inside(status, command, folder, *, policy=None, stop=None, direct=False)
             cwd=prepared.cwd,
             env=prepared.env,
             pass_fds=prepared.pass_fds,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if terminal is None else terminal,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=first and (lambda: (os.environ.clear(), os.environ.update(prepared.env), first())),
+            start_new_session=terminal is None,
+            preexec_fn=first and (lambda: (os.environ.clear(), os.environ.update(prepared.env), first())),  # noqa: PLW1509
             text=True,
         )
         prepared.watch(process.pid)
@@ -241,7 +260,7 @@ def as_user(uid, work):
                 os.setgid(uid)
                 os.setuid(uid)
             enter(base)
-            with open(writer, "w") as out:
+            with os.fdopen(writer, "w") as out:
                 json.dump(work(base), out)
             code = 0
         except BaseException:
@@ -252,7 +271,7 @@ def as_user(uid, work):
             os._exit(code)
     os.close(writer)
     try:
-        with open(reader) as answer:
+        with os.fdopen(reader) as answer:
             text = answer.read()
         os.waitpid(pid, 0)
     finally:
@@ -288,7 +307,7 @@ def attempt(base, made, status):
             output = run_outside(world, command, folder)
         else:
             status = SandboxStatus(SandboxKind(status["kind"]), "", program=status["program"])
-            output, _ = run_inside(status, command, folder, direct=os.getuid() == NOBODY)
+            output, _ = run_inside(status, command, folder, terminal=world.terminal, direct=os.getuid() == NOBODY)
         time.sleep(made.after_s)
         escaped = "ESCAPED" in output.splitlines() if made.check is None else bool(made.check(world))
         return {"escaped": escaped, "output": output}

@@ -205,16 +205,3 @@ def test_a_new_chat_is_not_told_what_was_run_before(session):
     list(session.commands.run("echo 4711", tell=True))
     session.chat.new_chat()
     assert not [event for event in session.chat.ask("what is it?") if isinstance(event, Attached)]
-
-
-def test_what_does_not_fit_is_shortened_or_left_out_the_oldest_first(session):
-    session.open(lambda progress: None)
-    for command in ("yes a | head -3000", "yes word | head -2000", "seq 3"):
-        list(session.commands.run(command, tell=True))
-    attached = next(event for event in list(session.chat.ask("what is it?")) if isinstance(event, Attached))
-    assert attached.titles == ("$ yes a | head -3000", "$ yes word | head -2000 (shortened)", "$ seq 3")
-    assert attached.notes == (
-        "$ yes a | head -3000 does not fit into the context that is left, so the model does not read its output.",
-    )
-    places = [block.place for block in session.prompt.blocks() if block.kind is BlockKind.TOOL]
-    assert places == [Place.DROPPED, Place.SHORTENED, Place.KEPT]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.config import GREEDY, PLAIN, Drafting, Request, Sampling
+from laguna_engine.constrain.base import FREE
+from laguna_engine.constrain.thinking import ThinkingBudget
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.errors import RequestError
 from laguna_engine.events import Round, Source, Token
@@ -14,7 +16,7 @@ from laguna_engine.llama.model import Model
 from tests.engine import tiny
 from tests.engine.runs import Run, assert_same_answer, gather
 from tests.engine.scripted_drafters import Oracle, use
-from tests.engine.tiny import END_THINK, THINK
+from tests.engine.tiny import END_THINK, END_TOOL_CALL, THINK, TOOL_CALL
 
 OPEN = [*(40 + (11 * index) % 400 for index in range(40)), THINK]
 """A prompt that leaves a span open."""
@@ -74,6 +76,31 @@ def test_what_a_prompt_already_thought_counts(engine):
 def test_a_budget_changes_nothing_outside_of_thinking(engine, before):
     prompt = [*OPEN[:-1], *before, 60]
     assert run(engine, prompt, thinking_budget=0).tokens == run(engine, prompt).tokens
+
+
+def left_after(tokens: list[int], budget: int = 5) -> int | None:
+    rule = ThinkingBudget(budget, THINK, END_THINK, tokens[:1], (TOOL_CALL, END_TOOL_CALL))
+    for token in tokens[1:]:
+        rule.advance(token)
+    return rule.free_rows()
+
+
+def test_a_call_inside_of_thinking_does_not_count_and_is_not_cut():
+    call = [TOOL_CALL, *range(50, 60)]
+    assert left_after([THINK, 50, 51, *call]) is None
+    assert left_after([THINK, 50, 51, *call, END_TOOL_CALL, 52]) == 2
+    assert left_after([THINK, *range(50, 55), *call]) is None
+    prompt = [*OPEN, *range(50, 55), *call]
+    rule = ThinkingBudget(5, THINK, END_THINK, prompt, (TOOL_CALL, END_TOOL_CALL))
+    assert rule.mask() == FREE
+    rule.advance(END_TOOL_CALL)
+    assert rule.mask().forced == END_THINK
+
+
+def test_all_spans_of_an_answer_share_its_budget():
+    assert left_after([THINK, 50, 51, END_THINK, 52, 53, THINK, 54]) == 2
+    assert left_after([THINK, *range(50, 55), END_THINK, 60]) is None
+    assert left_after([THINK, *range(50, 55), END_THINK, 60, THINK]) == 0
 
 
 def test_a_model_without_thinking_tokens_has_no_budget(tmp_path):

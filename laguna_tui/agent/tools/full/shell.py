@@ -221,7 +221,7 @@ def _bind(services: ToolServices) -> Callable[[ToolRun, ShellArguments], Answer]
 
 SHELL = Tool(
     NAME,
-    "Run a command in the project's folder, in a sandbox without network, terminal and input."
+    "Run a command in the project's folder, without terminal and input, and without network unless the user allows it."
     " Gives JSON: stdout (with stderr) and exit_code.",
     ShellArguments,
     read_only=False,

@@ -1,0 +1,272 @@
+"""What a command can do in the sandbox, and that nothing is left of it."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
+from laguna_tui.sandbox.launch import prepare
+from laguna_tui.sandbox.policy import SandboxPolicy
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
+from laguna_tui.sandbox.stubs import remove_leftovers
+from tests.app.sandbox.world import PYTHON, run_inside
+
+
+@pytest.fixture(params=[SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK], ids=lambda kind: kind.value)
+def status(request):
+    if request.param is SandboxKind.LANDLOCK:
+        if landlock_abi() < LEAST_ABI:
+            pytest.skip("this kernel has no Landlock")
+        return SandboxStatus(SandboxKind.LANDLOCK, "")
+    found = probe_sandbox()
+    if found.kind is not request.param:
+        pytest.skip(found.sentence)
+    return found
+
+
+def shell(status, folder, code, **policy):
+    return run_inside(status, ("/bin/sh", "-c", code), folder, policy=SandboxPolicy(folder, **policy))
+
+
+def tree(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if "objects" not in path.parts)
+
+
+def test_a_commit_succeeds(repository, status):
+    output, _ = shell(
+        status, repository, "git add -A && git commit -qm first && git log --oneline && git status --short"
+    )
+    assert output.endswith(" first\n"), output
+    assert output.count("\n") == 1
+
+
+def test_a_branch_is_made_and_left_again(repository, status):
+    code = "git add -A; git commit -qm 1; git switch -qc other; echo b > b; git add b; git commit -qm 2"
+    output, _ = shell(
+        status, repository, f"{code}; git switch -q main && git branch --list && git stash list && git gc -q"
+    )
+    assert output == "* main\n  other\n"
+
+
+def test_a_commit_in_a_subfolder_reaches_the_repository_around(repository, status):
+    (repository / "sub").mkdir()
+    (repository / "sub/x").write_text("x")
+    output, _ = shell(status, repository / "sub", "git add -A . && git commit -qm first && git log --oneline")
+    assert output.endswith(" first\n"), output
+
+
+def test_a_commit_in_a_worktree_reaches_its_repository(repository, status):
+    git = ["git", "-C", str(repository)]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "0"], check=True)
+    subprocess.run([*git, "worktree", "add", "-q", "../other"], check=True, capture_output=True)
+    folder = repository.parent / "other"
+    (folder / "x").write_text("x")
+    output, _ = shell(status, folder, "git add -A && git commit -qm second && git log --oneline | head -1")
+    assert output.endswith(" second\n"), output
+
+
+def test_a_git_file_that_leads_elsewhere_makes_nothing_writable(repository, status):
+    victim = repository.parent / "victim"
+    victim.mkdir()
+    for name in ("objects", "refs"):
+        (victim / name).mkdir()
+    (victim / "HEAD").write_text("ref: refs/heads/main\n")
+    workspace = repository.parent / "hostile"
+    workspace.mkdir()
+    (workspace / ".git").write_text("gitdir: ../victim\n")
+    shell(status, workspace, "echo x > ../victim/refs/x")
+    assert tree(victim) == ["HEAD", "refs"]
+
+
+def test_nothing_is_left_in_the_workspace(repository, status):
+    before = tree(repository)
+    shell(status, repository, "true")
+    assert tree(repository) == before
+
+
+def test_an_empty_folder_of_the_users_stays(repository, status):
+    (repository / ".vscode").mkdir()
+    shell(status, repository, "true")
+    assert (repository / ".vscode").is_dir()
+
+
+def test_git_outside_is_not_disturbed_while_a_command_runs(repository, bubblewrap):
+    with prepare(bubblewrap, SandboxPolicy(repository), ("true",)):
+        shown = subprocess.run(
+            ["git", "status", "--short"], check=False, cwd=repository, capture_output=True, text=True
+        )
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, "?? a.txt\n", "")
+
+
+def test_the_last_of_two_commands_removes_the_mount_points(repository, bubblewrap):
+    before = tree(repository)
+    first = prepare(bubblewrap, SandboxPolicy(repository), ("true",))
+    second = prepare(bubblewrap, SandboxPolicy(repository), ("true",))
+    first.cleanup()
+    assert (repository / ".vscode").is_dir()
+    second.cleanup()
+    assert tree(repository) == before
+
+
+def test_mount_points_of_a_killed_app_are_removed_by_the_next_one(repository, bubblewrap):
+    before = tree(repository)
+    pid = os.fork()
+    if pid == 0:
+        prepare(bubblewrap, SandboxPolicy(repository), ("true",))
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert (repository / ".vscode").is_dir()
+    (repository / ".zed").rmdir()
+    (repository / ".zed").write_text("the user's")
+    (repository / ".vscode/settings.json").write_text("the user's")
+    remove_leftovers()
+    assert tree(repository) == sorted([*before, ".vscode", ".vscode/settings.json", ".zed"])
+
+
+def test_a_command_ends_with_the_one_that_started_it(repository, bubblewrap):
+    with prepare(
+        bubblewrap, SandboxPolicy(repository), ("/bin/sh", "-c", "(sleep 1; echo late > late) & sleep 9")
+    ) as made:
+        process = subprocess.Popen(
+            made.argv,
+            env=made.env,
+            cwd=made.cwd,
+            pass_fds=made.pass_fds,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+        )
+        time.sleep(0.3)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    time.sleep(1.2)
+    assert not (repository / "late").exists()
+
+
+def test_what_is_planted_further_down_is_reported(repository, status):
+    (repository / "sub").mkdir()
+    _, made = shell(status, repository, "mkdir sub/.vscode; echo x > sub/.vscode/tasks.json; echo x > sub/other")
+    assert made == ("sub/.vscode",)
+
+
+def test_a_repository_without_its_folder_is_reported(repository, status):
+    _, made = shell(status, repository, "mkdir -p x/objects x/refs; echo > x/HEAD; echo > x/config")
+    assert set(made) == {"x/HEAD", "x/config"}
+
+
+def test_under_landlock_what_changed_in_protected_files_is_reported(repository):
+    if landlock_abi() < LEAST_ABI:
+        pytest.skip("this kernel has no Landlock")
+    landlock = SandboxStatus(SandboxKind.LANDLOCK, "")
+    (repository / "AGENTS.md").write_text("mine")
+    assert shell(landlock, repository, "git add -A; git commit -qm first") == ("", ())
+    code = "git config a.b c; echo x > .git/hooks/pre-commit; echo . > .git/commondir"
+    _, made = shell(landlock, repository, f"{code}; echo x >> AGENTS.md; echo x > .envrc")
+    assert set(made) == {".git/config", ".git/hooks", "AGENTS.md", ".git/commondir", ".envrc"}
+
+
+def test_what_took_the_place_of_a_link_is_kept_beside_it(repository, status):
+    (repository / "AGENTS.md").write_text("mine")
+    (repository / "CLAUDE.md").symlink_to("AGENTS.md")
+    shell(status, repository, "rm CLAUDE.md; echo other > CLAUDE.md")
+    assert (repository / "CLAUDE.md").readlink().name == "AGENTS.md"
+    assert (repository / "CLAUDE.md.changed-by-a-command").read_text() == "other\n"
+
+
+def test_the_temporary_folder_is_private_and_new_each_time(repository, status):
+    output, _ = shell(status, repository, 'echo x > "$TMPDIR/x" && cat "$TMPDIR/x"')
+    assert output == "x\n"
+    output, _ = shell(status, repository, 'cat "$TMPDIR/x"')
+    assert "No such file" in output
+
+
+def test_a_temporary_folder_that_is_given_is_kept(repository, status, place):
+    (place / "tmp").mkdir()
+    shell(status, repository, 'echo x > "$TMPDIR/x"', tmp=place / "tmp")
+    assert (place / "tmp/x").read_text() == "x\n"
+
+
+def test_a_further_folder_can_be_written_to(repository, status, place):
+    (place / "more").mkdir()
+    shell(status, repository, f"echo x > {place}/more/x; echo x > {place}/more/AGENTS.md", writable=(place / "more",))
+    assert (place / "more/x").read_text() == "x\n"
+    assert (place / "more/AGENTS.md").exists() is (status.kind is SandboxKind.LANDLOCK)
+
+
+_CONNECT = "import socket; socket.create_connection(('127.0.0.1', {port}), 2).send(b'x'); print('sent')"
+
+
+def test_with_network_a_connection_succeeds_but_not_to_a_unix_socket(repository, status):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        (repository / "go.py").write_text(_CONNECT.format(port=server.getsockname()[1]))
+        output, _ = shell(status, repository, f"{PYTHON} go.py", network=True)
+    assert output == "sent\n"
+    output, _ = shell(status, repository, f"{PYTHON} -c 'import socket; socket.socket(socket.AF_UNIX)'", network=True)
+    assert "Operation not permitted" in output
+
+
+def test_a_server_of_the_commands_own_is_reachable_in_it(repository, bubblewrap):
+    code = "from socket import *; s = create_server(('127.0.0.1', 0)); create_connection(s.getsockname()); print('met')"
+    assert shell(bubblewrap, repository, f'{PYTHON} -c "{code}"')[0] == "met\n"
+
+
+def test_only_the_variables_that_are_allowed_are_passed_on(repository, status, monkeypatch):
+    for name in ("GITHUB_TOKEN", "LD_PRELOAD_X", "GIT_DIR", "BASH_ENV", "SSH_AUTH_SOCK", "PYTHONPATH", "NODE_OPTIONS"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("LC_TIME", "C")
+    output, _ = shell(status, repository, "env")
+    names = {line.partition("=")[0] for line in output.splitlines()}
+    assert "LC_TIME" in names
+    assert not names & {
+        "GITHUB_TOKEN",
+        "LD_PRELOAD_X",
+        "GIT_DIR",
+        "BASH_ENV",
+        "SSH_AUTH_SOCK",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "TOKEN",
+    }
+
+
+def test_the_exit_code_and_the_folder_are_the_commands(repository, status):
+    (repository / "sub").mkdir()
+    with prepare(
+        status, SandboxPolicy(repository), ("/bin/sh", "-c", "pwd; exit 7"), folder=repository / "sub"
+    ) as made:
+        done = subprocess.run(
+            made.argv, check=False, env=made.env, cwd=made.cwd, pass_fds=made.pass_fds, capture_output=True
+        )
+    assert (done.returncode, done.stdout.decode()) == (7, f"{repository}/sub\n")
+
+
+def test_no_descriptor_of_the_app_reaches_a_command(repository, status):
+    output, _ = shell(status, repository, "ls /proc/self/fd")
+    assert output.split() == ["0", "1", "2", "3"]  # 3 is the folder that ls reads
+
+
+def test_preparing_in_two_threads_at_once_leaves_nothing(repository, bubblewrap):
+    before = tree(repository)
+
+    def work():
+        for _ in range(4):
+            prepare(bubblewrap, SandboxPolicy(repository), ("true",)).cleanup()
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert tree(repository) == before
+
+
+def test_without_a_sandbox_the_variables_are_still_scrubbed(repository, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", "x")
+    with prepare(SandboxStatus(SandboxKind.NONE, "none"), SandboxPolicy(repository), ("env",)) as made:
+        assert made.argv == ("env",)
+        assert "GITHUB_TOKEN" not in made.env
