@@ -151,6 +151,12 @@ class CommandRunner:
             job = self._jobs.get(number)
         return None if job is None else self._noted(job.read(wait_s, cancelled))
 
+    def recent(self, number: int) -> str:
+        """The last of what a background command has written, raw, read or not; empty if there is no such command."""
+        with self._lock:
+            job = self._jobs.get(number)
+        return "" if job is None else job.recent
+
     def stop(self, number: int) -> bool:
         """Stop a background command and wait for its end. Returns whether there is one that ran."""
         with self._lock:
