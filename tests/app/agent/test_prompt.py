@@ -137,10 +137,8 @@ def test_required_arguments_exist(spec):
 def test_a_model_that_runs_commands_is_told_of_the_check_and_the_bundled_one_of_its_folder_only(tmp_path):
     (tmp_path / "go.mod").write_text("module shop\n")
     runner = CommandRunner(tmp_path, probe=lambda: SandboxStatus(SandboxKind.NONE, "no network"))
-    full, nano = (
-        Toolbox(profile, Workspace(tmp_path), codebase=Codebase(tmp_path, tmp_path / "index"), commands=lambda: runner)
-        for profile in (FULL, NANO)
-    )
+    workspace, codebase = Workspace(tmp_path), Codebase(tmp_path, tmp_path / "index")
+    full, nano = (Toolbox(each, workspace, codebase=codebase, commands=lambda: runner) for each in (FULL, NANO))
     without = Toolbox(replace(FULL, tools=()), workspace)
     told = Environment.now(tmp_path, shell=runner.shell, sandbox="no network", check="go test ./...").text
     assert opening_of(full) == told
