@@ -79,6 +79,7 @@ def test_every_flag_in_the_readme_exists(capsys):
         "doctor",
         "trust",
         "compress",
+        "permissions",
     )
     for command in commands:
         try:
