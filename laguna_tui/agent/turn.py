@@ -102,7 +102,7 @@ class Turn:
         yield TurnFinished(end)
 
     def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:
-        for _ in range(MAX_STEPS):
+        for _ in range(self._parts.options.max_steps or MAX_STEPS):
             if self._parts.make_room is not None:
                 yield from self._parts.make_room()
             end = yield from self._step()

@@ -81,7 +81,8 @@ def test_a_command_is_shown_line_by_line_with_why_it_is_asked_about(terminal):
     request = PermissionRequest("shell", command, why="It removes files.", sandbox="It has no network.")
     decision, shown = asked(terminal, b"y\n", request=request)
     assert decision is Decision.YES
-    assert "command:\n  make\n  rm -r ␛[2Jout\nIt has no network.\nIt removes files.\nRun this command? [y]es" in shown
+    assert "command in /shop, for at most 60 s:\n  make\n  rm -r ␛[2Jout\n" in shown
+    assert "It has no network.\nIt removes files.\nRun this command? [y]es" in shown
 
 
 def test_a_call_of_somebody_elses_tool_is_shown_with_its_arguments(terminal):
@@ -138,7 +139,7 @@ def ask(chat, question):
 
 LocalChat.ask = ask
 settings = Settings(model=sys.argv[1], context=4096, threads=1)
-sys.exit(compose.run_ask(settings, Path(sys.argv[2]), "Rename it.", Format.TEXT, stats=False))
+sys.exit(compose.run_ask(settings, Path(sys.argv[2]), "Rename it.", Format.TEXT))
 """
 
 
