@@ -106,7 +106,7 @@ def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
-    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), ModelSetup(settings))
+    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker, settings.notify), ModelSetup(settings))
     try:
         return app.run_to_the_end()
     finally:

@@ -121,6 +121,7 @@ class Agent:
         self.conversation = self.conversation.emptied()
         # A new conversation knows of no edit.
         self._toolbox.forget_news()
+        self._toolbox.todo.replace("")
         self._told.clear()
 
     def tell(self, attachment: Attachment) -> bool:
@@ -298,7 +299,7 @@ class Agent:
     def _compaction(self) -> "Compaction":
         from laguna_tui.agent.compaction import Compaction, CompactionSources
 
-        sources = CompactionSources(self._present_file, lambda: "")
+        sources = CompactionSources(self._present_file, lambda: self._toolbox.todo.text)
         return Compaction(self._engine, self.conversation, self._options, sources, lambda: self._cancelled)
 
     def _present_file(self, path: str) -> Attachment | None:
@@ -331,22 +332,19 @@ class Agent:
         self.conversation.computed = self._engine.preview(self.conversation.tokens).cached
 
 
-def opening_of(toolbox: Toolbox, *, shell: str = "", sandbox: str = "") -> str:
-    """What stands before a chat's first question.
-
-    Args:
-        toolbox: the model's.
-        shell: the program that runs its commands; empty where it runs none.
-        sandbox: one sentence on what commands can and cannot do.
-    """
-    workspace = toolbox.workspace
+def opening_of(toolbox: Toolbox) -> str:
+    """What stands before a chat's first question: where the model works, in as many words as its profile wants."""
+    workspace, runner = toolbox.workspace, toolbox.commands
     if not toolbox.profile.tells_environment:
         return facts_now(workspace.root)
-    # Imported late: a model that is told of its folder only needs none of it.
+    if runner is None:
+        return Environment.now(workspace.root).text
+    # Imported late: a model that runs no commands needs none of it.
     from laguna_tui.agent.project_check import find_check
 
-    check = find_check(workspace) if shell else None
-    return Environment.now(workspace.root, shell=shell, sandbox=sandbox, check=check.command if check else "").text
+    check = find_check(workspace)
+    command = check.command if check else ""
+    return Environment.now(workspace.root, shell=runner.shell, sandbox=runner.status.sentence, check=command).text
 
 
 def _titled(attachment: Attachment) -> str:

@@ -185,6 +185,9 @@ class Settings:
         more_choices=_textual_themes,
         placeholder="NAME",
     )
+    notify: bool = declared(
+        True, "ring and notify, while the terminal is not looked at: a question, or an answer after 10 seconds"
+    )
     origin: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def merged(self, changes: Mapping[str, object]) -> "Settings":

@@ -66,6 +66,11 @@ class CommandRunner:
         self._tmp: Path | None = None
 
     @property
+    def shell(self) -> str:
+        """The program that runs a model's commands: models write bash."""
+        return find_program("bash") or "/bin/sh"
+
+    @property
     def status(self) -> SandboxStatus:
         """The sandbox that a model's commands run in."""
         return self._probe()
@@ -146,6 +151,12 @@ class CommandRunner:
             job = self._jobs.get(number)
         return None if job is None else self._noted(job.read(wait_s, cancelled))
 
+    def recent(self, number: int) -> str:
+        """The last of what a background command has written, raw, read or not; empty if there is no such command."""
+        with self._lock:
+            job = self._jobs.get(number)
+        return "" if job is None else job.recent
+
     def stop(self, number: int) -> bool:
         """Stop a background command and wait for its end. Returns whether there is one that ran."""
         with self._lock:
@@ -192,9 +203,8 @@ class CommandRunner:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
         policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp)
-        # Models write bash. It reads no file of the user's when it is started like this.
-        shell = find_program("bash") or "/bin/sh"
-        prepared = prepare(status, policy, (shell, "-c", command), folder=folder)
+        # It reads no file of the user's when it is started like this.
+        prepared = prepare(status, policy, (self.shell, "-c", command), folder=folder)
         prepared.env.update(_VARIABLES)
         return prepared
 

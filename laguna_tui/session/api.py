@@ -100,6 +100,17 @@ class Chat(Protocol):
         """Take back the newest change of this session; a sentence about what became of it. Not while a turn runs."""
         ...
 
+    def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
+        """Make room in the context now; iterate to make it go on. Not while a turn runs; `cancel` ends it early.
+
+        Args:
+            guidance: what is to be kept in mind above all; empty shortens what is old first.
+
+        Raises:
+            EngineError, UserError: while iterating; a sentence for the user.
+        """
+        ...
+
     def prefetch(self, message: str) -> None:
         """Compute what is certain of a message that is being typed, so that its answer begins sooner.
 
@@ -242,6 +253,10 @@ class Commands(Protocol):
 
     def background(self) -> "Sequence[BackgroundCommand]":
         """What the model has run in the background, the oldest first."""
+        ...
+
+    def recent(self, number: int) -> str:
+        """The last of what a background command has written, raw; the model reads it all the same."""
         ...
 
     def stop(self, number: int) -> str:

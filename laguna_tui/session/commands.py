@@ -77,6 +77,11 @@ class LocalCommands:
         runner = self._runner
         return () if runner is None else runner.background()
 
+    def recent(self, number: int) -> str:
+        """The last of what a background command has written, raw."""
+        runner = self._runner
+        return "" if runner is None else runner.recent(number)
+
     def stop(self, number: int) -> str:
         """Stop a background command; a sentence about what became of it."""
         if number not in [each.number for each in self.background()]:

@@ -214,6 +214,13 @@ class LocalChat:
 
         return NOTHING if self._session.parts is None else self._session.parts.changes.undo()
 
+    def compact(self, guidance: str = "") -> Generator[AgentEvent, None, None]:
+        """Make room in the context now; iterate to make it go on. EngineError when the engine fails."""
+        session = self._session
+        session.slot.healthy()
+        with session.slot.watched():
+            yield from session.opened().agent.compact(guidance)
+
     def prefetch(self, message: str) -> None:
         """Compute what is certain of a message that is being typed; returns when it is done or was cancelled."""
         session = self._session

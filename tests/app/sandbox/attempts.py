@@ -29,6 +29,7 @@ class Attempt:
         root: Whether only root can do it outside.
         kernel: Whether it needs something that not every kernel has or allows.
         after_s: Seconds to wait before the check.
+        alone: Whether it would disturb others at its side: it uses up what they need too.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Attempt:
     python: bool = False
     prepare: Callable | None = None
     after_s: float = 0.0
+    alone: bool = False
 
 
 def evil(*paths):
@@ -387,6 +389,7 @@ PROCESSES = (
         "for pid in made: os.kill(pid, signal.SIGKILL)\n",
         gap=COUNT,
         gap_of=("root",),
+        alone=True,
     ),
     _py(
         "stay after the end",

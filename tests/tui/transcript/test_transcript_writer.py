@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
 
 from laguna_tui.base.events import (
     AgentEvent,
@@ -23,13 +24,12 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.tui.event_queue import coalesced
 from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
-from laguna_tui.tui.session_controller import coalesced
 from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter

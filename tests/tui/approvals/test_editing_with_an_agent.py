@@ -15,7 +15,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import AgentEvent
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
-from laguna_tui.tui.edits import edit_controller, edit_panel
+from laguna_tui.tui.approvals import approval_controller, approval_panel
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
 from tests.app.approvers import gate_for
 from tests.engine.conftest import tiny_model, tiny_model_path
@@ -44,8 +44,8 @@ class AgentSession(ScriptedSession):
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch) -> Project:
-    monkeypatch.setattr(edit_panel, "REACTION_S", 0.0)
-    monkeypatch.setattr(edit_controller, "TYPING_S", 0.0)
+    monkeypatch.setattr(approval_panel, "REACTION_S", 0.0)
+    monkeypatch.setattr(approval_controller, "TYPING_S", 0.0)
     (tmp_path / "project").mkdir()
     return Project(tmp_path / "project")
 
@@ -64,7 +64,7 @@ def session(tiny_model, project: Project, tmp_path: Path) -> Iterator[AgentSessi
 async def asked(app, pilot) -> None:
     await ready(app, pilot)
     await pilot.press(*"rename", "enter")
-    await until(pilot, lambda: app.edit_panel.has_focus)
+    await until(pilot, lambda: app.approval_panel.has_focus)
 
 
 async def test_an_edit_is_made_answered_and_taken_back(session: AgentSession, project: Project) -> None:
@@ -101,7 +101,7 @@ async def test_what_other_programs_obey_is_asked_about_although_all_edits_are_al
     session.mode = Mode.ACCEPT_EDITS
     async with running(session) as (app, pilot):
         await asked(app, pilot)
-        assert "assistants obey it" in app.edit_panel.render().plain
+        assert "assistants obey it" in app.approval_panel.render().plain
         assert project.cart.read_text() == CART
         await pilot.press("y")
         await ready(app, pilot)

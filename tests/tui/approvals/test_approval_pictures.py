@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.tui.edits import edit_controller, edit_panel
+from laguna_tui.tui.approvals import approval_controller, approval_panel
 from tests.tui.changes import Project
 from tests.tui.pilot import ready, until
 from tests.tui.scripted import ScriptedSession, answer
@@ -16,8 +16,8 @@ NARROW, USUAL, WIDE = (40, 24), (80, 24), (200, 50)
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch) -> Project:
-    monkeypatch.setattr(edit_panel, "REACTION_S", 0.0)
-    monkeypatch.setattr(edit_controller, "TYPING_S", 0.0)
+    monkeypatch.setattr(approval_panel, "REACTION_S", 0.0)
+    monkeypatch.setattr(approval_controller, "TYPING_S", 0.0)
     return Project(tmp_path)
 
 
@@ -31,7 +31,7 @@ async def asked(pilot) -> None:
     await ready(app, pilot)
     app.prompt.replace_text("rename total to amount in shop/cart.py")
     await pilot.press("enter")
-    await until(pilot, lambda: app.edit_panel.has_focus)
+    await until(pilot, lambda: app.approval_panel.has_focus)
     await pilot.pause(0.2)
 
 
@@ -65,9 +65,9 @@ def test_a_long_diff(snap_compare, project: Project, size: tuple[int, int]) -> N
 def test_an_edit_that_was_made_and_one_that_was_not(snap_compare, project: Project, size: tuple[int, int]) -> None:
     async def decided(pilot) -> None:
         await asked(pilot)
-        first = pilot.app.writer.proposed
+        first = pilot.app.writer.asked
         await pilot.press("n")
-        await until(pilot, lambda: pilot.app.edit_panel.has_focus and pilot.app.writer.proposed is not first)
+        await until(pilot, lambda: pilot.app.approval_panel.has_focus and pilot.app.writer.asked is not first)
         await pilot.press("y")
         await ready(pilot.app, pilot)
 

@@ -7,10 +7,17 @@ import pytest
 from textual import events
 
 from laguna_tui.agent.permissions.modes import Mode
-from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionRequest
+from laguna_tui.base.permission_request import (
+    CallProposal,
+    CommandProposal,
+    Decision,
+    PermissionAnswer,
+    PermissionRequest,
+)
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.edits import edit_controller, edit_panel
-from laguna_tui.tui.edits.edit_panel import EditPanel
+from laguna_tui.tui.approvals import approval_controller, approval_panel
+from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
+from laguna_tui.tui.approvals.text_editor import EditorArea, MessageInput, TextEditor
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.transcript.export import to_markdown
 from tests.tui.changes import CART, Project
@@ -27,12 +34,23 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def quick(monkeypatch) -> None:
     """Nobody has to wait until the panel listens."""
-    monkeypatch.setattr(edit_panel, "REACTION_S", 0.0)
-    monkeypatch.setattr(edit_controller, "TYPING_S", 0.0)
+    monkeypatch.setattr(approval_panel, "REACTION_S", 0.0)
+    monkeypatch.setattr(approval_controller, "TYPING_S", 0.0)
 
 
 def session(*steps, text: str = "Done.", folder: Path = Path("/project")) -> ScriptedSession:
     return ScriptedSession(answer(text, before=steps), folder=folder)
+
+
+def a_command(project: Project, command: str = "make test", *, network: bool = False) -> PermissionRequest:
+    return PermissionRequest("shell", CommandProposal(command, project.root, 60.0), network=network)
+
+
+async def editing(app: LagunaApp, pilot) -> None:
+    """Send a question and open the editor of what is asked about."""
+    await asked(app, pilot)
+    await pilot.press("e")
+    await until(pilot, lambda: isinstance(app.screen, TextEditor))
 
 
 async def asked(app: LagunaApp, pilot, *, focused: bool = True) -> None:
@@ -40,7 +58,7 @@ async def asked(app: LagunaApp, pilot, *, focused: bool = True) -> None:
     await ready(app, pilot)
     app.prompt.replace_text("rename it")
     await pilot.press("enter")
-    await until(pilot, lambda: app.edit_panel.display and (app.edit_panel.has_focus or not focused))
+    await until(pilot, lambda: app.approval_panel.display and (app.approval_panel.has_focus or not focused))
 
 
 @pytest.mark.usefixtures("quick")
@@ -54,7 +72,7 @@ class TestAnswers:
             await ready(app, pilot)
             assert project.cart.read_text() == CART.replace("total", "amount")
             assert "shop/cart.py  +4 −4  in 4 places" in transcript(app)
-            assert not app.edit_panel.display
+            assert not app.approval_panel.display
             assert app.prompt.has_focus
 
     async def test_an_edit_is_not_made_when_the_user_says_no_and_the_answer_goes_on(self, project: Project) -> None:
@@ -74,10 +92,10 @@ class TestAnswers:
         project.prices.write_text(one.before)
         async with running(session(one, two, project.rename(), folder=project.root)) as (app, pilot):
             await asked(app, pilot)
-            assert "a allows edit(shop/prices.py)" in screen(app)
+            assert "a writes the rule edit(shop/prices.py) for this folder" in screen(app)
             await pilot.press("a")
             await until(pilot, lambda: "edit(shop/prices.py) is" in screen(app))
-            await until(pilot, lambda: "Change shop/cart.py?" in screen(app) and app.edit_panel.has_focus)
+            await until(pilot, lambda: "Change shop/cart.py?" in screen(app) and app.approval_panel.has_focus)
             await pilot.press("n")
             await ready(app, pilot)
             assert project.prices.read_text() == two.after
@@ -88,26 +106,168 @@ class TestAnswers:
         obeyed = project.edit("A=1", "A=2", "AGENTS.md")
         async with running(session(obeyed, folder=project.root)) as (app, pilot):
             await asked(app, pilot)
-            assert "always" not in app.edit_panel.render().plain
+            assert "a always" not in app.approval_panel.render().plain
+            assert "assistants obey it" in " ".join(app.approval_panel.render().plain.split())
             await pilot.press("a")
-            assert app.edit_panel.display
+            assert app.approval_panel.display
             await pilot.press("n")
             await ready(app, pilot)
             assert "A=1" in (project.root / "AGENTS.md").read_text()
 
-    async def test_a_command_is_asked_about_by_its_line_and_run_once_it_is_agreed_to(self, project: Project) -> None:
-        command = CommandProposal("make test\necho done", project.root, 60.0)
+    async def test_a_command_is_asked_about_with_all_there_is_to_know(self, project: Project) -> None:
+        command = CommandProposal("make test\necho done", Path("/src/shop"), 90.0)
         request = PermissionRequest("shell", command, why="No rule allows it.", sandbox="It has no network.")
         chat = session(request)
         async with running(chat) as (app, pilot):
             await asked(app, pilot)
-            assert "Run make test?" in screen(app)
-            assert "echo done" in transcript(app)
-            assert "! It has no network. No rule allows it." in app.edit_panel.render().plain
+            assert "Run this command?" in screen(app)
+            assert app.approval_panel.render().plain.split("\n")[:5] == [
+                "$ make test",
+                "  echo done",
+                "in /src/shop, for at most 1 min 30 s",
+                "No rule allows it.",
+                "It has no network.",
+            ]
+            assert "$ make test echo done  waits for you" in transcript(app)
             await pilot.press("y")
             await ready(app, pilot)
             assert [answer.decision for answer in chat.answers] == [Decision.YES]
-            assert "echo done" not in transcript(app)
+
+    async def test_a_long_command_can_be_read_whole_in_the_transcript(self, project: Project) -> None:
+        command = "\n".join(f"echo {number}" for number in range(30))
+        async with running(session(a_command(project, command)), size=(40, 24)) as (app, pilot):
+            await asked(app, pilot)
+            assert "… 27 more rows: all of it is above" in screen(app)
+            await until(pilot, lambda: "│ echo 0" in screen(app))
+            await pilot.press("ctrl+end")
+            await until(pilot, lambda: "│ echo 29" in screen(app))
+            await pilot.press("n")
+            await ready(app, pilot)
+            assert "echo 29" not in transcript(app).split("\n")[-3]
+
+    async def test_network_is_allowed_by_its_own_key_and_only_where_it_can_be(self, project: Project) -> None:
+        chat = session(a_command(project, network=False), a_command(project, network=True))
+        async with running(chat) as (app, pilot):
+            await asked(app, pilot)
+            assert "network" not in app.approval_panel.render().plain.split("\n")[-1]
+            await pilot.press("y")
+            await until(pilot, lambda: "w network" in screen(app) and app.approval_panel.has_focus)
+            await pilot.press("w")
+            await ready(app, pilot)
+            assert [answer.decision for answer in chat.answers] == [Decision.YES, Decision.YES_WITH_NETWORK]
+
+    async def test_another_tools_call_is_asked_about_with_its_arguments(self, project: Project) -> None:
+        call = CallProposal("fetch(https://example.org)", ("depth: 2", "follow: true"))
+        async with running(session(PermissionRequest("fetch", call, why="It is not ours."))) as (app, pilot):
+            await asked(app, pilot)
+            assert "Call fetch(https://example.org)?" in screen(app)
+            assert app.approval_panel.render().plain.startswith("depth: 2\nfollow: true\nIt is not ours.")
+            await pilot.press("n")
+            await ready(app, pilot)
+
+    async def test_a_message_goes_with_the_no(self, project: Project) -> None:
+        chat = session(a_command(project))
+        async with running(chat) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("m")
+            await until(pilot, lambda: isinstance(app.screen, MessageInput))
+            await pilot.press("enter")
+            assert isinstance(app.screen, MessageInput), "there is nothing to send yet"
+            await pilot.press(*"use", "space", *"make", "ctrl+j", *"then", "enter")
+            await ready(app, pilot)
+            assert chat.answers == [PermissionAnswer(Decision.NO, message="use make\nthen")]
+
+    async def test_who_leaves_the_message_is_asked_on(self, project: Project) -> None:
+        chat = session(a_command(project))
+        async with running(chat) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("m")
+            await until(pilot, lambda: isinstance(app.screen, MessageInput))
+            await pilot.press(*"no", "escape")
+            await until(pilot, lambda: app.approval_panel.has_focus)
+            assert not chat.answers
+            await pilot.press("y")
+            await ready(app, pilot)
+            assert chat.answers == [PermissionAnswer(Decision.YES)]
+
+    async def test_stopping_closes_what_was_opened_for_the_question(self, project: Project) -> None:
+        chat = session(a_command(project))
+        async with running(chat) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("e")
+            await until(pilot, lambda: isinstance(app.screen, TextEditor))
+            await pilot.press("ctrl+c")
+            await ready(app, pilot)
+            assert len(app.screen_stack) == 1
+            assert "stopped" in transcript(app)
+
+
+@pytest.mark.usefixtures("quick")
+class TestEditing:
+    async def test_a_command_is_edited_shown_as_a_diff_and_only_then_run(self, project: Project) -> None:
+        chat = session(a_command(project, "make test"))
+        async with running(chat) as (app, pilot):
+            await editing(app, pilot)
+            await pilot.press("end", *" -k", "ctrl+s")
+            await until(pilot, lambda: "+ make test -k" in screen(app))
+            assert "− make test" in screen(app)
+            assert not chat.answers
+            await pilot.press("enter")
+            assert not chat.answers, "Enter approves nothing"
+            await pilot.press("ctrl+s")
+            await ready(app, pilot)
+            assert chat.answers == [PermissionAnswer(Decision.YES, edited="make test -k")]
+
+    async def test_a_change_is_edited_before_it_is_made(self, project: Project) -> None:
+        chat = session(project.rename())
+        async with running(chat) as (app, pilot):
+            await editing(app, pilot)
+            assert "return amount" in screen(app)
+            await pilot.press(*"# new", "enter", "ctrl+s")
+            await until(pilot, lambda: "+ # new" in screen(app))
+            await pilot.press("ctrl+s")
+            await ready(app, pilot)
+            assert project.cart.read_text() == "# new\n" + CART.replace("total", "amount")
+            assert "+ # new" in transcript(app)
+
+    async def test_escape_goes_back_to_the_text_and_then_to_the_question(self, project: Project) -> None:
+        async with running(session(project.rename())) as (app, pilot):
+            await editing(app, pilot)
+            await pilot.press("x", "ctrl+s")
+            await until(pilot, lambda: "Esc edits on" in screen(app))
+            await pilot.press("escape")
+            await until(pilot, lambda: "Ctrl+S shows the change" in screen(app))
+            await pilot.press("escape")
+            await until(pilot, lambda: app.approval_panel.has_focus)
+            assert project.cart.read_text() == CART
+            await pilot.press("n")
+            await ready(app, pilot)
+            assert project.cart.read_text() == CART
+
+    async def test_nothing_is_applied_unedited_or_without_effect(self, project: Project) -> None:
+        async with running(session(project.rename())) as (app, pilot):
+            await editing(app, pilot)
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "Nothing is changed yet." in screen(app))
+            app.screen.query_one(EditorArea).load_text(CART)
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "The file would stay as it is." in screen(app))
+            assert "Ctrl+S shows the change" in screen(app)
+            await pilot.press("escape", "n")
+
+    async def test_a_text_that_an_editor_would_not_give_back_is_not_edited(self, project: Project) -> None:
+        async with running(session(a_command(project, "printf '\x1b[31m'"))) as (app, pilot):
+            await asked(app, pilot)
+            assert "edit" not in app.approval_panel.render().plain.split("\n")[-1]
+            await pilot.press("n")
+            await ready(app, pilot)
+
+    async def test_what_is_pasted_into_the_editor_is_only_text(self, project: Project) -> None:
+        async with running(session(a_command(project, "make"))) as (app, pilot):
+            await editing(app, pilot)
+            app.screen.query_one(EditorArea).post_message(events.Paste("\x1b]0;x\x07"))
+            await until(pilot, lambda: "␛]0;x␇" in screen(app))
+            await pilot.press("escape", "n")
 
     async def test_shift_tab_goes_through_the_modes(self) -> None:
         chat = session()
@@ -127,7 +287,7 @@ class TestAnswers:
         async with running(chat) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("y")
-            await until(pilot, lambda: "Change shop/prices.py?" in screen(app) and app.edit_panel.has_focus)
+            await until(pilot, lambda: "Change shop/prices.py?" in screen(app) and app.approval_panel.has_focus)
             await pilot.press("n")
             await ready(app, pilot)
             assert "amount" in project.cart.read_text()
@@ -137,7 +297,7 @@ class TestAnswers:
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("escape")
-            assert not app.edit_panel.display
+            assert not app.approval_panel.display
             await ready(app, pilot)
             assert project.cart.read_text() == CART
             assert "stopped" in transcript(app)
@@ -147,7 +307,7 @@ class TestAnswers:
     async def test_a_choice_can_be_clicked(self, project: Project) -> None:
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot)
-            await pilot.click(EditPanel, offset=(3, app.edit_panel.outer_size.height - 2))
+            await pilot.click(ApprovalPanel, offset=(3, app.approval_panel.outer_size.height - 2))
             await ready(app, pilot)
             assert "amount" in project.cart.read_text()
 
@@ -166,7 +326,7 @@ class TestAnswers:
             await pilot.press("ctrl+n")
             await ready(app, pilot)
             assert project.cart.read_text() == CART
-            assert not app.edit_panel.display
+            assert not app.approval_panel.display
             assert "shop/cart.py" not in transcript(app)
 
     async def test_quitting_declines(self, project: Project) -> None:
@@ -183,7 +343,7 @@ class TestAnswers:
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("tab", *"and", "tab")
-            await until(pilot, lambda: app.edit_panel.has_focus)
+            await until(pilot, lambda: app.approval_panel.has_focus)
             await pilot.press("y")
             await ready(app, pilot)
             assert app.prompt.text == "and"
@@ -206,42 +366,42 @@ class TestAnswers:
 
 class TestWhoMeantToAnswer:
     async def test_who_is_typing_does_not_answer(self, project: Project, monkeypatch) -> None:
-        monkeypatch.setattr(edit_controller, "TYPING_S", 0.0)
+        monkeypatch.setattr(approval_controller, "TYPING_S", 0.0)
         gate = threading.Event()
         async with running(session(gate, project.rename())) as (app, pilot):
             await ready(app, pilot)
             await pilot.press(*"go", "enter", *"ma")
             gate.set()
-            await until(pilot, lambda: app.edit_panel.display)
+            await until(pilot, lambda: app.approval_panel.display)
             await pilot.press(*"y")
             await pilot.pause(0.2)
             await pilot.press(*"n")
             assert app.prompt.text == "mayn"
-            assert app.edit_panel.display
+            assert app.approval_panel.display
             assert "Tab to answer" in screen(app)
             await pilot.press("escape")
 
     async def test_who_has_typed_a_moment_ago_keeps_the_keys(self, project: Project, monkeypatch) -> None:
-        monkeypatch.setattr(edit_controller, "TYPING_S", 60.0)
+        monkeypatch.setattr(approval_controller, "TYPING_S", 60.0)
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot, focused=False)
             await pilot.pause(0.2)
             assert app.prompt.has_focus
             await pilot.press("y")
             assert app.prompt.text == "y"
-            assert app.edit_panel.display
+            assert app.approval_panel.display
             await pilot.press("escape")
 
     async def test_a_key_that_came_too_soon_to_be_an_answer_is_typed(self, project: Project, monkeypatch) -> None:
-        monkeypatch.setattr(edit_controller, "TYPING_S", 0.0)
-        monkeypatch.setattr(edit_panel, "REACTION_S", 60.0)
+        monkeypatch.setattr(approval_controller, "TYPING_S", 0.0)
+        monkeypatch.setattr(approval_panel, "REACTION_S", 60.0)
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot)
             await pilot.press(*"yay")
             await until(pilot, lambda: app.prompt.text == "yay")
             assert app.prompt.has_focus
             assert project.cart.read_text() == CART
-            assert app.edit_panel.display
+            assert app.approval_panel.display
             await pilot.press("escape")
 
     @pytest.mark.usefixtures("quick")
@@ -250,9 +410,9 @@ class TestWhoMeantToAnswer:
             await ready(app, pilot)
             key = events.Key("y", "y")
             await asked(app, pilot)
-            app.edit_panel.post_message(key)
+            app.approval_panel.post_message(key)
             await until(pilot, lambda: app.prompt.text == "y")
-            assert app.edit_panel.display
+            assert app.approval_panel.display
             await pilot.press("escape")
 
     @pytest.mark.usefixtures("quick")
@@ -263,7 +423,7 @@ class TestWhoMeantToAnswer:
             await until(pilot, lambda: app.prompt.has_focus)
             await pilot.press(*"ey")
             assert app.prompt.text == "hey"
-            assert app.edit_panel.display
+            assert app.approval_panel.display
             await pilot.press("escape")
 
     @pytest.mark.usefixtures("quick")
@@ -271,17 +431,17 @@ class TestWhoMeantToAnswer:
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot)
             for letter in "delay any":
-                app.edit_panel.post_message(events.Key("space" if letter == " " else letter, letter))
+                app.approval_panel.post_message(events.Key("space" if letter == " " else letter, letter))
             await until(pilot, lambda: app.prompt.text == "delay any")
             assert project.cart.read_text() == CART
-            assert app.edit_panel.display
+            assert app.approval_panel.display
             await pilot.press("escape")
 
     @pytest.mark.usefixtures("quick")
     async def test_what_is_pasted_does_not_answer(self, project: Project) -> None:
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot)
-            app.edit_panel.post_message(events.Paste("yes\r\n\x1b[2J"))
+            app.approval_panel.post_message(events.Paste("yes\r\n\x1b[2J"))
             await until(pilot, lambda: app.prompt.text)
             assert app.prompt.text == "yes\n␛[2J"
             assert project.cart.read_text() == CART
@@ -293,7 +453,7 @@ class TestWhoMeantToAnswer:
             await asked(app, pilot)
             await pilot.press("enter")
             await pilot.pause(0.1)
-            assert app.edit_panel.display
+            assert app.approval_panel.display
             assert project.cart.read_text() == CART
             await pilot.press("escape")
 
@@ -304,21 +464,21 @@ class TestWhoMeantToAnswer:
             await ready(app, pilot)
             await pilot.press(*"go", "enter", "f1")
             gate.set()
-            await until(pilot, lambda: app.edit_panel.display)
+            await until(pilot, lambda: app.approval_panel.display)
             await pilot.press("y", "n")
-            assert not app.edit_panel.has_focus
+            assert not app.approval_panel.has_focus
             await pilot.press("escape")
-            await until(pilot, lambda: app.edit_panel.has_focus)
+            await until(pilot, lambda: app.approval_panel.has_focus)
             assert project.cart.read_text() == CART
             await pilot.press("escape")
 
     async def test_a_click_that_brings_the_focus_answers_nothing(self, project: Project, monkeypatch) -> None:
-        monkeypatch.setattr(edit_controller, "TYPING_S", 60.0)
+        monkeypatch.setattr(approval_controller, "TYPING_S", 60.0)
         async with running(session(project.rename())) as (app, pilot):
             await asked(app, pilot, focused=False)
-            await pilot.click(EditPanel, offset=(3, app.edit_panel.outer_size.height - 2))
-            await until(pilot, lambda: app.edit_panel.has_focus)
-            assert app.edit_panel.display
+            await pilot.click(ApprovalPanel, offset=(3, app.approval_panel.outer_size.height - 2))
+            await until(pilot, lambda: app.approval_panel.has_focus)
+            assert app.approval_panel.display
             assert project.cart.read_text() == CART
             await pilot.press("escape")
 
@@ -415,7 +575,7 @@ class TestCommands:
             await pilot.press("enter")
             await until(pilot, lambda: told in screen(app))
             assert chat.permissions.mode is mode
-            await until(pilot, lambda: app.status_bar.status.unasked == edit_controller.MODE_WORDS[mode])
+            await until(pilot, lambda: app.status_bar.status.permissions is mode)
 
     async def test_without_asking_an_edit_is_made_and_shown(self, project: Project) -> None:
         chat = session(project.rename())
