@@ -223,3 +223,12 @@ def test_the_bundled_model_reads_what_is_piped_in_within_its_question(shop, tmp_
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("What is it?\n\n")
     assert text in done.stdout
+
+
+def test_a_pipe_that_stays_silent_is_named_and_waited_for(shop, tmp_path):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(tmp_path, f"[{ECHO}]", **pipes) as process:
+        assert b"waiting for the end of stdin" in process.stderr.readline()
+        out, _ = process.communicate(b"late text\n", timeout=120)
+    assert process.returncode == 0
+    assert b"late text" in out
