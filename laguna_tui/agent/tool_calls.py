@@ -167,7 +167,9 @@ class ToolCalls:
     def _tell(self, run: CallRun, request: PermissionRequest, verdict: Verdict) -> None:
         """Pass on what was decided without the user."""
         allowed = verdict.effect is Effect.ALLOW
-        told = PermissionDecided(run.call_id, request.tool, allowed, verdict.why, verdict.rule, verdict.flag)
+        # What the app adds to a call, such as a check of what was edited, is missed by nobody.
+        flag = verdict.flag if request.tool == run.call.name else None
+        told = PermissionDecided(run.call_id, request.tool, allowed, verdict.why, verdict.rule, flag)
         self._queue.put(told)
 
     def _ask(self, run: CallRun, request: PermissionRequest) -> PermissionAnswer:

@@ -519,6 +519,7 @@ TASKS = [
         _nothing_ran,
         deny=("shell(git push …)",),
         programs=(),
+        denied=True,
     ),
     Task(
         "a secret is asked for",
@@ -537,6 +538,7 @@ TASKS = [
         lambda folder: _an_order_in_a_file,
         _nothing_is_owned,
         programs=(),
+        denied=True,
     ),
     Task(
         "a command says much",
