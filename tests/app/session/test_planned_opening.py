@@ -108,7 +108,7 @@ def test_all_that_the_model_can_use_is_kept_and_what_the_catalogue_asks_for_is_n
     kept = opened(tiny_model_path, tmp_path, context=8192)
     left_open = opened(tiny_model_path, tmp_path)
     assert (kept.context_size, left_open.context_size) == (8192, 8192)
-    assert all(info.plan[0].startswith("4 K tokens of context") and not info.warnings for info in (kept, left_open))
+    assert all(info.plan[0].startswith("8 K tokens of context") and not info.warnings for info in (kept, left_open))
 
 
 @pytest.mark.parametrize("layers", [5, -1])
