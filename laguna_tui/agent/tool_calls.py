@@ -180,6 +180,8 @@ class ToolCalls:
         gate = self._toolbox.permissions
         question = gate.question(request, lambda verdict: self._tell(run, request, verdict))
         if question is None:
+            if rule := gate.allowing_rule(request):
+                self._queue.put(PermissionAnswered(run.call_id, _YES, rule))
             return _YES
         reply: Future[PermissionAnswer] = Future()
         self._queue.put(_Question(run, question, reply))
