@@ -284,11 +284,17 @@ def _questions(subject: Subject, now: Circumstances) -> Iterator[Verdict]:
         if restricts(rule, subject) is Match.YES:
             yield Verdict(Effect.ASK, _ASKS.format(rule=rule.text), rule.text)
     if subject.kind is Kind.COMMAND:
-        for word in words_in(subject.command):
-            if why := _secret_named(word):
-                yield Verdict(Effect.ASK, _SECRET_NAMED.format(path=word, why=why))
+        for path, why in secrets_named(subject.command):
+            yield Verdict(Effect.ASK, _SECRET_NAMED.format(path=path, why=why))
         if not now.sandboxed:
             yield Verdict(Effect.ASK, NO_SANDBOX)
+
+
+def secrets_named(command: str) -> Iterator[tuple[str, str]]:
+    """Yield the words of a command that may be files with secrets, each with the reason: always asked about."""
+    for word in words_in(command):
+        if why := _secret_named(word):
+            yield word, why
 
 
 def _secret_named(word: str) -> str:
