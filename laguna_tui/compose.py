@@ -2,16 +2,16 @@
 
 import signal
 import sys
-from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_engine.errors import EngineError
+from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.paths import rules_path, state_dir, too_wide_because
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize
-from laguna_tui.headless.outcome import ExitCode
-from laguna_tui.headless.run import Format, run
+from laguna_tui.headless.run import Format, run, within_time, write_failure
 from laguna_tui.headless.terminal_approver import terminal_approver
 from laguna_tui.session.local import LocalSession
 
@@ -24,22 +24,39 @@ ASK_WAIT_S = 60.0
 SETUP_SEEN = "setup-seen"
 
 
-def run_ask(
-    settings: Settings,
-    folder: Path,
-    question: str,
-    form: Format,
-    *,
-    stats: bool,
-    allow: Sequence[str] = (),
-    deny: Sequence[str] = (),
-) -> ExitCode:
-    """Answer one question on stdout; returns the exit code. UserError for settings that name no model.
+@dataclass(frozen=True, slots=True)
+class AskOptions:
+    """How `ask` answers.
 
-    allow, deny: rules for this question only.
+    Attributes:
+        stats: also write the measured rates to stderr.
+        verbose: also write the output of commands to stderr as it comes.
+        allow, deny: rules for this question only.
+        timeout_s: the turn is stopped after so many seconds; None for no limit.
+        piped: text that came with the question, through a pipe; empty for none.
     """
+
+    stats: bool = False
+    verbose: bool = False
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    timeout_s: float | None = None
+    piped: str = ""
+
+
+_PLAIN = AskOptions()
+
+
+def run_ask(settings: Settings, folder: Path, question: str, form: Format, options: AskOptions = _PLAIN) -> ExitCode:
+    """Answer one question on stdout; returns the exit code. UserError for settings that name no model."""
     session = LocalSession.prepare(
-        settings, folder, state_dir(), wait_s=ASK_WAIT_S, rules=rules_path(), allow=allow, deny=deny
+        settings,
+        folder,
+        state_dir(),
+        wait_s=ASK_WAIT_S,
+        rules=rules_path(),
+        allow=options.allow,
+        deny=options.deny,
     )
     approver = terminal_approver()
     if approver is not None:
@@ -47,18 +64,32 @@ def run_ask(
     try:
         info = session.open(lambda progress: None)
     except EngineError as error:
+        write_failure(form, session.title, error)
         return _complain(error, ExitCode.MODEL)
     for warning in (*session.slot.given_up, *session.permissions.notes):
         sys.stderr.write(f"laguna-tui: {sanitize(warning)}\n")
     _stop_gently(session)
     try:
         # Closed before the session is, also when nobody reads on: the turn still has to leave the conversation whole.
-        with closing(session.chat.ask(question)) as events:
-            return run(events, form, session.title, stats=stats, opened=info.plan[0])
+        message = _with_piped(session, question, options.piped)
+        turn = within_time(session.chat.ask(message), options.timeout_s, session.chat.cancel)
+        with closing(turn) as events:
+            opened = info.plan[0]
+            return run(events, form, session.title, stats=options.stats, opened=opened, verbose=options.verbose)
     except EngineError as error:
         return _complain(error, ExitCode.FAILED)
     finally:
         session.close()
+
+
+def _with_piped(session: LocalSession, question: str, piped: str) -> str:
+    """The message; the piped text goes beside it, or into it for a model that reads nothing beside its question."""
+    if not piped:
+        return question
+    from laguna_tui.session.commands import piped_attachment
+
+    piece = piped_attachment(piped)
+    return f"{question}\n\n{piece.whole}" if session.tell(piece) else question
 
 
 def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
@@ -75,7 +106,7 @@ def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
-    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), ModelSetup(settings))
+    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker, settings.notify), ModelSetup(settings))
     try:
         return app.run_to_the_end()
     finally:

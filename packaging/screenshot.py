@@ -90,7 +90,7 @@ async def take(picture: Picture, folder: Path) -> None:
 
 async def free(app: LagunaApp) -> None:
     """Wait until the session is ready, or waits for a decision about an edit."""
-    while app.state is not SessionState.READY and not app.edit_panel.has_focus:
+    while app.state is not SessionState.READY and not app.approval_panel.has_focus:
         await asyncio.sleep(POLL_S)
 
 

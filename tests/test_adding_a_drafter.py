@@ -174,7 +174,7 @@ def test_a_drafter_that_nobody_knows_has_a_colour_and_a_name_everywhere() -> Non
         "$ink-rose",
     )
     out = io.StringIO()
-    show = stream_writer(out, io.StringIO())
+    show = stream_writer(out)
     for event in (TextDelta("a", source), DrafterFailed(source, "broke"), DraftRound(round_of(source), "", "")):
         show(event)
     told = [json.loads(line) for line in out.getvalue().splitlines()]

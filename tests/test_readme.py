@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from laguna_tui.agent.permissions.rule_file import read_user_rules
+from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.cli.ask import EXIT_CODES
 from laguna_tui.cli.main import main
 
@@ -53,10 +54,14 @@ def test_the_tools_are_those_that_are_declared():
     assert text == script(TOP / "packaging/readme_tools.py").updated(text), "run: python packaging/readme_tools.py"
 
 
-def test_the_exit_codes_are_those_of_the_help():
+def test_the_events_and_the_exit_codes_are_those_of_the_code():
     text = README.read_text(encoding="utf-8")
-    for code in re.findall(r"^ +(\d+)", EXIT_CODES, re.MULTILINE):
-        assert f"\n| {code} | " in text
+    assert text == script(TOP / "packaging/readme_events.py").updated(text), "run: python packaging/readme_events.py"
+
+
+def test_the_exit_codes_of_the_help_are_all_there_are():
+    told = re.findall(r"^ +(\d+) +(.+)", EXIT_CODES, re.MULTILINE)
+    assert [(int(code), meaning) for code, meaning in told] == [(code.value, code.meaning) for code in ExitCode]
 
 
 def test_every_flag_in_the_readme_exists(capsys):
@@ -74,6 +79,7 @@ def test_every_flag_in_the_readme_exists(capsys):
         "doctor",
         "trust",
         "compress",
+        "permissions",
     )
     for command in commands:
         try:

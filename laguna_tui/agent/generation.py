@@ -29,7 +29,8 @@ class AgentOptions:
     """How answers are generated. `max_tokens` is per generation; None means until the context is full.
 
     `drafting` is how they are sped up; the files to copy from are added to it. `thinking_budget` is the most tokens of
-    thinking in one generation, 0 for no limit; None means 8,192, and at most a quarter of the context.
+    thinking in one generation, 0 for no limit; None means 8,192, and at most a quarter of the context. `max_steps` is
+    how many generations a turn has at most; None means as many as are let through.
     """
 
     sampling: Sampling = GREEDY
@@ -37,6 +38,7 @@ class AgentOptions:
     max_tokens: int | None = None
     drafting: Drafting = DRAFTING
     thinking_budget: int | None = None
+    max_steps: int | None = None
 
     def thinking_limit(self, n_ctx: int) -> int | None:
         """Most tokens of thinking in a context of `n_ctx`; None for no limit, and for a model that does not think."""

@@ -5,8 +5,10 @@ that what the engine has cached stays a prefix of what it is given next; only th
 the oldest turns leave it where a model reads only the newest ones.
 """
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from laguna_engine.chat.encoding import Tokenizer
@@ -17,7 +19,7 @@ from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import Turn, TurnParts
-from laguna_tui.base.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.events import AgentEvent, Attached, Steered, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, Gathered, Place
 from laguna_tui.repo.workspace import WorkspaceError
@@ -27,6 +29,51 @@ if TYPE_CHECKING:
 
 # Where nothing could be left out, it is tried again once the conversation has grown by so much of the context.
 _CROWDED_SHARE = 1 / 16
+
+
+class Steering:
+    """What the user says while a turn runs, until it stands in the conversation. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: deque[str] = deque()
+        self._open = False
+
+    def begin(self) -> None:
+        """Accept messages; those that were left before are forgotten."""
+        with self._lock:
+            self._waiting.clear()
+            self._open = True
+
+    def put(self, message: str) -> bool:
+        """Have a message go in at the next opportunity; whether there will be one."""
+        with self._lock:
+            if self._open:
+                self._waiting.append(message)
+            return self._open
+
+    def next(self, *, last: bool) -> str:
+        """The oldest message, which waits on; empty for none. last: then no other one is accepted."""
+        with self._lock:
+            self._open = self._open and not (last and not self._waiting)
+            return self._waiting[0] if self._waiting else ""
+
+    def took(self) -> None:
+        """The oldest message stands in the conversation."""
+        with self._lock:
+            self._waiting.popleft()
+
+    def end(self) -> None:
+        """Accept no more."""
+        with self._lock:
+            self._open = False
+
+    def left(self) -> tuple[str, ...]:
+        """What did not go in; each is given once."""
+        with self._lock:
+            left = tuple(self._waiting)
+            self._waiting.clear()
+            return left
 
 
 class Agent:
@@ -56,6 +103,7 @@ class Agent:
         self._options = options or AgentOptions()
         self._attacher = attacher
         self._told: list[Attachment] = []
+        self._steering = Steering()
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
         # Tokens of the conversation when nothing more could be left out of it.
@@ -73,6 +121,7 @@ class Agent:
         self.conversation = self.conversation.emptied()
         # A new conversation knows of no edit.
         self._toolbox.forget_news()
+        self._toolbox.todo.replace("")
         self._told.clear()
 
     def tell(self, attachment: Attachment) -> bool:
@@ -124,6 +173,20 @@ class Agent:
         self._cancelled = True
         self._engine.cancel()
 
+    def steer(self, message: str) -> bool:
+        """Say something while a turn runs: it goes in once the calls of a step are answered, or the model ends.
+
+        Nothing is cut off for it. Any thread.
+
+        Returns:
+            Whether it is accepted: a turn runs, of a model that may be steered. What the turn ends without is `left`.
+        """
+        return self._steering.put(message)
+
+    def left(self) -> tuple[str, ...]:
+        """What was said while the last turn ran and did not go in, because it was stopped or too long; given once."""
+        return self._steering.left()
+
     def run(self, message: str) -> Iterator[AgentEvent]:
         """Answer a message; iterate to make it go on. The last event is `TurnFinished`.
 
@@ -151,7 +214,7 @@ class Agent:
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
         conversation = self.conversation
-        yield from self._make_room(conversation.count(message))
+        yield from self._make_room(message)
         gathered = self.prompt_preview().gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
@@ -175,12 +238,37 @@ class Agent:
         self._toolbox.forget_news()
         self._told.clear()
         make_room = self._make_room if conversation.profile.turns is None else None
-        parts = TurnParts(self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled, make_room)
+        steer = self._steer if make_room else None
+        parts = TurnParts(
+            self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled, make_room, steer
+        )
+        if steer:
+            self._steering.begin()
         try:
             yield from Turn(parts).run()
         finally:
+            self._steering.end()
             conversation.forget_old_turns()
         self._note_computed()
+
+    def _steer(self, last: bool) -> Generator[AgentEvent, None, bool]:
+        """Add what the user said meanwhile; whether there was anything that fits."""
+        steered = False
+        while not self._cancelled and (message := self._steering.next(last=last and not steered)):
+            yield from self._make_room(message)
+            looked = self.prompt_preview()
+            gathered = looked.gathered(message, lambda: self._cancelled)
+            fits = self._engine.preview(self.conversation.begun(message, gathered)).fits
+            if self._cancelled or not fits:
+                break
+            self.conversation.begin(message, gathered)
+            del self._told[: len(looked.told)]
+            self._steering.took()
+            steered = True
+            yield Steered(message)
+            if gathered.attachments or gathered.notes:
+                yield Attached(tuple(map(_titled, gathered.attachments)), tuple(gathered.notes))
+        return steered
 
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
         """Make room in the conversation now; not while a turn runs.
@@ -192,13 +280,16 @@ class Agent:
             EngineError: while iterating, when the engine fails. The conversation stays whole.
         """
         self._cancelled = False
-        yield from self._compaction().run(guidance)
+        yield from self._compaction().run(guidance, asked=True)
         self._note_computed()
 
-    def _make_room(self, more: int = 0) -> Iterator[AgentEvent]:
-        """Compact the conversation if too little of the context is free beside `more` tokens."""
+    def _make_room(self, message: str = "") -> Iterator[AgentEvent]:
+        """Compact the conversation if too little of the context is free beside a message."""
+        if self.conversation.profile.turns is not None or not self.conversation.started:
+            return
         used, size = len(self.conversation.tokens), self._engine.n_ctx
-        if self.conversation.profile.turns is not None or used + more + answer_reserve(size) <= size or more > size:
+        more = self.conversation.count(message) if message else 0
+        if used + more + answer_reserve(size) <= size or more > size:
             return
         # No use until the conversation has grown, where nothing could be left out.
         if self._crowded is None or not 0 <= used - self._crowded < size * _CROWDED_SHARE:
@@ -208,7 +299,7 @@ class Agent:
     def _compaction(self) -> "Compaction":
         from laguna_tui.agent.compaction import Compaction, CompactionSources
 
-        sources = CompactionSources(self._present_file, lambda: "")
+        sources = CompactionSources(self._present_file, lambda: self._toolbox.todo.text)
         return Compaction(self._engine, self.conversation, self._options, sources, lambda: self._cancelled)
 
     def _present_file(self, path: str) -> Attachment | None:
@@ -241,22 +332,19 @@ class Agent:
         self.conversation.computed = self._engine.preview(self.conversation.tokens).cached
 
 
-def opening_of(toolbox: Toolbox, *, shell: str = "", sandbox: str = "") -> str:
-    """What stands before a chat's first question.
-
-    Args:
-        toolbox: the model's.
-        shell: the program that runs its commands; empty where it runs none.
-        sandbox: one sentence on what commands can and cannot do.
-    """
-    workspace = toolbox.workspace
+def opening_of(toolbox: Toolbox) -> str:
+    """What stands before a chat's first question: where the model works, in as many words as its profile wants."""
+    workspace, runner = toolbox.workspace, toolbox.commands
     if not toolbox.profile.tells_environment:
         return facts_now(workspace.root)
-    # Imported late: a model that is told of its folder only needs none of it.
+    if runner is None:
+        return Environment.now(workspace.root).text
+    # Imported late: a model that runs no commands needs none of it.
     from laguna_tui.agent.project_check import find_check
 
-    check = find_check(workspace) if shell else None
-    return Environment.now(workspace.root, shell=shell, sandbox=sandbox, check=check.command if check else "").text
+    check = find_check(workspace)
+    command = check.command if check else ""
+    return Environment.now(workspace.root, shell=runner.shell, sandbox=runner.status.sentence, check=command).text
 
 
 def _titled(attachment: Attachment) -> str:

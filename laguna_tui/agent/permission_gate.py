@@ -1,8 +1,9 @@
 """What lets a tool's call through: the session's permissions, and the user where those ask."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from laguna_tui.agent.permissions.modes import PLANNING, Effect, Mode
+from laguna_tui.agent.permissions.modes import PLANNING, Effect, Mode, Verdict
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import PermissionDenied
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -51,19 +52,32 @@ class PermissionGate:
         if self.permissions.mode is Mode.PLAN:
             raise PermissionDenied(PLANNING)
 
-    def question(self, request: PermissionRequest) -> PermissionRequest | None:
+    def question(
+        self, request: PermissionRequest, decided: Callable[[Verdict], None] = lambda verdict: None
+    ) -> PermissionRequest | None:
         """What the user has to be asked, with the reason and the rule that ALWAYS writes; None for nothing.
+
+        Args:
+            request: what a call asks for.
+            decided: called with the verdict where the user is not asked.
 
         Raises:
             PermissionDenied: it is not permitted, or nobody can be asked.
         """
         verdict = self.permissions.decide(request)
+        if verdict.effect is not Effect.ASK:
+            decided(verdict)
         if verdict.effect is Effect.DENY:
             raise PermissionDenied(verdict.why)
         if verdict.effect is Effect.ALLOW:
             return None
         why = f"{verdict.why[:1].upper()}{verdict.why[1:]}."
         return replace(request, why=why, rule=self.permissions.suggest(request))
+
+    def allowing_rule(self, request: PermissionRequest) -> str:
+        """Text of the user's rule that allows a request without a question; empty where the mode does."""
+        verdict = self.permissions.decide(request)
+        return verdict.rule if verdict.effect is Effect.ALLOW else ""
 
     def take(self, request: PermissionRequest, answer: PermissionAnswer) -> str:
         """Do what the user answered.

@@ -12,11 +12,19 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 
 from laguna_engine.chat.messages import ToolCall
+from laguna_tui.agent.permissions.modes import Effect, Verdict
 from laguna_tui.agent.tool_run import PermissionDenied, ToolRun
 from laguna_tui.agent.tools.base.results import ToolResult, failure
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.base.events import ChangeMade, Notice, PermissionAnswered, PermissionAsked, ToolEvent
+from laguna_tui.base.events import (
+    ChangeMade,
+    Notice,
+    PermissionAnswered,
+    PermissionAsked,
+    PermissionDecided,
+    ToolEvent,
+)
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 
 SIDE_BY_SIDE = 4
@@ -156,14 +164,24 @@ class ToolCalls:
         run.changed |= isinstance(event, ChangeMade)
         self._queue.put(event)
 
+    def _tell(self, run: CallRun, request: PermissionRequest, verdict: Verdict) -> None:
+        """Pass on what was decided without the user."""
+        allowed = verdict.effect is Effect.ALLOW
+        # What the app adds to a call, such as a check of what was edited, is missed by nobody.
+        flag = verdict.flag if request.tool == run.call.name else None
+        told = PermissionDecided(run.call_id, request.tool, allowed, verdict.why, verdict.rule, flag)
+        self._queue.put(told)
+
     def _ask(self, run: CallRun, request: PermissionRequest) -> PermissionAnswer:
         """Permission for what a call asks for; raises PermissionDenied without."""
         proposal = request.proposal
         if isinstance(proposal, ChangeProposal) and (objection := self._objection(run.call, proposal)):
             raise PermissionDenied(objection)
         gate = self._toolbox.permissions
-        question = gate.question(request)
+        question = gate.question(request, lambda verdict: self._tell(run, request, verdict))
         if question is None:
+            if rule := gate.allowing_rule(request):
+                self._queue.put(PermissionAnswered(run.call_id, _YES, rule))
             return _YES
         reply: Future[PermissionAnswer] = Future()
         self._queue.put(_Question(run, question, reply))

@@ -23,6 +23,7 @@ class TurnEnd(Enum):
     MESSAGE_TOO_LONG = "message_too_long"
     MAX_TOKENS = "max_tokens"
     TOO_MANY_STEPS = "too_many_steps"
+    TIMED_OUT = "timed_out"
     MALFORMED_CALL = "malformed_call"
     EMPTY_ANSWER = "empty_answer"
     REPEATING = "repeating"
@@ -39,6 +40,7 @@ _SENTENCES = {
     TurnEnd.MESSAGE_TOO_LONG: "This message alone is too long.",
     TurnEnd.MAX_TOKENS: "The answer reached the limit of tokens.",
     TurnEnd.TOO_MANY_STEPS: "No answer after many tool calls. Ask something narrower, or ask it to go on.",
+    TurnEnd.TIMED_OUT: "The time limit was reached, so the turn was stopped.",
     TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run. Ask in other words.",
     TurnEnd.EMPTY_ANSWER: "The model wrote no answer. Ask in other words.",
     TurnEnd.SAME_CALL: "The model kept making the same tool call, and its answer was the same. Ask in other words.",
@@ -130,6 +132,28 @@ class PermissionAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class PermissionDecided:
+    """What a call asked for was decided without the user.
+
+    Attributes:
+        call_id: the call.
+        tool: the tool's name.
+        allowed: whether it may be done.
+        why: the reason, a clause.
+        rule: text of the rule that decided; empty where the mode or a default did.
+        flag: where the model asked for it and it was denied because nobody can be asked, the flag that allows it,
+            empty for none; else None.
+    """
+
+    call_id: int
+    tool: str
+    allowed: bool
+    why: str
+    rule: str = ""
+    flag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeMade:
     """A call changed a file, asked about or not. change: as it was made, which the user may have edited."""
 
@@ -158,6 +182,13 @@ class TodoChanged:
     """The model wrote its list of steps anew."""
 
     items: tuple[TodoItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """What the user said while the model worked stands in the conversation now, as a message of theirs."""
+
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +310,7 @@ class TurnFinished:
         return self.detail or self.end.sentence
 
 
-ToolEvent = ToolProgress | PermissionAsked | PermissionAnswered | ChangeMade | TodoChanged | Notice
+ToolEvent = ToolProgress | PermissionAsked | PermissionAnswered | PermissionDecided | ChangeMade | TodoChanged | Notice
 """What a call of a tool emits while it runs."""
 
 AgentEvent = (
@@ -291,6 +322,7 @@ AgentEvent = (
     | ToolStarted
     | ToolFinished
     | ToolEvent
+    | Steered
     | CallRejected
     | DraftRound
     | DrafterFailed

@@ -124,6 +124,13 @@ class Settings:
     max_tokens: int | None = declared(
         None, "limit of tokens in one generation", minimum=1, without="the room in the context", placeholder="N"
     )
+    max_steps: int | None = declared(
+        None,
+        "most generations of one turn, each with its tool calls",
+        minimum=1,
+        without="what a long task takes",
+        placeholder="N",
+    )
     speculation: str = declared(
         "fast",
         "speculative decoding; strict: on the CPU, byte for byte the plain answer",
@@ -177,6 +184,9 @@ class Settings:
         choices=THEMES,
         more_choices=_textual_themes,
         placeholder="NAME",
+    )
+    notify: bool = declared(
+        True, "ring and notify, while the terminal is not looked at: a question, or an answer after 10 seconds"
     )
     origin: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 

@@ -35,7 +35,7 @@ QUESTIONS = (
 ANSWER_TOKENS = 128
 """Most tokens of each answer: 768 in all, so that differences of a few in 100 drafts show."""
 
-CONTEXT = 4096
+CONTEXT = 8192
 """Tokens; fits the app's prompt with any model's tools, a question and an answer."""
 
 

@@ -33,7 +33,7 @@ from laguna_tui.models.model_selection import drafter_of
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.session.model_options import agent_options, engine_options
 
-CONTEXT = 4096
+CONTEXT = 8192
 """Tokens; fits the app's prompt with its tools, a few results and an answer; more would only take memory. A model with
 less uses all it has."""
 

@@ -1,19 +1,24 @@
 """`laguna-tui ask`: one question, answered on stdout."""
 
 import argparse
+import os
+import select
+import stat
 import sys
 
+from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.cli.session_options import add_session_options, chosen_settings
 
-EXIT_CODES = """\
-exit codes of `ask`:
-  0  answered
-  1  the engine failed while answering
-  2  wrong usage or settings
-  3  the model could not be opened
-  4  no complete answer (context full, token limit, too many steps)
-  130 interrupted
-"""
+EXIT_CODES = "exit codes of `ask`:\n" + "".join(f"  {code:<2} {code.meaning}\n" for code in ExitCode)
+# A pipe that nobody writes to is mostly one that a script left open.
+_PATIENCE_S = 3.0
+_WAITING = "laguna-tui: waiting for the end of stdin, which goes along with the question; for none: < /dev/null\n"
+# More than fits into any context, by far.
+_PIPED_BYTES = 4 << 20
+_TOO_LONG = "laguna-tui: of the piped text only the first {limit:,} bytes are read\n"
+_READ_BYTES = 1 << 16
+# A week.
+_LONGEST_S = 7 * 24 * 3600
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -21,7 +26,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(
         "ask",
         help="answer one question and exit",
-        description="Answer one question about the folder and exit. Without a question it is read from stdin.",
+        description="Answer one question about the folder and exit. What is piped in goes along with the question; "
+        "without a question it is the question.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -36,6 +42,10 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="one JSON object per event",
     )
     parser.add_argument("--stats", action="store_true", help="print the measured rates to stderr")
+    parser.add_argument("--verbose", action="store_true", help="print the output of commands to stderr as it comes")
+    parser.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="stop the answer after this long (default: no limit)"
+    )
     for flag, does in (("--allow", "do without asking"), ("--deny", "never do")):
         what = f"what to {does}, such as edit(src/**) or shell(pytest); may be given several times"
         parser.add_argument(flag, action="append", default=[], metavar="RULE", help=what)
@@ -47,34 +57,83 @@ def run(arguments: argparse.Namespace) -> int:
     """Answer the question; returns the exit code.
 
     Raises:
-        UserError: There is no question, or the settings name a model that does not exist.
+        UserError: There is no question, the settings name a model that does not exist, or a rule is none.
     """
     from laguna_tui.base.settings import load_settings
     from laguna_tui.cli.arguments import project_folder
-    from laguna_tui.compose import run_ask
+    from laguna_tui.compose import AskOptions, run_ask
     from laguna_tui.headless.run import Format
 
     settings = load_settings().merged(chosen_settings(arguments))
-    form = Format(arguments.form or "text")
-    return run_ask(
-        settings,
-        project_folder(arguments.folder),
-        _question(arguments),
-        form,
+    folder = project_folder(arguments.folder)
+    question, piped = _question(arguments.question)
+    options = AskOptions(
         stats=arguments.stats,
-        allow=arguments.allow,
-        deny=arguments.deny,
+        verbose=arguments.verbose,
+        allow=tuple(arguments.allow),
+        deny=tuple(arguments.deny),
+        timeout_s=arguments.timeout,
+        piped=piped,
     )
+    return run_ask(settings, folder, question, Format(arguments.form or "text"), options)
 
 
-def _question(arguments: argparse.Namespace) -> str:
+def _question(given: list[str]) -> tuple[str, str]:
+    """The question, and the text that was piped in along with it."""
     from laguna_tui.base.errors import UserError
 
-    words = " ".join(arguments.question)
+    words = " ".join(given)
     if words in ("", "-"):
         if sys.stdin.isatty():
             raise UserError('no question given; ask like this: laguna-tui ask "where is main defined?"')
-        words = sys.stdin.buffer.read().decode("utf-8", errors="replace")
+        words, piped = sys.stdin.buffer.read().decode("utf-8", errors="replace"), ""
+    elif words.strip():
+        piped = _piped()
     if not words.strip():
         raise UserError("the question is empty")
-    return words.strip()
+    return words.strip(), piped
+
+
+def _piped() -> str:
+    """The text on stdin, if it is a pipe or a file.
+
+    Raises:
+        UserError: It is not text.
+    """
+    from laguna_tui.base.errors import UserError
+    from laguna_tui.base.text import sanitize
+
+    try:
+        descriptor = sys.stdin.fileno()
+        kind = os.fstat(descriptor).st_mode
+    except (OSError, ValueError):  # closed, or replaced by something that is no file
+        return ""
+    if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)):
+        return ""
+    if not select.select([descriptor], [], [], _PATIENCE_S)[0]:
+        sys.stderr.write(_WAITING)
+        sys.stderr.flush()
+    data = _read(descriptor)
+    if b"\0" in data:
+        raise UserError("stdin is not text; pipe text in, or take it away: < /dev/null")
+    return sanitize(data.decode("utf-8", errors="replace")).strip("\n")
+
+
+def _read(descriptor: int) -> bytes:
+    data = bytearray()
+    while len(data) <= _PIPED_BYTES and (piece := os.read(descriptor, _READ_BYTES)):
+        data += piece
+    if len(data) > _PIPED_BYTES:
+        sys.stderr.write(_TOO_LONG.format(limit=_PIPED_BYTES))
+    return bytes(data[:_PIPED_BYTES])
+
+
+def _seconds(text: str) -> float:
+    """A time limit; the error is one that argparse shows."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= _LONGEST_S:
+        raise argparse.ArgumentTypeError(f"it must be a number of seconds above 0, at most {_LONGEST_S:,}")
+    return seconds

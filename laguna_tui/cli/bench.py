@@ -64,7 +64,7 @@ def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> No
     add("--drafter", str, "NAME|FILE", "a drafter of the catalogue, a GGUF, or none (default: the recommended one)")
     add("--threads", int, "N", "CPU threads, 0 for one per core (default: as planned for the app)")
     add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0")
-    add("--context", int, "N", "context size in tokens (default: 4096)")
+    add("--context", int, "N", "context size in tokens (default: 8192)")
     add("--gpu-layers", int, "N", "layers on the GPU, -1 for all")
     add("--temperature", float, "T", "sampling temperature (default: 0, greedy)")
     add("--seed", int, "N", "seed for sampling at temperatures above 0 (default: 1)")

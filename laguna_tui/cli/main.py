@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from laguna_tui import __version__
-from laguna_tui.cli import ask, bench, compress, doctor, fit, index, models, quantize_drafter, setup_gpu, trust
+from laguna_tui.cli import (
+    ask,
+    bench,
+    compress,
+    doctor,
+    fit,
+    index,
+    models,
+    permissions,
+    quantize_drafter,
+    setup_gpu,
+    trust,
+)
 from laguna_tui.cli.arguments import SuggestingParser, folder_of
 from laguna_tui.cli.session_options import add_session_options, chosen_settings
 
@@ -140,6 +152,7 @@ def command_parser() -> SuggestingParser:
     index.add_commands(commands)
     compress.add_command(commands)
     trust.add_command(commands)
+    permissions.add_command(commands)
     setup_gpu.add_command(commands)
     return parser
 

@@ -1,4 +1,5 @@
-"""All checks in the order of the report: system, graphics cards, llama.cpp, disk, settings, tools, terminal, downloads.
+"""All checks in the order of the report: system, graphics cards, llama.cpp, disk, settings, project, tools, terminal,
+downloads.
 
 The terminal is judged by its environment variables: a terminal that is queried may never answer. Of a secret only
 whether it is set is reported, never its value.
@@ -10,7 +11,13 @@ from pathlib import Path
 
 import platformdirs
 
-from laguna_tui.agent.permissions.rule_file import check_user_rules
+from laguna_tui.agent.permissions.rule_file import (
+    REPOSITORY_FILE,
+    check_user_rules,
+    read_repository_rules,
+    read_user_rules,
+)
+from laguna_tui.agent.project_check import find_check
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import offline_variable
 from laguna_tui.base.paths import APP, config_path, rules_path, state_dir, store_folder, user_catalogue
@@ -21,6 +28,7 @@ from laguna_tui.doctor.gpus import check_graphics, detect_graphics
 from laguna_tui.doctor.host import Environment, Host, detect_environment
 from laguna_tui.doctor.llama_build import LlamaBuild, check_llama, probe_llama
 from laguna_tui.models.catalogue import check_catalogue
+from laguna_tui.repo.workspace import Workspace
 from laguna_tui.sandbox.probe import SandboxKind
 
 
@@ -33,6 +41,7 @@ def examine(host: Host) -> list[Finding]:
         *check_llama(build, graphics, host.python),
         *check_storage(host),
         *check_settings(host),
+        *check_project(host),
         *check_tools(host),
         *check_terminal(host, environment),
         *check_hub(host),
@@ -159,6 +168,30 @@ def _file(host: Host, check: str, path: Path, parse: Callable[[str, Path], objec
         # Each error names the file and the valid values.
         return fail(check, "; ".join(str(error).splitlines()), f"correct {path}, or move it away")
     return ok(check, str(path))
+
+
+def check_project(host: Host) -> Iterator[Finding]:
+    """What holds in the current folder: its rules, and its own check."""
+    folder = host.folder
+    if folder is None:
+        yield skip("project", "the current folder was deleted")
+        return
+    yield _rules(folder)
+    check = find_check(Workspace(folder))
+    if check is None:
+        yield skip("project check", f"none was found in {folder}; name it in your question")
+    else:
+        yield ok("project check", f"{check.command}, because {check.because}")
+
+
+def _rules(folder: Path) -> Finding:
+    repository = read_repository_rules(folder)
+    if repository.broken:
+        return fail("rules here", repository.broken, f"correct {REPOSITORY_FILE}")
+    user = read_user_rules(rules_path(), folder).rules.of(folder)
+    counts = [len(user.allow), len(user.ask | repository.rules.ask), len(user.deny | repository.rules.deny)]
+    words = ", ".join(f"{count} {name}" for count, name in zip(counts, ("allow", "ask", "deny"), strict=True))
+    return ok("rules here", f"{words}; to see them: laguna-tui permissions list")
 
 
 def check_tools(host: Host) -> Iterator[Finding]:

@@ -90,6 +90,13 @@ class Host:
         return probe_sandbox()
 
     @property
+    def folder(self) -> Path | None:
+        """The current folder; None if it was deleted."""
+        with contextlib.suppress(OSError):
+            return Path.cwd()
+        return None
+
+    @property
     def bindings(self) -> str | None:
         """Folder of the installed llama_cpp package, found without importing it."""
         found = importlib.util.find_spec("llama_cpp")

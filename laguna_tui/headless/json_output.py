@@ -1,9 +1,14 @@
-"""A turn as JSON: one object at its end, or one per event."""
+"""A turn as JSON: one object at its end, or one per event.
+
+Texts are exact, and secrets in them are not redacted: the reader is a program of the user's own.
+"""
 
 import json
+import math
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TextIO
 
 from laguna_engine.events import Round, Source
@@ -13,10 +18,10 @@ from laguna_tui.base.events import (
     DraftRound,
     PermissionAnswered,
     PermissionAsked,
+    TodoItem,
     TurnFinished,
 )
-from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest
-from laguna_tui.headless.outcome import TurnOutcome, change_object, finish_detail
+from laguna_tui.headless.outcome import TurnOutcome, answer_object, change_object, finish_detail, request_object
 
 # The value of `end` when an error ended the turn.
 _FAILED = "failed"
@@ -34,7 +39,12 @@ def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None
         "attached": outcome.attached,
         "notes": outcome.notes,
         "tools": outcome.tools,
+        "rejected": outcome.rejected,
         "edits": outcome.edits,
+        "permissions": outcome.permissions,
+        "denied": outcome.denied,
+        "todo": outcome.todo,
+        "compactions": outcome.compactions,
         "stats": {**outcome.rates(), "speculation": outcome.speculation()},
         "rounds": [_short(round_) for round_ in outcome.rounds],
     }
@@ -49,18 +59,18 @@ def _sentence(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def json_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
-    """Return a writer that ignores events: `turn_object` is written once the turn is over."""
-    return lambda event: None
-
-
-def stream_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
+def stream_writer(out: TextIO) -> Callable[[AgentEvent], None]:
     """Return a writer of one line to `out` per event."""
 
     def show(event: AgentEvent) -> None:
-        write_line(out, {"type": _snake(type(event).__name__), **_fields(event)})
+        write_line(out, event_object(event))
 
     return show
+
+
+def event_object(event: AgentEvent) -> dict[str, object]:
+    """An event as a line of the stream. Its `type` is the name of its class in lower case, and stays."""
+    return {"type": _snake(type(event).__name__), **_fields(event)}
 
 
 def _fields(event: AgentEvent) -> dict[str, object]:
@@ -68,29 +78,15 @@ def _fields(event: AgentEvent) -> dict[str, object]:
         case TurnFinished(end):
             return {"end": end.value, "detail": finish_detail(event), "error": None}
         case PermissionAsked(call_id, request):
-            return {"call_id": call_id, **_request(request)}
+            return {"call_id": call_id, **request_object(request)}
         case PermissionAnswered(call_id, answer, by):
-            said = {"decision": answer.decision.value, "message": answer.message, "edited": answer.edited is not None}
-            return {"call_id": call_id, **said, "by": by}
+            return {"call_id": call_id, **answer_object(answer), "by": by}
         case ChangeMade(call_id, change):
             return {"call_id": call_id, **change_object(change), "warning": change.warning}
         case DraftRound(round_, stood, instead):
             return {**_round(round_), "stood": stood, "rejected": round_.rejected, "instead": instead}
         case _:
-            return {key: _plain(getattr(event, key), value) for key, value in asdict(event).items()}
-
-
-def _request(request: PermissionRequest) -> dict[str, object]:
-    """What is asked about: the fields of a change, a command or a call, and why."""
-    about = {"tool": request.tool, "why": request.why, "sandbox": request.sandbox, "rule": request.rule}
-    match request.proposal:
-        case CommandProposal(command, folder, timeout_s, background):
-            shown = {"command": command, "folder": str(folder), "timeout_s": timeout_s, "background": background}
-            return {**about, **shown}
-        case CallProposal(summary, details):
-            return {**about, "summary": summary, "details": details}
-        case change:
-            return {**about, **change_object(change), "warning": change.warning}
+            return {each.name: getattr(event, each.name) for each in fields(event)}
 
 
 def _round(round_: Round) -> dict[str, object]:
@@ -115,9 +111,25 @@ def _short(round_: Round) -> list[object]:
     ]
 
 
-def _plain(value: object, as_dict: object) -> object:
-    """A field's value for JSON: names for what has one, else what `asdict` made of it."""
-    return value.value if isinstance(value, Enum | Source) else as_dict
+def _plain(value: object) -> object:
+    """A value as JSON has it: names for what has one, null for a number that is none."""
+    match value:
+        case TodoItem(text, state):
+            return {"text": text, "state": state.name.lower()}
+        case Enum() | Source():
+            return value.value
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {str(key): _plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case Path():
+            return str(value)
+        case _ if is_dataclass(value):
+            return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        case _:
+            return value
 
 
 def _snake(name: str) -> str:
@@ -127,5 +139,5 @@ def _snake(name: str) -> str:
 def write_line(out: TextIO, value: dict[str, object]) -> None:
     """Write an object on a line of its own."""
     # ASCII JSON escapes every control and bidirectional character, so that none reaches a terminal.
-    out.write(json.dumps(value) + "\n")
+    out.write(json.dumps(_plain(value), allow_nan=False) + "\n")
     out.flush()

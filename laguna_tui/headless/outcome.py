@@ -1,42 +1,44 @@
-"""The outcome of a turn: its answer, tools, edits, rates and exit code."""
+"""The outcome of a turn: its answer, tools, changes, permissions, rates and exit code."""
 
+import json
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from laguna_engine.events import DrafterFailed, Round, Stats
 from laguna_engine.speculate.metrics import SpeculationMetrics
+from laguna_tui.agent.permissions.rules import SHELL
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     Attached,
+    CallRejected,
     ChangeMade,
+    Compacted,
     DraftRound,
+    Notice,
+    PermissionAnswered,
+    PermissionAsked,
+    PermissionDecided,
     StepFinished,
     TextDelta,
+    TodoChanged,
     ToolFinished,
     ToolStarted,
     TurnEnd,
     TurnFinished,
 )
+from laguna_tui.base.exit_codes import ExitCode
+from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionAnswer, PermissionRequest
+from laguna_tui.base.units import plural
 
 # Remedies on the command line.
 _ADVICE = {
     TurnEnd.CONTEXT_FULL: "Ask about less, or with a larger --context.",
     TurnEnd.MESSAGE_TOO_LONG: "Ask with less of it, or with a larger --context.",
     TurnEnd.MAX_TOKENS: "Raise --max-tokens.",
+    TurnEnd.TOO_MANY_STEPS: "Raise --max-steps.",
+    TurnEnd.TIMED_OUT: "Raise --timeout.",
 }
-
-
-class ExitCode(IntEnum):
-    """Exit codes of `laguna-tui`; 128 + n after signal n."""
-
-    ANSWERED = 0
-    FAILED = 1
-    USAGE = 2
-    MODEL = 3
-    UNFINISHED = 4
-    INTERRUPTED = 130
 
 
 @dataclass(slots=True)
@@ -46,10 +48,15 @@ class TurnOutcome:
     Attributes:
         text: Pieces of the answer.
         attached: Titles of what was attached to the question.
-        notes: Sentences about attachments and drafters.
+        notes: Sentences about attachments, drafters, and what else the user should know.
         corrected: The corrected answer, if it was replaced.
-        tools: Each call with its result.
+        tools: Each call with its result; of a command also its exit code.
+        rejected: Calls that could not be run, and why.
         edits: Changes that were made.
+        permissions: What was asked about or decided without asking, in order.
+        flags: For each thing that was denied because nobody could be asked, the flag that allows it, empty for none.
+        todo: The model's list of steps as it is now.
+        compactions: How room was made in the context.
         steps: Engine statistics of each step.
         rounds: Draft rounds.
         metrics: Statistics over the rounds.
@@ -64,7 +71,12 @@ class TurnOutcome:
     notes: list[str] = field(default_factory=list)
     corrected: str | None = None
     tools: list[dict[str, object]] = field(default_factory=list)
+    rejected: list[dict[str, object]] = field(default_factory=list)
     edits: list[dict[str, object]] = field(default_factory=list)
+    permissions: list[dict[str, object]] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    todo: list[dict[str, object]] = field(default_factory=list)
+    compactions: list[dict[str, object]] = field(default_factory=list)
     steps: list[Stats] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
     metrics: SpeculationMetrics = field(default_factory=SpeculationMetrics)
@@ -76,18 +88,18 @@ class TurnOutcome:
     def add(self, event: AgentEvent) -> None:
         """Add one event."""
         match event:
-            case Attached() | DrafterFailed():
+            case Attached() | DrafterFailed() | Notice():
                 self._add_notes(event)
             case TextDelta(text):
                 self.text.append(text)
             case AnswerCorrected(text):
                 self.corrected = text
-            case ToolStarted(call_id, name, arguments):
-                self.tools.append({"id": call_id, "name": name, "arguments": arguments})
-            case ToolFinished():
-                self._finish_tool(event)
-            case ChangeMade(_, change):
-                self.edits.append(change_object(change))
+            case ToolStarted() | ToolFinished() | ChangeMade() | TodoChanged() | Compacted():
+                self._add_work(event)
+            case CallRejected(raw, problem):
+                self.rejected.append({"raw": raw, "problem": problem})
+            case PermissionAsked() | PermissionAnswered() | PermissionDecided():
+                self._add_permission(event)
             case DraftRound(round_):
                 self.rounds.append(round_)
                 self.metrics.add(round_)
@@ -99,21 +111,66 @@ class TurnOutcome:
             case _:
                 pass
 
-    def _add_notes(self, event: Attached | DrafterFailed) -> None:
-        if isinstance(event, Attached):
-            self.attached, self.notes = list(event.titles), list(event.notes)
-        else:
-            self.notes.append(event.sentence)
+    def _add_notes(self, event: Attached | DrafterFailed | Notice) -> None:
+        match event:
+            case Attached(titles, notes):
+                self.attached, self.notes = list(titles), [*self.notes, *notes]
+            case DrafterFailed():
+                self.notes.append(event.sentence)
+            case Notice(text):
+                self.notes.append(text)
+
+    def _add_work(self, event: ToolStarted | ToolFinished | ChangeMade | TodoChanged | Compacted) -> None:
+        match event:
+            case ToolStarted(call_id, name, arguments):
+                self.tools.append({"id": call_id, "name": name, "arguments": arguments})
+            case ToolFinished():
+                self._finish_tool(event)
+            case ChangeMade(call_id, change):
+                self.edits.append({"call_id": call_id, **change_object(change)})
+            case TodoChanged(items):
+                self.todo = [{"text": item.text, "state": item.state.name.lower()} for item in items]
+            case Compacted(before, after, shortened, replaced, recomputed):
+                counts = {"shortened": shortened, "replaced": replaced, "recomputed": recomputed}
+                self.compactions.append({"before": before, "after": after, **counts})
 
     def _finish_tool(self, event: ToolFinished) -> None:
         result = {"output": event.output, "ok": event.ok, "seconds": round(event.seconds, 6)}
+        if (exit_code := exit_code_of(event)) is not None:
+            result["exit_code"] = exit_code
+        if event.full_output is not None:
+            result["full_output"] = event.full_output
         next(tool for tool in reversed(self.tools) if tool["id"] == event.call_id).update(result)
+
+    def _add_permission(self, event: PermissionAsked | PermissionAnswered | PermissionDecided) -> None:
+        match event:
+            case PermissionAsked(call_id, request):
+                self.permissions.append({"call_id": call_id, "asked": True, **request_object(request)})
+            case PermissionAnswered(call_id, answer, by):
+                of_call = (each for each in reversed(self.permissions) if each["call_id"] == call_id and each["asked"])
+                next(of_call, {}).update(allowed=answer.allowed, by=by, **answer_object(answer))
+            case PermissionDecided(call_id, tool, allowed, why, rule, flag):
+                decided = {"tool": tool, "allowed": allowed, "why": why, "rule": rule or None, "flag": flag}
+                self.permissions.append({"call_id": call_id, "asked": False, **decided})
+                if flag is not None:
+                    self.flags.append(flag)
+
+    @property
+    def denied(self) -> str:
+        """What to do about what was denied because nobody could be asked, a sentence; empty if nothing was."""
+        if not self.flags:
+            return ""
+        count = len(self.flags)
+        known = " ".join(dict.fromkeys(filter(None, self.flags)))
+        todo = f"To allow it: {known}" if known else "Start it in a terminal to be asked."
+        what = f"{count} {plural(count, 'action was', 'actions were')}"
+        return f"{what} not permitted, because nobody could be asked. {todo}"
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 only for an answer; an interrupted or unfinished turn has its own code."""
+        """0 only for an answer with nothing denied that nobody could be asked about."""
         if self.end is TurnEnd.ANSWERED:
-            return ExitCode.ANSWERED
+            return ExitCode.DENIED if self.flags else ExitCode.ANSWERED
         return ExitCode.INTERRUPTED if self.end is TurnEnd.CANCELLED else ExitCode.UNFINISHED
 
     def rates(self) -> dict[str, object]:
@@ -146,6 +203,36 @@ class TurnOutcome:
             "acceptance_by_position": [round(share, 3) for share in summary.together.by_position],
             "shares": {source.value: round(share, 3) for source, share in summary.shares.items()},
         }
+
+
+def exit_code_of(event: ToolFinished) -> int | None:
+    """The exit code of a command that ended; None for anything else."""
+    if event.name != SHELL:
+        return None
+    try:
+        answer = json.loads(event.output)
+    except ValueError:
+        return None
+    code = answer.get("exit_code") if isinstance(answer, dict) else None
+    return code if isinstance(code, int) else None
+
+
+def request_object(request: PermissionRequest) -> dict[str, object]:
+    """What is asked about, for JSON: the fields of a change, a command or a call, and why."""
+    about = {"tool": request.tool, "why": request.why, "sandbox": request.sandbox, "rule": request.rule}
+    match request.proposal:
+        case CommandProposal(command, folder, timeout_s, background):
+            shown = {"command": command, "folder": str(folder), "timeout_s": timeout_s, "background": background}
+            return {**about, **shown}
+        case CallProposal(summary, details):
+            return {**about, "summary": summary, "details": details}
+        case change:
+            return {**about, **change_object(change), "warning": change.warning}
+
+
+def answer_object(answer: PermissionAnswer) -> dict[str, object]:
+    """What the user answered, for JSON."""
+    return {"decision": answer.decision.value, "message": answer.message, "edited": answer.edited is not None}
 
 
 def change_object(change: ChangeProposal) -> dict[str, object]:

@@ -5,14 +5,18 @@ and colours are not used.
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
 from enum import Enum
 
-from laguna_tui.base.events import AgentEvent
-from laguna_tui.headless.json_output import json_writer, stream_writer, turn_failed, turn_object, write_line
-from laguna_tui.headless.outcome import ExitCode, TurnOutcome
+from laguna_tui.base.events import AgentEvent, TurnEnd, TurnFinished
+from laguna_tui.base.exit_codes import ExitCode
+from laguna_tui.headless.json_output import stream_writer, turn_failed, turn_object, write_line
+from laguna_tui.headless.outcome import TurnOutcome
 from laguna_tui.headless.text_output import end_lines, finish_text, text_writer
+
+_CANCEL_AGAIN_S = 0.5
 
 
 class Format(Enum):
@@ -23,7 +27,15 @@ class Format(Enum):
     STREAM_JSON = "stream-json"
 
 
-def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, opened: str = "") -> ExitCode:
+def run(
+    events: Iterator[AgentEvent],
+    form: Format,
+    model: str,
+    *,
+    stats: bool,
+    opened: str = "",
+    verbose: bool = False,
+) -> ExitCode:
     """Write the events of one turn; returns the exit code.
 
     Exceptions of `events` are passed on. For an Exception the object of `Format.JSON`, or the last line of
@@ -35,9 +47,10 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
         model: Title of the model, for the JSON.
         stats: Also write the measured rates to stderr (text format).
         opened: How the model is opened, written with them.
+        verbose: Also write the output of commands to stderr as it comes (text format).
     """
     outcome = TurnOutcome()
-    show = _WRITERS[form](sys.stdout, sys.stderr)
+    show = _writer(form, verbose=verbose)
     try:
         for event in events:
             outcome.add(event)
@@ -47,9 +60,8 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
         with suppress(OSError):
             if form is Format.TEXT:
                 end_lines(outcome)
-            if isinstance(error, Exception) and form is not Format.TEXT:
-                whole = form is Format.JSON
-                write_line(sys.stdout, turn_object(outcome, model, error) if whole else turn_failed(error))
+            if isinstance(error, Exception):
+                write_failure(form, model, error, outcome)
         raise
     if form is Format.JSON:
         write_line(sys.stdout, turn_object(outcome, model))
@@ -58,4 +70,41 @@ def run(events: Iterator[AgentEvent], form: Format, model: str, *, stats: bool, 
     return outcome.exit_code
 
 
-_WRITERS = {Format.TEXT: text_writer, Format.JSON: json_writer, Format.STREAM_JSON: stream_writer}
+def within_time(
+    events: Generator[AgentEvent, None, None], limit_s: float | None, cancel: Callable[[], None]
+) -> Generator[AgentEvent, None, None]:
+    """A turn that is cancelled once it has taken too long, and says so at its end. limit_s: None for no limit."""
+    over, late = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        if not over.wait(limit_s):
+            late.set()
+            # A turn that is still being begun does not notice.
+            cancel()
+            while not over.wait(_CANCEL_AGAIN_S):
+                cancel()
+
+    if limit_s is not None:
+        threading.Thread(target=watch, name="time limit", daemon=True).start()
+    with closing(events):
+        try:
+            for event in events:
+                timed_out = late.is_set() and event == TurnFinished(TurnEnd.CANCELLED)
+                yield TurnFinished(TurnEnd.TIMED_OUT) if timed_out else event
+        finally:
+            over.set()
+
+
+def write_failure(form: Format, model: str, error: Exception, outcome: TurnOutcome | None = None) -> None:
+    """Write what `form` says of a turn that an error ended; nothing as text. outcome: None if it never began."""
+    if form is Format.JSON:
+        write_line(sys.stdout, turn_object(outcome or TurnOutcome(), model, error))
+    elif form is Format.STREAM_JSON:
+        write_line(sys.stdout, turn_failed(error))
+
+
+def _writer(form: Format, *, verbose: bool) -> Callable[[AgentEvent], None]:
+    if form is Format.TEXT:
+        return text_writer(sys.stdout, sys.stderr, verbose=verbose)
+    # Of the whole object nothing is written before the turn is over.
+    return stream_writer(sys.stdout) if form is Format.STREAM_JSON else lambda event: None

@@ -1,14 +1,18 @@
-"""Permission on a plain terminal: what is asked about on stderr, the user's answer from stdin."""
+"""Permission on a plain terminal: what is asked about on stderr, the user's answer from the terminal's keys."""
 
 import os
 import select
+import signal
 import sys
 import termios
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TextIO
 
-from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.permission_request import (
     Approver,
     CallProposal,
@@ -22,28 +26,40 @@ from laguna_tui.base.text import sanitize_line
 # How soon a Ctrl-C is noticed while waiting for input.
 _POLL_S = 0.1
 _READ_BYTES = 4096
-_QUESTION = "{what}? [y]es, [N]o{always}: "
-_ALWAYS = ", [a]lways in this folder: {rule}"
+_TERMINAL = "/dev/tty"
+_QUESTION = "{what}? [y]es, [N]o, no with a [m]essage{more}: "
+_EDIT, _NETWORK, _ALWAYS = ", [e]dit", ", yes [w]ith network", ", [a]lways in this folder: {rule}"
+_MESSAGE = "Message to the model: "
+_UNEDITED = "Nothing was changed in the editor, so it is asked about again."
 _ANSWERS = {
     "": Decision.NO,
     **dict.fromkeys(("n", "no"), Decision.NO),
     **dict.fromkeys(("y", "yes"), Decision.YES),
     **dict.fromkeys(("a", "always"), Decision.ALWAYS),
+    **dict.fromkeys(("w", "with network"), Decision.YES_WITH_NETWORK),
 }
 
 
 def terminal_approver() -> Approver | None:
-    """Return the approver of this process; None when stdin or stderr is not a terminal."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    """Return the approver of this process; None without a terminal to show the question on and to read from.
+
+    Where stdin is a pipe, the answer comes from the terminal that the process belongs to.
+    """
+    if not sys.stderr.isatty():
         return None
-    return TerminalApprover(sys.stdin.fileno(), sys.stderr)
+    if sys.stdin.isatty():
+        return TerminalApprover(sys.stdin.fileno(), sys.stderr)
+    try:
+        return TerminalApprover(os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY), sys.stderr)
+    except OSError:
+        return None
 
 
 def request_lines(request: PermissionRequest) -> Iterator[str]:
     """Yield what is asked about, and why, as sanitised lines."""
     match request.proposal:
-        case CommandProposal(command):
-            yield "command:"
+        case CommandProposal(command, folder, timeout_s, background):
+            yield f"command in {sanitize_line(str(folder))}, {_how_long(timeout_s, background)}:"
             yield from (f"  {sanitize_line(line)}" for line in command.splitlines())
         case CallProposal(summary, details):
             yield f"call of {sanitize_line(summary)}"
@@ -53,9 +69,20 @@ def request_lines(request: PermissionRequest) -> Iterator[str]:
     yield from (sanitize_line(sentence) for sentence in (request.sandbox, request.why) if sentence)
 
 
+def _how_long(timeout_s: float, background: bool) -> str:
+    return "in the background" if background else f"for at most {timeout_s:,.0f} s"
+
+
 def change_lines(proposal: ChangeProposal) -> Iterator[str]:
     """Yield a change's diff as sanitised lines."""
-    yield f"{proposal.kind.value} of {sanitize_line(proposal.path)} in {proposal.counted}:"
+    path = sanitize_line(proposal.path)
+    match proposal.kind:
+        case ChangeKind.EDIT:
+            yield f"edit of {path} in {proposal.counted}:"
+        case ChangeKind.MOVE:
+            yield f"move of {path} to {sanitize_line(proposal.target)}"
+        case _:
+            yield f"{proposal.kind.value} of {path}:"
     yield from (f"  {sanitize_line(line)}" for line in proposal.diff)
     if proposal.warning:
         yield sanitize_line(proposal.warning)
@@ -67,16 +94,41 @@ def _question(request: PermissionRequest) -> str:
             what = "Run this command"
         case CallProposal():
             what = "Make this call"
+        case change:
+            what = f"Make this {change.kind.value}"
+    more = _EDIT if _editable(request) is not None else ""
+    more += _NETWORK if _takes_network(request) else ""
+    more += _ALWAYS.format(rule=sanitize_line(request.rule)) if request.rule else ""
+    return _QUESTION.format(what=what, more=more)
+
+
+def _takes_network(request: PermissionRequest) -> bool:
+    return request.network and isinstance(request.proposal, CommandProposal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Editable:
+    """What the user may edit of a request. name: of the file that it is edited in."""
+
+    text: str
+    name: str
+
+
+def _editable(request: PermissionRequest) -> _Editable | None:
+    match request.proposal:
+        case CommandProposal(command):
+            return _Editable(f"{command}\n", "command.sh")
+        case ChangeProposal(kind=ChangeKind.EDIT | ChangeKind.CREATE) as change:
+            return _Editable(change.after, PurePosixPath(change.path).name)
         case _:
-            what = "Make this edit"
-    return _QUESTION.format(what=what, always=_ALWAYS.format(rule=sanitize_line(request.rule)) if request.rule else "")
+            return None
 
 
 class TerminalApprover:
     """Asks on a terminal until the answer is valid. End of input means no."""
 
     def __init__(self, keys: int, log: TextIO) -> None:
-        """keys: descriptor that is read. log: where the question is written."""
+        """keys: descriptor of the terminal. log: where the question is written."""
         self._keys = keys
         self._log = log
 
@@ -87,20 +139,69 @@ class TerminalApprover:
         with suppress(termios.error):
             termios.tcflush(self._keys, termios.TCIFLUSH)
         while True:
-            self._log.write(_question(request))
-            self._log.flush()
-            line = self._line(cancelled)
-            if line is None:
-                self._log.write("\n")
-                return PermissionAnswer(Decision.NO)
-            decision = _ANSWERS.get(line.strip().lower())
-            if decision is not None and (request.rule or decision is not Decision.ALWAYS):
-                return PermissionAnswer(decision)
+            line = self._line(_question(request), cancelled)
+            answer = PermissionAnswer(Decision.NO) if line is None else self._answer(request, line, cancelled)
+            if answer is not None:
+                return answer
 
-    def _line(self, cancelled: Callable[[], bool]) -> str | None:
-        """The line typed up to Enter; None at the end of input, or when the turn is stopped."""
+    def _answer(self, request: PermissionRequest, line: str, cancelled: Callable[[], bool]) -> PermissionAnswer | None:
+        """The answer that a line is; None for none, so that it is asked again."""
+        word, _, rest = line.partition(" ")
+        if word.lower() in ("m", "message"):
+            said = rest.strip() or self._line(_MESSAGE, cancelled)
+            return PermissionAnswer(Decision.NO, message=said or "")
+        if line.lower() in ("e", "edit"):
+            return self._edited(request)
+        decision = _ANSWERS.get(line.lower())
+        possible = {Decision.ALWAYS: bool(request.rule), Decision.YES_WITH_NETWORK: _takes_network(request)}
+        return PermissionAnswer(decision) if decision is not None and possible.get(decision, True) else None
+
+    def _edited(self, request: PermissionRequest) -> PermissionAnswer | None:
+        """Yes to the text as the user edits it; None where they left it as it is, or cannot edit it."""
+        from laguna_tui.headless.text_editor import EditorError, edit_text
+
+        proposed = _editable(request)
+        if proposed is None:
+            return None
+        unedited: tuple[str, ...]
+        try:
+            with _interrupts_left_to_the_editor():
+                text = edit_text(proposed.text, proposed.name, self._keys)
+        except EditorError as error:
+            self._log.write(f"{sanitize_line(str(error))}\n")
+            return None
+        if isinstance(request.proposal, CommandProposal):
+            text, unedited = text.strip(), ("", request.proposal.command.strip())
+        else:
+            unedited = (proposed.text,)
+        if text in unedited:
+            self._log.write(f"{_UNEDITED}\n")
+            return None
+        return PermissionAnswer(Decision.YES, edited=text)
+
+    def _line(self, question: str, cancelled: Callable[[], bool]) -> str | None:
+        """What is typed up to Enter, without blanks around; None at the end of input, or when the turn is stopped."""
+        self._log.write(question)
+        self._log.flush()
         while not cancelled():
             if select.select([self._keys], [], [], _POLL_S)[0]:
                 typed = os.read(self._keys, _READ_BYTES)
-                return typed.decode(errors="replace") if typed else None
+                if not typed:
+                    break
+                return typed.decode(errors="replace").strip()
+        self._log.write("\n")
         return None
+
+
+@contextmanager
+def _interrupts_left_to_the_editor() -> Iterator[None]:
+    """A Ctrl-C in the editor is meant for it: it does not stop the turn."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # Not SIG_IGN, which the editor would inherit.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -5,25 +5,32 @@ from collections.abc import Callable
 from typing import TextIO
 
 from laguna_engine.events import DrafterFailed
+from laguna_tui.agent.permissions.rules import SHELL
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     Attached,
     CallRejected,
     ChangeMade,
+    Compacted,
     Notice,
     PermissionAsked,
     TextDelta,
+    TodoChanged,
+    TodoItem,
+    TodoState,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
 )
 from laguna_tui.base.text import TextSanitizer, sanitize_line
-from laguna_tui.headless.outcome import TurnOutcome
+from laguna_tui.headless.outcome import TurnOutcome, exit_code_of
 from laguna_tui.headless.terminal_approver import change_lines
 
 # Characters written to stderr of a tool's argument: an edit's texts are long, and shown as a diff.
 _VALUE_CHARS = 60
-
+# A command is shown as far as it says what it does.
+_COMMAND_CHARS = 200
 
 _WITHOUT = "If it happens again, use --speculation off."
 
@@ -35,6 +42,8 @@ def finish_text(outcome: TurnOutcome, *, stats: bool, opened: str) -> None:
         sys.stderr.write(f"· {AnswerCorrected(outcome.corrected).sentence}\n")
     if outcome.detail:
         sys.stderr.write(f"laguna-tui: {sanitize_line(outcome.detail)}\n")
+    if outcome.denied:
+        sys.stderr.write(f"laguna-tui: {sanitize_line(outcome.denied)}\n")
     if stats:
         sys.stderr.write(_stats_line(outcome.rates()) + "\n")
         sys.stderr.write(_speculation_line(outcome) + "\n")
@@ -76,9 +85,12 @@ def _speculation_line(outcome: TurnOutcome) -> str:
     )
 
 
-def text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
-    """Return a writer of the answer to `out` as it comes, and of the agent's actions to `log`."""
-    answer, actions = TextSanitizer(), _Actions(log)
+def text_writer(out: TextIO, log: TextIO, *, verbose: bool = False) -> Callable[[AgentEvent], None]:
+    """Return a writer of the answer to `out` as it comes, and of the agent's actions to `log`.
+
+    verbose: also what commands put out.
+    """
+    answer, actions = TextSanitizer(), _Actions(log, verbose=verbose)
 
     def show(event: AgentEvent) -> None:
         match event:
@@ -88,50 +100,116 @@ def text_writer(out: TextIO, log: TextIO) -> Callable[[AgentEvent], None]:
             case TextDelta(text):
                 out.write(answer.sanitize(text))
                 out.flush()
-            case ToolStarted() | PermissionAsked() | ChangeMade() | ToolFinished():
+            case ToolStarted() | PermissionAsked() | ChangeMade() | ToolFinished() | ToolProgress():
                 actions.show(event)
-            case DrafterFailed():
-                log.write(f"· {sanitize_line(event.sentence)} {_WITHOUT}\n")
-            case Notice(text):
-                log.write(f"· {sanitize_line(text)}\n")
-            case CallRejected(_, problem):
-                log.write(f"· call rejected: {sanitize_line(problem)}\n")
             case _:
-                pass
+                if line := _line(event):
+                    actions.end_line()
+                    log.write(f"· {sanitize_line(line)}\n")
 
     return show
+
+
+def _line(event: AgentEvent) -> str:
+    """What is said about an event in a line of its own; empty for most."""
+    match event:
+        case DrafterFailed():
+            return f"{event.sentence} {_WITHOUT}"
+        case Notice(text):
+            return text
+        case Compacted():
+            return event.sentence
+        case TodoChanged(items):
+            return _todo_line(items)
+        case CallRejected(_, problem):
+            return f"call rejected: {problem}"
+        case _:
+            return ""
+
+
+def _todo_line(items: tuple[TodoItem, ...]) -> str:
+    done = sum(item.state is TodoState.DONE for item in items)
+    now = next((f", now: {item.text}" for item in items if item.state is TodoState.ACTIVE), "")
+    return f"{done} of {len(items)} steps done{now}"
 
 
 class _Actions:
     """Writes calls of tools, a line each. Of those that run side by side, all but the first once they have ended."""
 
-    def __init__(self, log: TextIO) -> None:
+    def __init__(self, log: TextIO, *, verbose: bool) -> None:
         self._log = log
+        self._verbose = verbose
         self._calls: dict[int, str] = {}
         self._shown: set[int] = set()
+        self._output: dict[int, TextSanitizer] = {}
+        self._open = False
 
-    def show(self, event: ToolStarted | PermissionAsked | ChangeMade | ToolFinished) -> None:
+    def show(self, event: ToolStarted | PermissionAsked | ChangeMade | ToolFinished | ToolProgress) -> None:
         """Write an event of a call."""
-        log = self._log
         match event:
-            case ToolStarted(call_id, name, arguments):
-                shown = ", ".join(f"{key}={_brief(repr(value))}" for key, value in arguments.items())
-                line = f"· {sanitize_line(f'{name}({shown})')}"
-                if not self._calls:
-                    log.write(line)
-                    log.flush()
-                    line = ""
-                self._calls[call_id] = line
+            case ToolStarted():
+                self._begin(event)
             case PermissionAsked(call_id):
-                # Whoever asks shows what it is about.
+                # Whoever asks shows what it is about, and ends the line.
                 self._shown.add(call_id)
+                self._open = False
             case ChangeMade(call_id, change):
                 if call_id not in self._shown:
-                    log.write("\n" + "".join(f"{line}\n" for line in change_lines(change)))
-            case ToolFinished(call_id, _, output, ok, seconds):
-                lines = output.count("\n") + 1
-                result = f"{lines} line{'s'[: lines > 1]}" if ok else f"failed, {sanitize_line(output)}"
-                log.write(f"{self._calls.pop(call_id, '')}  {result}, {seconds:.2f} s\n")
+                    self.end_line()
+                    self._log.write("".join(f"{line}\n" for line in change_lines(change)))
+            case ToolProgress(call_id, text):
+                if self._verbose:
+                    self._add_output(call_id, text)
+            case ToolFinished():
+                self._finish(event)
+
+    def end_line(self) -> None:
+        """End the line of a call that runs."""
+        if self._open:
+            self._log.write("\n")
+            self._open = False
+
+    def _begin(self, event: ToolStarted) -> None:
+        line = f"· {sanitize_line(_call(event))}"
+        if not self._calls:
+            self._log.write(line)
+            self._log.flush()
+            self._open = True
+            line = ""
+        self._calls[event.call_id] = line
+
+    def _add_output(self, call_id: int, text: str) -> None:
+        self.end_line()
+        if call_id not in self._output:
+            self._output[call_id] = TextSanitizer()
+        safe = self._output[call_id].sanitize(text)
+        self._log.write(safe)
+        self._log.flush()
+        self._open = not safe.endswith("\n") if safe else self._open
+
+    def _finish(self, event: ToolFinished) -> None:
+        line = self._calls.pop(event.call_id, "")
+        shown = self._output.pop(event.call_id, None)
+        if line or shown is not None:
+            self.end_line()
+        self._log.write(f"{line}  {_result(event)}, {event.seconds:.2f} s\n")
+        self._open = False
+
+
+def _call(event: ToolStarted) -> str:
+    """A call in a line; a command as one types it."""
+    command = event.arguments.get("cmd")
+    if event.name == SHELL and isinstance(command, str) and command:
+        return f"$ {command if len(command) <= _COMMAND_CHARS else f'{command[:_COMMAND_CHARS]}…'}"
+    shown = ", ".join(f"{key}={_brief(repr(value))}" for key, value in event.arguments.items())
+    return f"{event.name}({shown})"
+
+
+def _result(event: ToolFinished) -> str:
+    if (code := exit_code_of(event)) is not None:
+        return f"exit code {code}"
+    lines = event.output.count("\n") + 1
+    return f"{lines} line{'s'[: lines > 1]}" if event.ok else f"failed, {sanitize_line(event.output)}"
 
 
 def _brief(text: str) -> str:

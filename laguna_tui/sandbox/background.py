@@ -11,6 +11,9 @@ from laguna_tui.sandbox.running_command import POLL_S, CommandNotRun, CommandRes
 _PAUSE_S = 0.3
 """Reading waits until a background command that writes has written nothing for so long."""
 
+_RECENT_CHARS = 32_768
+"""Of what a command has written, so much is kept for the user to look at: some screens."""
+
 _JOIN_S = 3.0
 """Time to wait for the end of a background command that is stopped."""
 
@@ -39,6 +42,7 @@ class BackgroundJob:
     Attributes:
         stopping: set to have it stopped.
         over: whether it has ended.
+        recent: the last of what it has written, raw.
     """
 
     def __init__(self, command: str, execution: Execution, stopping: threading.Event) -> None:
@@ -46,6 +50,7 @@ class BackgroundJob:
         self._execution = execution
         self.stopping = stopping
         self.over = False
+        self.recent = ""
         self._changed = threading.Condition()
         self._unread = False
         self._thread = threading.Thread(target=self._run, name="background command", daemon=True)
@@ -83,7 +88,8 @@ class BackgroundJob:
             # Where there is no shell, that is its exit code.
             with contextlib.suppress(CommandNotRun):
                 while not self._execution.over:
-                    if self._execution.step():
+                    if text := self._execution.step():
+                        self.recent = (self.recent + text)[-_RECENT_CHARS:]
                         self._tell()
         finally:
             self._execution.close()

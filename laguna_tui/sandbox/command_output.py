@@ -30,8 +30,8 @@ _SEQUENCE_CHARS = 4096
 _START_OF_LINE = re.compile(r"\x1b\[1?G")
 _ERASE_LINE = re.compile(r"\x1b\[2K")
 _ERASE_REST = re.compile(r"\x1b\[0?K")
-# Stands for an emptied line; a character that no text contains.
-_EMPTIED = "\ufdd0"
+EMPTIED = "\ufdd0"
+"""Stands for an emptied line; a character that no text contains."""
 _SEQUENCE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC and other strings: titles, links
@@ -133,7 +133,7 @@ class CommandOutput:
     def take(self) -> tuple[str, bool]:
         """The text since the last time, and whether something of it is left out."""
         text, self._text = self._text, CommandText(self._limit)
-        end = _finished(self._line)
+        end = finished(self._line)
         text.add(self._plain(self._line[:end]))
         self._line = self._line[end:]
         return text.text
@@ -175,10 +175,10 @@ class CommandOutput:
 
     def _read(self, text: str) -> None:
         """Pass on all lines that have ended, and wait with the last one."""
-        *ended, line = _without_sequences(self._line + text).rsplit("\n", 1)
+        *ended, line = without_sequences(self._line + text).rsplit("\n", 1)
         if ended:
             self._text.add(self._plain(ended[0]) + "\n")
-        end = _finished(line)
+        end = finished(line)
         shown, rest = _last_state(line[:end]), line[end:]
         if len(shown) > _LINE_CHARS:
             self._text.add(self._plain(shown))
@@ -187,21 +187,22 @@ class CommandOutput:
 
     def _plain(self, text: str) -> str:
         """Lines as a model reads them."""
-        if any(mark in text for mark in ("\r", "\b", _EMPTIED)):
-            text = "\n".join(_last_state(line).rstrip("\r") for line in text.split("\n")).replace(_EMPTIED, "")
+        if any(mark in text for mark in ("\r", "\b", EMPTIED)):
+            text = "\n".join(_last_state(line).rstrip("\r") for line in text.split("\n")).replace(EMPTIED, "")
         self._odd += sum(map(len, _CONTROL.findall(text)))
         return _CONTROL.sub(_REPLACEMENT, text)
 
 
-def _without_sequences(text: str) -> str:
+def without_sequences(text: str) -> str:
+    r"""The text without escape sequences; those that go back in the line or empty it are "\r" and `EMPTIED`."""
     if "\x1b" not in text:
         return text
-    text = _START_OF_LINE.sub("\r", _ERASE_LINE.sub(f"\r{_EMPTIED}", text))
-    return _SEQUENCE.sub("", _ERASE_REST.sub(_EMPTIED, text))
+    text = _START_OF_LINE.sub("\r", _ERASE_LINE.sub(f"\r{EMPTIED}", text))
+    return _SEQUENCE.sub("", _ERASE_REST.sub(EMPTIED, text))
 
 
-def _finished(line: str) -> int:
-    """Where an escape sequence begins that has not ended yet; the length of the line if none does."""
+def finished(line: str) -> int:
+    """Return where an escape sequence begins that has not ended yet; the length of the line if none does."""
     unfinished = _UNFINISHED.search(line, max(0, len(line) - _SEQUENCE_CHARS))
     return unfinished.start() if unfinished else len(line)
 

@@ -69,6 +69,11 @@ class CommandRunner:
         self._tmp: Path | None = None
 
     @property
+    def shell(self) -> str:
+        """The program that runs a model's commands: models write bash."""
+        return find_program("bash") or "/bin/sh"
+
+    @property
     def status(self) -> SandboxStatus:
         """The sandbox that a model's commands run in."""
         return self._probe()
@@ -158,6 +163,12 @@ class CommandRunner:
             job = self._jobs.get(number)
         return None if job is None else self._noted(job.read(wait_s, cancelled))
 
+    def recent(self, number: int) -> str:
+        """The last of what a background command has written, raw, read or not; empty if there is no such command."""
+        with self._lock:
+            job = self._jobs.get(number)
+        return "" if job is None else job.recent
+
     def stop(self, number: int) -> bool:
         """Stop a background command and wait for its end. Returns whether there is one that ran."""
         with self._lock:
@@ -209,9 +220,8 @@ class CommandRunner:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
         shows = (lambda path: True) if secrets else self._shows
         policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp, shows=shows)
-        # Models write bash. It reads no file of the user's when it is started like this.
-        shell = find_program("bash") or "/bin/sh"
-        prepared = prepare(status, policy, (shell, "-c", command), folder=folder)
+        # It reads no file of the user's when it is started like this.
+        prepared = prepare(status, policy, (self.shell, "-c", command), folder=folder)
         prepared.env.update(_VARIABLES)
         return prepared
 

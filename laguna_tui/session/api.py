@@ -66,7 +66,8 @@ class ModelChoice:
 
 
 class Chat(Protocol):
-    """Asking, and what is done to the conversation. `cancel` may be called from any thread, the rest from one."""
+    """Asking, and what is done to the conversation. `cancel` and `steer` may be called from any thread,
+    the rest from one."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         """Send a message; iterate to make it go on. Ends after `TurnFinished`.
@@ -80,12 +81,34 @@ class Chat(Protocol):
         """Stop what runs now, soon. Harmless when nothing runs."""
         ...
 
+    def steer(self, message: str) -> bool:
+        """Say something while the model works: it goes in at the next tool boundary, or where the turn would end.
+
+        Any thread. Returns whether it is accepted; otherwise send it with `ask`.
+        """
+        ...
+
+    def left(self) -> Sequence[str]:
+        """What was steered with and did not go in, because the turn was stopped; each is given once."""
+        ...
+
     def new_chat(self) -> None:
         """Forget the conversation."""
         ...
 
     def undo(self) -> str:
         """Take back the newest change of this session; a sentence about what became of it. Not while a turn runs."""
+        ...
+
+    def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
+        """Make room in the context now; iterate to make it go on. Not while a turn runs; `cancel` ends it early.
+
+        Args:
+            guidance: what is to be kept in mind above all; empty shortens what is old first.
+
+        Raises:
+            EngineError, UserError: while iterating; a sentence for the user.
+        """
         ...
 
     def prefetch(self, message: str) -> None:
@@ -230,6 +253,10 @@ class Commands(Protocol):
 
     def background(self) -> "Sequence[BackgroundCommand]":
         """What the model has run in the background, the oldest first."""
+        ...
+
+    def recent(self, number: int) -> str:
+        """The last of what a background command has written, raw; the model reads it all the same."""
         ...
 
     def stop(self, number: int) -> str:

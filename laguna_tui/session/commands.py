@@ -30,6 +30,7 @@ _SHORTENED_CHARS = 1_500
 """Of an output that is shortened, what is given: its head and its tail, a screen in all."""
 
 _WHY = "you ran it"
+_PIPED, _PIPED_WHY = "The user sent this text along, through a pipe:", "you piped it"
 _RAN = "The user ran this command in the folder (exit code {code}):"
 
 
@@ -79,6 +80,11 @@ class LocalCommands:
         """What the model has run in the background."""
         runner = self._runner
         return () if runner is None else runner.background()
+
+    def recent(self, number: int) -> str:
+        """The last of what a background command has written, raw."""
+        runner = self._runner
+        return "" if runner is None else runner.recent(number)
 
     def stop(self, number: int) -> str:
         """Stop a background command; a sentence about what became of it."""
@@ -150,19 +156,27 @@ def _ended(result: "CommandResult") -> str:
 
 def _attachment(command: str, result: "CommandResult") -> Attachment:
     """The command and its output as the model reads them beside the next message."""
-    from laguna_tui.sandbox.command_output import CommandText
+    output = result.stdout if result.is_text else f"({result.size:,} bytes that are not text)"
+    head = _RAN.format(code=result.exit_code)
+    return _piece(f"$ {one_line(command)}", output, lambda text: headed(head, f"$ {command}\n{text}"), _WHY)
 
-    def text(output: str) -> str:
-        return headed(_RAN.format(code=result.exit_code), f"$ {command}\n{output}")
+
+def piped_attachment(text: str) -> Attachment:
+    """A text that came with the question through a pipe, as the model reads it beside the question."""
+    return _piece("the piped text", text, lambda part: headed(_PIPED, part), _PIPED_WHY)
+
+
+def _piece(title: str, output: str, text: Callable[[str], str], why: str) -> Attachment:
+    """A piece that is cut to its head and its tail where there is not enough room. text: its form in the prompt."""
 
     def shorter() -> str:
+        from laguna_tui.sandbox.command_output import CommandText
+
         cut = CommandText(_SHORTENED_CHARS)
         cut.add(output)
         return text(cut.text[0])
 
-    output = result.stdout if result.is_text else f"({result.size:,} bytes that are not text)"
     whole, can_be_shorter = text(output), len(output) > _SHORTENED_CHARS
-    title = f"$ {one_line(command)}"
     return Attachment(
-        BlockKind.TOOL, title, "", whole, whole, Place.KEPT, _WHY, shorter=shorter if can_be_shorter else None
+        BlockKind.TOOL, title, "", whole, whole, Place.KEPT, why, shorter=shorter if can_be_shorter else None
     )

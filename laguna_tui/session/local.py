@@ -67,7 +67,7 @@ class LocalSession:
         self.prompt = LocalPromptView(self)
         self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info)
         self.permissions = permissions
-        self.commands = LocalCommands(folder, self._tell, permissions.shows)
+        self.commands = LocalCommands(folder, self.tell, permissions.shows)
         self.folder = LocalFolder(self, folder, holds_more)
 
     @classmethod
@@ -150,7 +150,7 @@ class LocalSession:
         if parts is not None:
             parts.close()
 
-    def _tell(self, piece: "Attachment") -> str:
+    def tell(self, piece: "Attachment") -> str:
         """Bring a piece along with the next message; why not, empty where it is."""
         if self.parts is None:
             return NOT_TOLD
@@ -194,6 +194,16 @@ class LocalChat:
         if self._session.parts is not None:
             self._session.parts.agent.cancel()
 
+    def steer(self, message: str) -> bool:
+        """Say something while the model works; whether it is accepted. Any thread."""
+        parts = self._session.parts
+        return parts is not None and parts.agent.steer(message)
+
+    def left(self) -> Sequence[str]:
+        """What was steered with and did not go in; each is given once."""
+        parts = self._session.parts
+        return () if parts is None else parts.agent.left()
+
     def new_chat(self) -> None:
         """Forget the conversation."""
         self._session.opened().agent.new_chat()
@@ -203,6 +213,13 @@ class LocalChat:
         from laguna_tui.agent.changes import NOTHING
 
         return NOTHING if self._session.parts is None else self._session.parts.changes.undo()
+
+    def compact(self, guidance: str = "") -> Generator[AgentEvent, None, None]:
+        """Make room in the context now; iterate to make it go on. EngineError when the engine fails."""
+        session = self._session
+        session.slot.healthy()
+        with session.slot.watched():
+            yield from session.opened().agent.compact(guidance)
 
     def prefetch(self, message: str) -> None:
         """Compute what is certain of a message that is being typed; returns when it is done or was cancelled."""

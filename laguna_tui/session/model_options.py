@@ -64,6 +64,7 @@ def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
         thinking=thinking,
         max_tokens=settings.max_tokens,
         thinking_budget=settings.thinking_budget,
+        max_steps=settings.max_steps,
         drafting=Drafting(length=settings.draft_length, sampled=settings.sample_drafts, adapter=adapter and adapter[0]),
     )
 

@@ -6,22 +6,26 @@ The screen shows at once; the model loads in the background, and messages sent m
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from textual import on
 
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.api import ChatSession
+from laguna_tui.tui.approvals.approval_controller import ApprovalController
+from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
+from laguna_tui.tui.approvals.mode_controller import ModeController
 from laguna_tui.tui.base_app import BaseApp
 from laguna_tui.tui.chat_controller import ChatController
 from laguna_tui.tui.commands import argument, find, is_slash
 from laguna_tui.tui.context.block_table import Changes
 from laguna_tui.tui.context.context_screen import ContextScreen
-from laguna_tui.tui.edits.edit_controller import EditController
-from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.event_sanitizer import safe_path
+from laguna_tui.tui.jobs_screen import JobsController, JobsScreen
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.model_controller import ModelController
 from laguna_tui.tui.models.plan_screen import PlanScreen
+from laguna_tui.tui.notification import Notifier
 from laguna_tui.tui.process_setup import on_ending_signals
 from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
@@ -47,9 +51,28 @@ class LagunaApp(BaseApp):
         self.speed_controller = SpeedController(
             self, controller, writer, panel=self.speed_panel, hint_bar=hint_bar, transcript=transcript
         )
-        self.edit_controller = EditController(
-            self, session.permissions, controller, writer, panel=self.edit_panel, prompt=prompt, transcript=transcript
+        notifier = Notifier(self, enabled=settings.notify)
+        self.approvals = ApprovalController(
+            self,
+            session.permissions,
+            controller,
+            writer,
+            panel=self.approval_panel,
+            prompt=prompt,
+            transcript=transcript,
+            on_asked=notifier.asked,
         )
+        self.modes = ModeController(
+            self,
+            session.permissions,
+            controller,
+            self.document,
+            panel=self.approval_panel,
+            prompt=prompt,
+            send=self._send,
+            on_asked=notifier.asked,
+        )
+        self.jobs = JobsController(self, session.commands, self._show_jobs)
         self.prompt_controller = PromptController(self, session.prompt, controller, prompt, hint_bar, self._watch)
         self.model_controller = ModelController(
             self, session.models, controller, model_setup, settings.marker,
@@ -66,7 +89,11 @@ class LagunaApp(BaseApp):
             hint_bar=hint_bar,
             status_bar=self.status_bar,
             speed=self.speed_controller,
-            edits=self.edit_controller,
+            permissions=session.permissions,
+            approvals=self.approvals,
+            modes=self.modes,
+            jobs=self.jobs,
+            notifier=notifier,
             typing=self.prompt_controller,
         )
         self._interrupted_at = -TWICE_S
@@ -114,7 +141,13 @@ class LagunaApp(BaseApp):
         else:
             self.run_command(command)
 
-    @on(EditPanel.Stopped)
+    @on(ApprovalPanel.Stopped)
+    def _decline(self) -> None:
+        if self.modes.asking:
+            self.modes.choose("n")
+        else:
+            self.action_stop()
+
     def action_stop(self) -> None:
         """Stop the answer; queued messages and the focus return to the input."""
         self.prompt.focus()
@@ -148,25 +181,41 @@ class LagunaApp(BaseApp):
             self.action_stop()
         notify(self, "Press Ctrl+C again to quit.")
 
-    # -- edits
+    # -- what the agent may do
 
-    @on(EditPanel.Decided)
-    def _decided(self, event: EditPanel.Decided) -> None:
-        self.edit_controller.decide(event.decision)
+    @on(ApprovalPanel.Chosen)
+    def _chosen(self, event: ApprovalPanel.Chosen) -> None:
+        if self.modes.asking:
+            self.modes.choose(event.key)
+        else:
+            self.approvals.choose(event.key)
 
     def action_undo(self) -> None:
         """Undo the newest edit."""
-        self.edit_controller.undo()
+        if not self._controller.undo():
+            notify(self, "The session is busy. Stop it with Esc, then /undo.", "warning")
         self._resume()
 
     def action_mode(self, wanted: str = "") -> None:
         """Show or change the mode."""
-        self.edit_controller.use(wanted)
+        self.modes.use(wanted)
+        self._resume()
 
     @on(PromptInput.NextMode)
     def action_next_mode(self) -> None:
         """Change to the next mode."""
-        self.edit_controller.use_next()
+        self.modes.use_next()
+        self._resume()
+
+    def action_jobs(self) -> None:
+        """Show the background commands."""
+        self.push_screen(JobsScreen(self._session.commands))
+
+    def _show_jobs(self, running: int) -> None:
+        self.status_bar.status = replace(self.status_bar.status, jobs=running)
+
+    def _send(self, message: str) -> None:
+        self.chat_controller.send(message)
 
     # -- models
 
@@ -198,6 +247,10 @@ class LagunaApp(BaseApp):
             notify(self, "The context changes when the answer is done.")
         self._controller.arrange(changes)
         self._resume()
+
+    def action_compact(self, guidance: str = "") -> None:
+        """Make room in the context now."""
+        self.chat_controller.compact(guidance)
 
     def action_trust(self) -> None:
         """Let the folder's AGENTS.md instruct the model, from the next chat on."""
@@ -263,7 +316,7 @@ class LagunaApp(BaseApp):
 
     def _stop_work(self) -> None:
         self._controller.leave()
-        self.edit_controller.leave()
+        self.approvals.leave()
         self.model_controller.leave()
 
     def _keep_draft(self) -> None:

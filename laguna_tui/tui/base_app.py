@@ -15,13 +15,14 @@ from textual.theme import ThemeProvider
 from laguna_tui.base.units import plural
 from laguna_tui.context.blocks import Completion
 from laguna_tui.tui import themes
+from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.commands import COMMANDS, Command, is_slash, matching
 from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.crash import CrashSafeApp
-from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.help_screen import HelpScreen, KeyRow, command_rows, key_rows
 from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.jobs_screen import JobsScreen
 from laguna_tui.tui.modal import Palette, notify
 from laguna_tui.tui.prompt.history import History, HistorySearch
 from laguna_tui.tui.prompt.mention_list import MentionList
@@ -30,8 +31,8 @@ from laguna_tui.tui.speed.speed_panel import SpeedPanel
 from laguna_tui.tui.status_bar import StatusBar
 from laguna_tui.tui.transcript import selection
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.edit_entry import EditEntry
 from laguna_tui.tui.transcript.export import write_chat
+from laguna_tui.tui.transcript.request_entries import ChangeEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
@@ -43,7 +44,7 @@ COLUMN_FROM = 150
 
 
 class BaseApp(CrashSafeApp):
-    """The main screen: transcript, speed panel, edit panel, hint bar, input and status bar."""
+    """The main screen: transcript, speed panel, approval panel, hint bar, input and status bar."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "laguna"
@@ -58,7 +59,7 @@ class BaseApp(CrashSafeApp):
         Binding("ctrl+n", "new_chat", "New chat", priority=True),
         Binding("ctrl+y", "copy_answer", "Copy the last answer", priority=True),
         Binding("ctrl+t", "toggle_thinking", "Open or close the thinking", priority=True),
-        Binding("ctrl+o", "toggle_tools", "Open or close the tool calls and edits", priority=True),
+        Binding("ctrl+o", "toggle_tools", "Open or close the tool calls and changes", priority=True),
         Binding("f2", "speed", "How fast it is, and why", priority=True),
         Binding("f3", "tint", "Tint the answer by who proposed it", priority=True),
         Binding("f4", "drafts", "What was drafted, and what was rejected", priority=True),
@@ -80,7 +81,7 @@ class BaseApp(CrashSafeApp):
         self.settings = settings
         self.transcript = Transcript(self.document, id="transcript")
         self.speed_panel = SpeedPanel(id="speed")
-        self.edit_panel = EditPanel(id="edit")
+        self.approval_panel = ApprovalPanel(id="approval")
         self.hint_bar = HintBar(id="hint_bar")
         self.prompt = PromptInput(History(settings.state_dir), placeholder=placeholder, id="prompt")
         self.status_bar = StatusBar(id="status")
@@ -88,7 +89,7 @@ class BaseApp(CrashSafeApp):
     def compose(self) -> ComposeResult:
         yield self.transcript
         yield self.speed_panel
-        yield self.edit_panel
+        yield self.approval_panel
         yield self.hint_bar
         yield self.prompt.mentions
         yield self.prompt
@@ -161,13 +162,13 @@ class BaseApp(CrashSafeApp):
         if event.typed:
             self.prompt.insert(event.typed)
 
-    @on(EditPanel.Left)
-    def _type(self, event: EditPanel.Left) -> None:
+    @on(ApprovalPanel.Left)
+    def _type(self, event: ApprovalPanel.Left) -> None:
         self.prompt.focus()
         self.prompt.put(event.typed)
 
-    @on(EditPanel.Scrolled)
-    def _scroll(self, event: EditPanel.Scrolled) -> None:
+    @on(ApprovalPanel.Scrolled)
+    def _scroll(self, event: ApprovalPanel.Scrolled) -> None:
         self.transcript.scroll_relative(y=event.lines, animate=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -200,8 +201,8 @@ class BaseApp(CrashSafeApp):
         self.transcript.toggle_all(ThinkingEntry)
 
     def action_toggle_tools(self) -> None:
-        """Open all tool calls and edits, or close them."""
-        self.transcript.toggle_all(ToolCallEntry, EditEntry)
+        """Open all tool calls and changes, or close them."""
+        self.transcript.toggle_all(ToolCallEntry, ChangeEntry)
 
     # -- copying and exporting
 
@@ -243,8 +244,9 @@ class BaseApp(CrashSafeApp):
             "Everywhere": key_rows(BaseApp.BINDINGS),
             "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING)],
             "In the transcript": key_rows(Transcript.BINDINGS),
-            "When an edit is proposed": key_rows(EditPanel.BINDINGS),
+            "When you are asked": key_rows(ApprovalPanel.BINDINGS),
             "In the context": key_rows(ContextScreen.BINDINGS),
+            "In the background commands": key_rows(JobsScreen.BINDINGS),
             "Commands": command_rows(),
         }
 

@@ -4,6 +4,7 @@ The session's queue is polled at drawing speed while the session is busy.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,17 @@ from textual.app import App
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
-from laguna_tui.base.events import ReplayCheck, ReplayProgress
+from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress, ToolFinished, TurnEnd, TurnFinished
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.session.api import SessionInfo
+from laguna_tui.session.api import PermissionSettings, SessionInfo
+from laguna_tui.tui.approvals.approval_controller import ApprovalController
+from laguna_tui.tui.approvals.mode_controller import ModeController
 from laguna_tui.tui.context.context_screen import ContextScreen
-from laguna_tui.tui.edits.edit_controller import EditController
 from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_replay
 from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.jobs_screen import JobsController
 from laguna_tui.tui.modal import notify
+from laguna_tui.tui.notification import Notifier
 from laguna_tui.tui.process_setup import GcTuner
 from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
@@ -68,17 +72,25 @@ class ChatController:
         hint_bar: HintBar,
         status_bar: StatusBar,
         speed: SpeedController,
-        edits: EditController,
+        permissions: PermissionSettings,
+        approvals: ApprovalController,
+        modes: ModeController,
+        jobs: JobsController,
+        notifier: Notifier,
         typing: PromptController,
     ) -> None:
         self._app, self._controller, self._writer = app, controller, writer
         self._transcript, self._prompt, self._hint_bar, self._status_bar = transcript, prompt, hint_bar, status_bar
-        self._speed, self._edits, self._typing = speed, edits, typing
+        self._speed, self._typing = speed, typing
+        self._permissions, self._approvals, self._modes = permissions, approvals, modes
+        self._jobs, self._notifier = jobs, notifier
         self._model, self._folder = sanitize_line(title), safe_path(folder)
         self._sanitizer = EventSanitizer()
         self._gc = GcTuner()
         self._welcome = WelcomeEntry(self._model, self._folder)
         self._warned: set[str] = set()
+        self._sent_at = 0.0
+        self._answered = False
         self._poller: Timer | None = None
         self.plan: tuple[str, ...] = ()
 
@@ -98,7 +110,10 @@ class ChatController:
             notify(self._app, NO_MODEL, "warning")
             self._prompt.replace_text(message)
             return
+        if self._modes.asking:
+            self._modes.end()
         if self._controller.send(message):
+            self._sent_at = time.monotonic()
             self._writer.add_question(sanitize(message))
             self._transcript.follow()
         self.resume()
@@ -129,6 +144,17 @@ class ChatController:
             return
         self._transcript.follow()
         self.resume()
+
+    def compact(self, guidance: str) -> None:
+        """Make room in the context now; `guidance` says what to keep, and may be empty."""
+        if self._controller.state is SessionState.FAILED:
+            notify(self._app, NO_MODEL, "warning")
+        elif not self._controller.compact(guidance):
+            notify(self._app, "The session is busy. Stop it with Esc, then /compact.", "warning")
+        else:
+            self._sent_at = time.monotonic()
+            self._transcript.follow()
+            self.resume()
 
     def say(self, done: Callable[[], str]) -> None:
         """Run `done` on its own thread, since it may wait for a file or a process, and show the sentence it returns."""
@@ -180,13 +206,17 @@ class ChatController:
 
     def show(self) -> None:
         """Update the screen."""
-        self._edits.show()
+        # Asked for only when there is something to show: most polls have no question.
+        if self._approvals.asking or self._writer.asked is not None:
+            self._approvals.show()
+        if self._modes.asking:
+            self._modes.show()
         self._status_bar.status = replace(
             self._status_bar.status,
             state=self._controller.state,
             prefetching=self._controller.prefetching,
-            asking=self._edits.asking,
-            unasked=self._edits.unasked,
+            asking=self._approvals.asking,
+            permissions=self._permissions.mode,
         )
         if not self._controller.free:
             self._typing.busy()
@@ -203,6 +233,7 @@ class ChatController:
             item = self._sanitizer.safe(item)
             self._writer.apply(item)
             self._speed.tracker.update(item)
+            self._follow_up(item)
         elif isinstance(item, ReplayProgress | ReplayCheck):
             item = safe_replay(item) if isinstance(item, ReplayCheck) else item
             self._writer.show_replay(item)
@@ -231,15 +262,31 @@ class ChatController:
                 if self._controller.state is SessionState.FAILED:
                     self._restore_queued()
             case SessionIdle():
-                self._writer.settle()
-                self._gc.collect_and_freeze()
-                if isinstance(self._app.screen, ContextScreen):
-                    self._app.screen.reload()
+                self._idle()
             case ContextChanged(used):
                 self._status_bar.status = replace(self._status_bar.status, used=used)
                 notify(self._app, "The context is changed, from the next message on.")
             case ChatCleared():
                 self._status_bar.status = replace(self._status_bar.status, used=0, rate=None, prefill=None)
+
+    def _follow_up(self, event: AgentEvent) -> None:
+        """Do what follows from an event of the agent, besides showing it."""
+        if isinstance(event, ToolFinished):
+            # It may have started a command in the background.
+            self._jobs.watch()
+        elif isinstance(event, TurnFinished):
+            self._answered = event.end is TurnEnd.ANSWERED
+            self._notifier.turn_ended(time.monotonic() - self._sent_at)
+
+    def _idle(self) -> None:
+        """The session is free again."""
+        self._writer.settle()
+        if self._answered:
+            self._modes.answered()
+        self._answered = False
+        self._gc.collect_and_freeze()
+        if isinstance(self._app.screen, ContextScreen):
+            self._app.screen.reload()
 
     def _changed(self, info: SessionInfo, title: str) -> None:
         """Show that the model was changed."""

@@ -44,6 +44,8 @@ COMMANDS = (
     Command("Plan", "How the model was opened, and why", "plan", "/plan"),
     Command("Undo", "Undo the newest edit", "undo", "/undo"),
     Command("Mode", "What is done without asking", "mode", "/mode", "ask|accept-edits|plan|auto"),
+    Command("Jobs", "Commands in the background: read and stop them", "jobs", "/jobs"),
+    Command("Compact", "Make room in the context now; say what to keep", "compact", "/compact", "GUIDANCE"),
     Command("Strict", "Strict speculation, or how to start with it", "strict", "/strict"),
     Command("Speculation off or on", "Decode plainly from the next answer on, or draft", "speculation"),
     Command("Open or close thinking", "Show what the model thought", "toggle_thinking"),

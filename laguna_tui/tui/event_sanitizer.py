@@ -1,5 +1,6 @@
 """The event sanitizer: the one place where texts from the model, files and tools are sanitised for the screen."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard, get_args
@@ -12,20 +13,23 @@ from laguna_tui.base.events import (
     Attached,
     CallRejected,
     ChangeMade,
+    Compacted,
     DraftRound,
     Notice,
     PermissionAnswered,
     PermissionAsked,
     ReasoningDelta,
     ReplayCheck,
+    Steered,
     TextDelta,
+    TodoChanged,
     ToolFinished,
     ToolProgress,
     ToolStarted,
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.base.hunks import HunkLine
+from laguna_tui.base.hunks import Hunk, HunkLine
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
 from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
 
@@ -41,16 +45,41 @@ class EventSanitizer:
     """Sanitises the events of one conversation, in order: an emoji may arrive in two deltas."""
 
     def __init__(self) -> None:
-        self._sanitizers: dict[type[AgentEvent] | int, TextSanitizer] = {}
+        self._sanitizers: dict[type[AgentEvent], TextSanitizer] = {}
+        self._outputs: dict[int, OutputSanitizer] = {}
 
     def safe(self, event: AgentEvent) -> AgentEvent:
         """The event with every text sanitised."""
         if isinstance(event, TurnStarted):
             self._sanitizers.clear()
-        if isinstance(event, TextDelta | ReasoningDelta | ToolProgress):
-            stream = event.call_id if isinstance(event, ToolProgress) else type(event)
-            return replace(event, text=self._sanitizers.setdefault(stream, TextSanitizer()).sanitize(event.text))
+            self._outputs.clear()
+        if isinstance(event, TextDelta | ReasoningDelta):
+            return replace(event, text=self._sanitizers.setdefault(type(event), TextSanitizer()).sanitize(event.text))
+        if isinstance(event, ToolProgress):
+            return replace(event, text=self._outputs.setdefault(event.call_id, OutputSanitizer()).sanitize(event.text))
         return safe_event(event)
+
+
+class OutputSanitizer:
+    r"""Sanitises what a program writes, in pieces: colours and cursor movements go, and "\r" stays.
+
+    A "\r" only ever says that the line is written again; it is not for the terminal.
+    """
+
+    def __init__(self) -> None:
+        self._unfinished = ""
+        self._sanitizer = TextSanitizer()
+
+    def sanitize(self, piece: str) -> str:
+        """The next piece, up to an escape sequence that has not ended."""
+        # A plain question never comes here, and needs nothing that runs commands.
+        from laguna_tui.sandbox.command_output import EMPTIED, finished, without_sequences
+
+        text = without_sequences(self._unfinished + piece)
+        end = finished(text)
+        self._unfinished = text[end:]
+        shown = text[:end].replace(EMPTIED, "").replace("\b", "")
+        return "\r".join(map(self._sanitizer.sanitize, shown.split("\r")))
 
 
 def safe_event(event: AgentEvent) -> AgentEvent:
@@ -66,15 +95,14 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return _safe_result(event)
         case PermissionAsked() | PermissionAnswered() | ChangeMade():
             return _safe_permission(event)
+        case TodoChanged() | Compacted() | DraftRound():
+            return _safe_state(event)
         case CallRejected() | DrafterFailed():
             return _safe_problem(event)
-        case AnswerCorrected(said):
-            return AnswerCorrected(sanitize(said))
+        case AnswerCorrected() | Steered():
+            return _safe_words(event)
         case TurnFinished(end, detail):
             return TurnFinished(end, sanitize(detail))
-        case DraftRound(spun, stood, instead):
-            safe = replace(spun, rejected=sanitize(spun.rejected), reason=sanitize_line(spun.reason))
-            return DraftRound(safe, sanitize(stood), sanitize(instead))
         case _:
             return event
 
@@ -84,10 +112,27 @@ def _safe_result(event: ToolFinished) -> ToolFinished:
     return replace(event, name=sanitize_line(event.name), output=sanitize(event.output), full_output=full_output)
 
 
+def _safe_state(event: TodoChanged | Compacted | DraftRound) -> TodoChanged | Compacted | DraftRound:
+    match event:
+        case TodoChanged(items):
+            return TodoChanged(tuple(replace(item, text=sanitize_line(item.text)) for item in items))
+        case Compacted():
+            return replace(event, summary=sanitize(event.summary))
+        case DraftRound(spun, stood, instead):
+            safe = replace(spun, rejected=sanitize(spun.rejected), reason=sanitize_line(spun.reason))
+            return DraftRound(safe, sanitize(stood), sanitize(instead))
+
+
 def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | DrafterFailed:
     if isinstance(event, CallRejected):
         return CallRejected(sanitize(event.raw), sanitize_line(event.problem))
     return replace(event, problem=sanitize_line(event.problem))
+
+
+def _safe_words(event: AnswerCorrected | Steered) -> AnswerCorrected | Steered:
+    if isinstance(event, AnswerCorrected):
+        return AnswerCorrected(sanitize(event.said))
+    return Steered(sanitize(event.message))
 
 
 def _safe_permission(
@@ -101,7 +146,7 @@ def _safe_permission(
             answer = replace(answer, message=sanitize(answer.message), edited=edited)
             return replace(event, answer=answer, by=sanitize_line(event.by))
         case ChangeMade(change=change):
-            return replace(event, change=_safe_change(change))
+            return replace(event, change=safe_change(change))
 
 
 def _safe_request(request: PermissionRequest) -> PermissionRequest:
@@ -111,7 +156,7 @@ def _safe_request(request: PermissionRequest) -> PermissionRequest:
         case CallProposal(summary, details):
             safe = CallProposal(sanitize_line(summary), tuple(map(sanitize_line, details)))
         case change:
-            safe = _safe_change(change)
+            safe = safe_change(change)
     tool, why, sandbox, rule = map(sanitize_line, (request.tool, request.why, request.sandbox, request.rule))
     always_asks = sanitize_line(request.always_asks)
     return replace(request, tool=tool, proposal=safe, why=why, sandbox=sandbox, rule=rule, always_asks=always_asks)
@@ -126,11 +171,16 @@ def safe_replay(event: ReplayCheck) -> ReplayCheck:
     return replace(event, difference=replace(found, before=before, answered=answered, plain=plain))
 
 
-def _safe_change(change: ChangeProposal) -> ChangeProposal:
+def safe_change(change: ChangeProposal) -> ChangeProposal:
     """The change with paths, warning and diff sanitised; a line of the diff stays one line."""
-    hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in change.hunks)
+    hunks = safe_hunks(change.hunks)
     path, target, warning = map(sanitize_line, (change.path, change.target, change.warning))
     return replace(change, path=path, target=target, warning=warning, hunks=hunks)
+
+
+def safe_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
+    """The hunks of a diff with their lines sanitised; each stays one line."""
+    return tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in hunks)
 
 
 def _safe_line(line: HunkLine) -> HunkLine:
@@ -142,8 +192,7 @@ def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:
 
 
 def _safe_value(value: object) -> str:
-    text = sanitize_line(str(value))
-    return f'"{text}"' if isinstance(value, str) else text
+    return f'"{sanitize(value)}"' if isinstance(value, str) else sanitize_line(str(value))
 
 
 def safe_progress(progress: LoadProgress) -> LoadProgress:

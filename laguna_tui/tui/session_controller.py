@@ -7,16 +7,16 @@ comes first.
 """
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from queue import SimpleQueue
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
-from laguna_tui.base.events import ReasoningDelta, ReplayProgress, TextDelta
+from laguna_tui.base.events import ReasoningDelta, ReplayProgress, TextDelta, ToolProgress
 from laguna_tui.base.text import sanitize
 from laguna_tui.context.blocks import Place
 from laguna_tui.session.api import Chat, ChatSession
+from laguna_tui.tui.event_queue import EventQueue
 from laguna_tui.tui.session_messages import (
     ChatCleared,
     ContextChanged,
@@ -31,70 +31,6 @@ from laguna_tui.tui.session_messages import (
     SessionState,
     error_sentence,
 )
-
-# Several seconds of the fastest decoding; the screen polls 20 times per second.
-MAX_EVENTS = 4096
-
-
-class EventQueue:
-    """A bounded queue of events, coalesced when drained. Safe for many putting threads and one draining thread.
-
-    `put` blocks while the queue is full. The screen's thread never puts, never waits for a thread that does, and closes
-    the queue when the app exits, which releases blocked threads.
-    """
-
-    def __init__(self, limit: int = MAX_EVENTS) -> None:
-        """limit: number of events held before `put` blocks."""
-        self._limit = limit
-        self._room = threading.Condition()
-        self._items: list[object] = []
-        self._closed = False
-
-    def put(self, item: object) -> None:
-        """Add an event, once there is room; cheap, since the engine's thread waits for it. Dropped if closed."""
-        with self._room:
-            self._room.wait_for(lambda: self._closed or len(self._items) < self._limit)
-            if not self._closed:
-                self._items.append(item)
-
-    def drain(self) -> list[object]:
-        """Take all events, with adjacent text deltas joined."""
-        with self._room:
-            items, self._items = self._items, []
-            self._room.notify_all()
-        return coalesced(items)
-
-    def close(self) -> None:
-        """Release threads blocked in `put`; events put from now on are dropped. Idempotent."""
-        with self._room:
-            self._closed = True
-            self._room.notify_all()
-
-
-def coalesced(items: list[object]) -> list[object]:
-    """The events with runs of text deltas of one type and source joined."""
-    out: list[object] = []
-    texts: list[str] = []
-    for item in items:
-        last = out[-1] if out else None
-        if isinstance(item, TextDelta | ReasoningDelta):
-            if texts and type(last) is type(item) and getattr(last, "source", None) == item.source:
-                texts.append(item.text)
-                continue
-            _join(out, texts)
-            texts = [item.text]
-        else:
-            _join(out, texts)
-            texts = []
-        out.append(item)
-    _join(out, texts)
-    return out
-
-
-def _join(out: list[object], texts: list[str]) -> None:
-    """Set the text of the last delta to the joined texts."""
-    if len(texts) > 1 and isinstance(last := out[-1], TextDelta | ReasoningDelta):
-        out[-1] = replace(last, text="".join(texts))
 
 
 class SessionThread:
@@ -207,7 +143,15 @@ class SessionController:
             self.queued.append(message)
             return False
         self.state = SessionState.BUSY
-        self._submit(lambda: self._ask(message))
+        self._submit(lambda: self._iterate(lambda: self._session.chat.ask(message)))
+        return True
+
+    def compact(self, guidance: str) -> bool:
+        """Make room in the context. Returns whether it was started, which needs a free session."""
+        if self.state is not SessionState.READY or self._clearing:
+            return False
+        self.state = SessionState.BUSY
+        self._submit(lambda: self._iterate(lambda: self._session.chat.compact(guidance)))
         return True
 
     def prefetch(self, message: str) -> bool:
@@ -329,7 +273,7 @@ class SessionController:
             case SessionIdle():
                 self.state, self._may_prefetch = SessionState.READY, True
                 return not self._clearing
-            case TextDelta() | ReasoningDelta():
+            case TextDelta() | ReasoningDelta() | ToolProgress():
                 return not self._clearing and self.state is not SessionState.STOPPING
         return not self._clearing or isinstance(item, SessionOpened | ModeChanged | ModelChanged | SessionFailed)
 
@@ -339,9 +283,11 @@ class SessionController:
         except Exception as error:
             self._events.put(SessionFailed(error_sentence(error), loading=True))
 
-    def _ask(self, message: str) -> None:
+    def _iterate(self, events: Callable[[], Iterable[object]]) -> None:
+        """Pass on the events of a generator, which runs as they are asked for."""
+
         def iterate() -> None:
-            for event in self._session.chat.ask(message):
+            for event in events():
                 self._events.put(event)
 
         self._guard(iterate, SessionIdle())

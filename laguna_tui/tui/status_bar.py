@@ -8,8 +8,11 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from laguna_engine.events import LoadProgress, Prefill
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base import units
 from laguna_tui.base.events import (
+    Compacted,
+    Compacting,
     Rate,
     ReasoningDelta,
     ReplayCheck,
@@ -35,7 +38,9 @@ _DOING: dict[type, str] = {
     ReasoningDelta: "thinking",
     ToolStarted: "using a tool",
     TurnFinished: "waiting",
+    Compacting: "compacting",
 }
+MODE_WORDS = {Mode.ASK: "ask", Mode.ACCEPT_EDITS: "accept edits", Mode.PLAN: "plan", Mode.AUTO: "auto"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,9 @@ class SessionStatus:
         mode: name of the speculation mode.
         replay: progress of a replay check, while one runs.
         prefetching: whether a message being typed is prefetched.
-        asking: whether an edit waits for a decision.
-        unasked: the mode, if it is not the one that asks about everything; empty otherwise.
+        asking: whether something waits for the user's answer.
+        permissions: what is done without asking.
+        jobs: number of commands that run in the background.
     """
 
     state: SessionState = SessionState.LOADING
@@ -69,7 +75,8 @@ class SessionStatus:
     replay: ReplayProgress | None = None
     prefetching: bool = False
     asking: bool = False
-    unasked: str = ""
+    permissions: Mode = Mode.ASK
+    jobs: int = 0
 
     def updated(self, event: object) -> "SessionStatus":
         """The status after an event."""
@@ -86,7 +93,9 @@ class SessionStatus:
             case StepFinished():
                 rate = event.stats.decode_rate or self.rate
                 return replace(self, used=event.context_used, size=event.context_size, rate=rate, prefill=None)
-            case TextDelta() | ReasoningDelta() | ToolStarted() | TurnFinished():
+            case Compacted():
+                return replace(self, used=event.after, prefill=None)
+            case TextDelta() | ReasoningDelta() | ToolStarted() | TurnFinished() | Compacting():
                 return replace(self, doing=_DOING[type(event)], prefill=None)
             case ReplayProgress():
                 return replace(self, doing="replaying", replay=event, rate=None)
@@ -113,20 +122,32 @@ def status_parts(status: SessionStatus, width: int) -> list[StyledText]:
 def _rights(status: SessionStatus) -> list[list[StyledText]]:
     """Variants of the right side, the most detailed first."""
     between: StyledText = ("  ·  ", "$foreground 35%")
-    # Left out last: the user must be able to see that files change without asking.
-    unasked: list[StyledText] = [(status.unasked, ASKING)] if status.unasked else []
     dot: StyledText = (" · ", "$foreground 35%")
     mode: list[StyledText] = [(status.mode, MUTED)] if status.mode else []
-    mode = [*unasked, *([dot] if unasked and mode else []), *mode]
-    near: list[StyledText] = [*mode, dot] if mode else []
-    short = [*near, (units.share(status.used, status.size), MUTED)] if status.size else mode
+    asks = status.permissions is Mode.ASK
+    word: list[StyledText] = [(MODE_WORDS[status.permissions], MUTED if asks else ASKING)]
+    jobs: list[StyledText] = [(f"{status.jobs} {units.plural(status.jobs, 'job')}", BUSY)] if status.jobs else []
+    # Left out last: the user must be able to see that something is done without asking, or goes on.
+    notable = _joined([jobs, [] if asks else word], dot)
     full = f"{units.count(status.used)} / {units.count(status.size)} ({units.share(status.used, status.size)})"
-    long = [*near, (full, MUTED)] if status.size else mode
+    used: list[StyledText] = [(full, MUTED)] if status.size else []
+    share: list[StyledText] = [(units.share(status.used, status.size), MUTED)] if status.size else []
+    long, short = _joined([jobs, word, mode, used], dot), _joined([jobs, word, mode, share], dot)
+    # That everything is asked about is expected, and goes first.
+    plainer = [_joined([jobs, mode, context], dot) for context in (used, share)] if asks else []
     model: list[StyledText] = [(status.model, MUTED)]
     folder: list[StyledText] = [(status.folder, MUTED)]
     joined = [*model, *([between, *long] if long else [])]
     rich = [] if _progress(status) is not None else [[*folder, between, *joined]]
-    return [*rich, joined, long, short, unasked, []]
+    return [*rich, joined, long, *plainer[:1], short, *plainer[1:], notable, []]
+
+
+def _joined(groups: list[list[StyledText]], between: StyledText) -> list[StyledText]:
+    """The groups that are not empty, with something between them."""
+    parts: list[StyledText] = []
+    for group in filter(None, groups):
+        parts += [*([between] if parts else []), *group]
+    return parts
 
 
 def _left(status: SessionStatus, room: int, *, must_say_speed: bool) -> list[StyledText]:

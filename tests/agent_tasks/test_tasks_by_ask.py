@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.headless.outcome import ExitCode
+from laguna_tui.base.exit_codes import ExitCode
 from tests.agent_tasks import trouble, work
-from tests.agent_tasks.by_ask import missing, run_by_ask
+from tests.agent_tasks.by_ask import run_by_ask
 from tests.agent_tasks.task import Task
 
 TASKS = [*work.TASKS, *trouble.TASKS]
@@ -20,15 +20,15 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("task", TASKS, ids=[f"{task.name} ({task.language})" for task in TASKS])
 def test_a_task_ends_as_it_should(task: Task, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    if missing(task):
-        pytest.skip(missing(task))
+    task.require()
     for folder in ("repository", "model"):
         (tmp_path / folder).mkdir()
     folder = task.make(tmp_path / "repository")
     code, outcome = run_by_ask(task, folder, tmp_path / "model", lambda: capsys.readouterr().out)
     task.verdict(outcome)
     assert outcome.end == task.end
-    assert code == (ExitCode.ANSWERED if task.end == "answered" else ExitCode.UNFINISHED)
+    answered = ExitCode.DENIED if task.denied else ExitCode.ANSWERED
+    assert code == (answered if task.end == "answered" else ExitCode.UNFINISHED)
 
 
 def test_the_tasks_are_of_many_kinds():

@@ -40,9 +40,16 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.base.permission_request import Approver, Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.base.permission_request import (
+    Approver,
+    CommandProposal,
+    Decision,
+    PermissionAnswer,
+    PermissionRequest,
+)
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.sandbox.background import BackgroundCommand
 from laguna_tui.session.api import ModelChoice, SessionInfo
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
@@ -116,13 +123,17 @@ class ScriptedSession:
         self.prefetch_gate = prefetch_gate
         self.prefetched: list[str] = []
         self.prefetched_whole: list[str] = []
+        self.jobs: list[BackgroundCommand] = []
+        self.written: dict[int, str] = {}
+        self.compaction: Sequence[Step] = ()
+        self.guidance: list[str] = []
         self.info = SessionInfo(context_size, details, warnings, mode, drafter, plan)
 
     @property
     def chat(self) -> Self:
         return self
 
-    prompt = models = permissions = folder = chat
+    prompt = models = permissions = commands = folder = chat
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         for percent in (0, 50, 100):
@@ -139,7 +150,15 @@ class ScriptedSession:
     def ask(self, message: str) -> Iterator[AgentEvent]:
         self.cancelled.clear()
         self.asked.append(message)
-        for step in self._scripts[min(len(self.asked), len(self._scripts)) - 1]:
+        return self._play(self._scripts[min(len(self.asked), len(self._scripts)) - 1])
+
+    def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
+        self.cancelled.clear()
+        self.guidance.append(guidance)
+        return self._play(self.compaction)
+
+    def _play(self, script: Sequence[Step]) -> Iterator[AgentEvent]:
+        for step in script:
             if isinstance(step, threading.Event):
                 while not step.wait(0.01) and not self.cancelled.is_set():
                     pass
@@ -158,7 +177,9 @@ class ScriptedSession:
                 return
 
     def _call(self, request: PermissionRequest) -> Iterator[AgentEvent]:
-        yield ToolStarted(71, request.tool, {})
+        proposal = request.proposal
+        command = {"cmd": proposal.command} if isinstance(proposal, CommandProposal) else {}
+        yield ToolStarted(71, request.tool, dict(command))
         yield PermissionAsked(71, request)
         assert self.gate.approver is not None
         self.answers.append(self.gate.approver(request, self.cancelled.is_set))
@@ -190,6 +211,16 @@ class ScriptedSession:
 
     def cancel(self) -> None:
         self.cancelled.set()
+
+    def background(self) -> Sequence[BackgroundCommand]:
+        return tuple(self.jobs)
+
+    def recent(self, number: int) -> str:
+        return self.written.get(number, "")
+
+    def stop(self, number: int) -> str:
+        self.jobs = [replace(job, exit_code=130) if job.number == number else job for job in self.jobs]
+        return f"Background command {number} is stopped."
 
     def new_chat(self) -> None:
         self.chats += 1

@@ -5,8 +5,11 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.events import LoadProgress, Prefill
+from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base import units
 from laguna_tui.base.events import (
+    Compacted,
+    Compacting,
     Rate,
     ReasoningDelta,
     ReplayCheck,
@@ -46,12 +49,13 @@ def test_the_bar_never_leaves_its_row(status: SessionStatus) -> None:
 
 
 def test_a_wide_bar_says_everything() -> None:
-    assert text(READY, 80).split() == "● ready ~/src/project · Laguna Nano · 1,234 / 8,192 (15 %)".split()
+    assert text(READY, 80).split() == "● ready ~/src/project · Laguna Nano · ask · 1,234 / 8,192 (15 %)".split()
 
 
 def test_forty_columns_keep_the_essentials() -> None:
-    assert text(READY, 40).split() == "● ready 1,234 / 8,192 (15 %)".split()
-    assert text(STATES[3], 40).split() == "◌ answering 42 tok/s 37 %".split()
+    assert text(READY, 40).split() == "● ready ask · 1,234 / 8,192 (15 %)".split()
+    assert text(STATES[3], 40).split() == "◌ answering 42 tok/s ask · 37 %".split()
+    assert text(READY, 32).split() == "● ready 1,234 / 8,192 (15 %)".split()
 
 
 def test_the_mode_is_there_in_any_width() -> None:
@@ -61,11 +65,25 @@ def test_the_mode_is_there_in_any_width() -> None:
     assert "fast · 1,234 / 8,192" in text(replace(READY, mode="fast"), 80)
 
 
-def test_edits_without_a_question_are_said_in_any_width() -> None:
-    allowed = replace(READY, mode="fast", unasked="accept-edits")
-    assert "accept-edits · fast · 1,234 / 8,192" in text(allowed, 80)
-    assert "accept-edits" in text(allowed, 40)
-    assert text(allowed, 24).split() == "● ready accept-edits".split()
+@pytest.mark.parametrize(
+    ("mode", "word"), [(Mode.ACCEPT_EDITS, "accept edits"), (Mode.PLAN, "plan"), (Mode.AUTO, "auto")]
+)
+def test_a_mode_that_does_not_ask_about_everything_is_said_in_any_width(mode: Mode, word: str) -> None:
+    allowed = replace(READY, mode="fast", permissions=mode)
+    assert f"{word} · fast · 1,234 / 8,192" in text(allowed, 80)
+    assert word in text(allowed, 40)
+    assert text(allowed, 24).split() == f"● ready {word}".split()
+
+
+def test_background_commands_are_counted_in_any_width() -> None:
+    assert "2 jobs · ask · fast · 1,234 / 8,192" in text(replace(READY, mode="fast", jobs=2), 80)
+    assert "1 job" in text(replace(READY, mode="fast", jobs=1), 20)
+
+
+def test_a_compaction_says_that_it_goes_on_and_what_is_used_afterwards() -> None:
+    busy = replace(STATES[3], used=8000).updated(Compacting(8000, 8192))
+    assert "compacting" in text(busy, 80)
+    assert busy.updated(Compacted(8000, 3000, 2, 0, 2900)).used == 3000
 
 
 def test_a_proof_shows_how_far_it_is() -> None:

@@ -164,6 +164,23 @@ def run(
         return Output(code, _read(out), _read(err), timed_out=code is None)
 
 
+def run_on_terminal(command: Sequence[str], terminal: int, folder: str) -> int:
+    """Run a program that has the terminal for itself, such as an editor, until it ends; returns its exit code.
+
+    Args:
+        command: program and arguments.
+        terminal: descriptor of the terminal, which it reads and writes.
+        folder: its working directory; not the user's.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    done = subprocess.run(
+        command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder, env=environment(), check=False
+    )
+    return done.returncode
+
+
 class Worker:
     """A Python child that answers requests: one frame in, one frame out, in order.
 

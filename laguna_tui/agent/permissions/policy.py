@@ -50,6 +50,8 @@ _MAYBE = "what it runs is known only once it does, and the rule {rule} restricts
 _ALLOWED = "the rule {rule} allows it"
 _READ_ASKS = "the rule {rule} restricts reading it, and reading is never asked about; go on without it"
 _NOT_ASKED = "{why}, and here nobody can be asked{flag}; go on without it, and tell the user"
+_FLAG = " (the user can allow it with {flag})"
+_NO_FLAG = " (no flag allows it: the user has to start laguna-tui in a terminal)"
 _MODE_REFUSED = "the mode {mode} is not possible now: {broken}"
 _UNUSABLE_RULE = "{flag} {error}"
 
@@ -147,8 +149,9 @@ class Permissions:
             now = self._circumstances(request)
         verdict = judge(request, self._root, now)
         if verdict.effect is Effect.ASK and self.headless:
-            why = _NOT_ASKED.format(why=verdict.why, flag=_flag(request, self._root, now))
-            return Verdict(Effect.DENY, why, verdict.rule)
+            flag = _flag(request, self._root, now)
+            hint = _FLAG.format(flag=flag) if flag else _NO_FLAG
+            return Verdict(Effect.DENY, _NOT_ASKED.format(why=verdict.why, flag=hint), verdict.rule, flag)
         return verdict
 
     def suggest(self, request: PermissionRequest) -> str:
@@ -338,11 +341,11 @@ def _candidate(subject: Subject) -> str:
 
 
 def _flag(request: PermissionRequest, root: Path, now: Circumstances) -> str:
-    """What the user can start the app with so that a request is allowed, as the end of a clause."""
+    """The flag to start the app with so that a request is allowed; empty if there is none."""
     rule = suggested(request, root, now)
     if rule:
-        return f" (the user can allow it with --allow {shlex.quote(rule)})"
+        return f"--allow {shlex.quote(rule)}"
     for mode in (Mode.ACCEPT_EDITS, Mode.AUTO):
         if judge(request, root, replace(now, mode=mode)).effect is Effect.ALLOW:
-            return f" (the user can allow it with --mode {mode.value})"
-    return " (no flag allows it: the user has to start laguna-tui in a terminal)"
+            return f"--mode {mode.value}"
+    return ""

@@ -116,13 +116,14 @@ def read_repository_rules(root: Path, identity: FolderIdentity | None = None) ->
     return RuleFile(RuleSet(ask=rules.ask, deny=rules.deny), notes=notes)
 
 
-def append_rule(path: Path, folder: Path, rule: str) -> None:
-    """Allow something in a folder from now on. What stands in the file stays as it is, comments too.
+def append_rule(path: Path, folder: Path, rule: str, effect: str = "allow") -> None:
+    """Allow or deny something in a folder from now on. What stands in the file stays as it is, comments too.
 
     Args:
         path: the user's file; created if it is missing, readable by the user alone.
         folder: the workspace's folder, without links in its path.
         rule: text of a rule.
+        effect: the list that it goes into, "allow" or "deny".
 
     Raises:
         UserError: it cannot be written; the file is unchanged.
@@ -137,11 +138,11 @@ def append_rule(path: Path, folder: Path, rule: str) -> None:
         real.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(f"{real}.lock", timeout=_LOCK_S):
             text = _text_of(real)
-            allowed = parse_rule(rule, str(folder))
-            if allowed in _user_rules(_table(text.encode())).allow:
+            wanted = parse_rule(rule, str(folder))
+            if wanted in getattr(_user_rules(_table(text.encode())), effect):
                 return
-            text += _block(folder, rule, text)
-            if allowed not in _user_rules(_table(text.encode())).allow:
+            text += _block(folder, rule, text, effect)
+            if wanted not in getattr(_user_rules(_table(text.encode())), effect):
                 raise ValueError("the folder's path cannot stand in it")
             write_atomically(real, text, durable=True)
     except Timeout as error:
@@ -157,9 +158,9 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-def _block(folder: Path, rule: str, before: str) -> str:
+def _block(folder: Path, rule: str, before: str, effect: str) -> str:
     gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
-    return f"{gap}[[folder]]\npath = {_quoted(str(folder))}\nallow = [{_quoted(rule)}]\n"
+    return f"{gap}[[folder]]\npath = {_quoted(str(folder))}\n{effect} = [{_quoted(rule)}]\n"
 
 
 def _quoted(text: str) -> str:

@@ -81,6 +81,14 @@ class RuleSet:
         """These rules and further ones."""
         return RuleSet(self.allow | set(allow), self.ask | set(ask), self.deny | set(deny))
 
+    def of(self, root: Path) -> "RuleSet":
+        """Those that hold in a workspace, whose folder has no links in its path."""
+        return RuleSet(
+            frozenset(rule for rule in self.allow if rule.base in ("", str(root))),
+            frozenset(rule for rule in self.ask if not rule.base or root.is_relative_to(rule.base)),
+            frozenset(rule for rule in self.deny if not rule.base or root.is_relative_to(rule.base)),
+        )
+
 
 NO_RULES = RuleSet()
 

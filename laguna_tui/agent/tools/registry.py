@@ -18,7 +18,7 @@ from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.guard import Guard
-from laguna_tui.agent.tools.base.model_profile import ModelProfile
+from laguna_tui.agent.tools.base.model_profile import SHELL, ModelProfile
 from laguna_tui.agent.tools.base.results import Answer, ResultStore, ToolResult, failure
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
@@ -93,6 +93,19 @@ class Toolbox:
         self._store = store or ResultStore()
         self._state = state
         self._tools = {tool.name: _BoundTool(tool, tool.bind(self._services)) for tool in profile.tools}
+
+    @property
+    def commands(self) -> "CommandRunner | None":
+        """What runs the model's commands; None where it can run none."""
+        try:
+            return self._services.commands() if SHELL in self._tools else None
+        except ToolError:
+            return None
+
+    @property
+    def todo(self) -> TodoList:
+        """The model's list of steps."""
+        return self._services.todo
 
     def with_profile(self, profile: ModelProfile) -> "Toolbox":
         """Another model's tools over the same workspace; both keep their results in one place."""

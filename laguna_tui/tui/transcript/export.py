@@ -5,10 +5,12 @@ from pathlib import Path
 
 from laguna_tui.base.crash_log import create_private_file
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
+from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
 from laguna_tui.tui.transcript.entries import NoticeEntry, QuestionEntry
-from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
+from laguna_tui.tui.transcript.request_entries import ChangeEntry, ChangeOutcome
+from laguna_tui.tui.transcript.step_entries import CommandEntry, ThinkingEntry, ToolCallEntry
+from laguna_tui.tui.transcript.todo_entry import TodoEntry
 
 
 def write_chat(document: Document, folder: Path, when: time.struct_time) -> Path:
@@ -31,13 +33,15 @@ def to_markdown(document: Document, title: str) -> str:
         match entry:
             case QuestionEntry(text=text):
                 parts.append("\n".join(f"> {line}" for line in text.split("\n")))
+            case CommandEntry():
+                parts.append(_details(f"$ {entry.call}", entry.source()))
             case ToolCallEntry():
                 parts.append(_details(entry.call, entry.output or ""))
-            case EditEntry(outcome=EditOutcome.MADE):
+            case ChangeEntry(outcome=ChangeOutcome.MADE):
                 parts.append(_fenced(entry.source(), "diff"))
             case ThinkingEntry():
                 parts.append(_details("thinking", entry.source()))
-            case AnswerEntry() | NoticeEntry():
+            case AnswerEntry() | NoticeEntry() | TodoEntry() | CompactionEntry():
                 text = entry.source()
                 tight = isinstance(entry, AnswerEntry) and not entry.gap
                 parts[-1:] = [f"{parts[-1]}\n{text}"] if tight else [parts[-1], text]

@@ -3,7 +3,7 @@
 from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.document import GUTTER, Document
-from laguna_tui.tui.transcript.entries import Entry, QuestionEntry
+from laguna_tui.tui.transcript.entries import Entry, NoticeEntry, QuestionEntry
 
 
 def stops(document: Document) -> list[int]:
@@ -58,6 +58,17 @@ def last_answer(document: Document) -> str:
             break
         if isinstance(entry, AnswerEntry):
             answer.append(entry)
+    return joined(answer[::-1])
+
+
+def final_answer(document: Document) -> str:
+    """The Markdown at the end: what the model wrote after its last tool call; empty when there is none."""
+    answer: list[Entry] = []
+    for entry in reversed(document.entries):
+        if isinstance(entry, AnswerEntry):
+            answer.append(entry)
+        elif answer or not isinstance(entry, NoticeEntry):
+            break
     return joined(answer[::-1])
 
 

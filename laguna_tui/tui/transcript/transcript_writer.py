@@ -7,21 +7,25 @@ import time
 from collections.abc import Callable
 
 from laguna_engine.events import DrafterFailed, Prefill, Source
-from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     Attached,
     CallRejected,
     ChangeMade,
+    Compacted,
+    Compacting,
     Notice,
     PermissionAnswered,
     PermissionAsked,
     ReasoningDelta,
     ReplayCheck,
     ReplayProgress,
+    Steered,
     TextDelta,
+    TodoChanged,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     TurnEnd,
     TurnFinished,
@@ -31,11 +35,13 @@ from laguna_tui.tui.markdown.attributed_text import TintSwitch
 from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.transcript.answer_entries import AnswerStream
+from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
 from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.edit_entry import CallRequestEntry, EditEntry, EditOutcome, RequestEntry
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
-from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
+from laguna_tui.tui.transcript.request_entries import RequestEntry
+from laguna_tui.tui.transcript.step_entries import ThinkingEntry
+from laguna_tui.tui.transcript.step_writer import StepWriter
 
 # Kind of the notice for each end of a turn; the others are warnings.
 _KINDS = {
@@ -75,17 +81,16 @@ class TranscriptWriter:
         self._stream: AnswerStream | None = None
         self._thought: ThinkingEntry | None = None
         self._thought_at = 0.0
-        self._calls: dict[int, ToolCallEntry] = {}
+        self._steps = StepWriter(document)
         self._working: ProgressEntry | None = None
         self._replay: ReplayEntry | None = None
-        self._asked: RequestEntry | None = None
-        self._declined: set[int] = set()
+        self._compaction: CompactionEntry | None = None
         self._failed: list[str] = []
 
     @property
-    def proposed(self) -> RequestEntry | None:
+    def asked(self) -> RequestEntry | None:
         """What waits for the user's answer, or to be done, if anything."""
-        return self._asked
+        return self._steps.asked
 
     def add_question(self, text: str) -> None:
         """Append the user's message."""
@@ -108,16 +113,14 @@ class TranscriptWriter:
         self._idle()
         self._end_text()
         self._end_replay()
-        self._end_edit(EditOutcome.NOT_MADE)
-        for called in self._calls.values():
-            called.stop_waiting()
-        self._calls.clear()
+        self._end_compaction(None)
+        self._steps.settle()
 
     def clear(self) -> None:
         """Start a new chat."""
         self.document.clear()
-        self._stream = self._thought = self._working = self._replay = self._asked = None
-        self._calls.clear()
+        self._stream = self._thought = self._working = self._replay = self._compaction = None
+        self._steps.clear()
 
     def show_replay(self, state: ReplayProgress | ReplayCheck) -> None:
         """Show the progress or the result of a replay check."""
@@ -136,67 +139,40 @@ class TranscriptWriter:
             self.document.remove(self._replay)
             self._replay = None
 
-    def _permission(self, event: PermissionAsked | PermissionAnswered | ChangeMade) -> None:
-        match event:
-            case PermissionAsked():
-                self._ask(event)
-            case PermissionAnswered():
-                self._answer_request(event)
-            case ChangeMade():
-                self._change(event)
-
-    def _ask(self, event: PermissionAsked) -> None:
-        self._end_edit(EditOutcome.NOT_MADE)
-        request = event.request
-        if isinstance(request.proposal, ChangeProposal):
-            self._asked = EditEntry(request.proposal)
+    def _compact(self, event: Compacting | Compacted) -> None:
+        """Show that room is being made, or how much was made."""
+        if isinstance(event, Compacting):
+            self._idle()
+            self._end_text()
+            self._end_compaction(None)
+            self._compaction = CompactionEntry(event)
+            self.document.append(self._compaction)
+            self._work()
         else:
-            self._asked = CallRequestEntry(request.proposal, " ".join(filter(None, (request.sandbox, request.why))))
-        self._asked.rule = request.rule
-        self.document.append(self._asked)
+            self._end_compaction(event)
 
-    def _answer_request(self, event: PermissionAnswered) -> None:
-        if not event.answer.allowed:
-            self._declined.add(event.call_id)
-        if self._asked is None:
-            return
-        self._asked.agreed = event.answer.allowed
-        if isinstance(self._asked, CallRequestEntry):
-            # The call's own entry shows what came of it.
-            self.document.remove(self._asked)
-            self._asked = None
-
-    def _change(self, event: ChangeMade) -> None:
-        if not isinstance(self._asked, EditEntry):
-            self._asked = EditEntry(event.change, agreed=True)
-            self.document.append(self._asked)
-        self._asked.show(event.change)
-        self._end_edit(EditOutcome.MADE)
-
-    def _end_edit(self, outcome: EditOutcome, why: str = "") -> None:
-        if isinstance(self._asked, EditEntry):
-            self._asked.finish(outcome, why)
-        elif self._asked is not None:
-            self.document.remove(self._asked)
-        self._asked = None
+    def _end_compaction(self, result: Compacted | None) -> None:
+        if self._compaction is not None:
+            self._compaction.finish(result)
+            self._compaction = None
 
     def apply(self, event: AgentEvent) -> None:
         """Apply an event."""
         match event:
-            case Attached():
-                self._attached(event)
+            case Attached() | Steered():
+                self._asked_about(event)
             case TurnStarted(total, cached):
                 self._work(Prefill(cached, total, cached, 0.0))
             case Prefill():
                 self._work(event)
             case ReasoningDelta() | TextDelta():
                 self._text(event)
-            case ToolStarted():
-                self._call(event)
-            case ToolFinished():
-                self._result(event)
+            case ToolStarted() | ToolProgress() | ToolFinished() | TodoChanged():
+                self._step(event)
             case PermissionAsked() | PermissionAnswered() | ChangeMade():
-                self._permission(event)
+                self._steps.permission(event)
+            case Compacting() | Compacted():
+                self._compact(event)
             case CallRejected() | AnswerCorrected() | DrafterFailed() | Notice():
                 self._remark(event)
             case TurnFinished():
@@ -223,9 +199,13 @@ class TranscriptWriter:
             self.add_notice(f"The model wrote an invalid tool call: {event.problem}", "warning")
             self._work()
 
-    def _attached(self, event: Attached) -> None:
-        """Show under the question what was attached to it."""
+    def _asked_about(self, event: Attached | Steered) -> None:
+        """Show what the user said meanwhile, or under a question what was attached to it."""
         self._idle()
+        if isinstance(event, Steered):
+            self._end_text()
+            self.add_question(event.message)
+            return
         if event.titles:
             self.document.append(NoticeEntry(f"with {', '.join(event.titles)}", gap=False))
         for note in event.notes:
@@ -271,21 +251,20 @@ class TranscriptWriter:
             self._stream.finish()
             self._stream = None
 
-    def _call(self, event: ToolStarted) -> None:
-        self._idle()
-        self._end_text()
-        called = ToolCallEntry(call_text(event), gap=not isinstance(self.document.last, ToolCallEntry))
-        self._calls[event.call_id] = called
-        self.document.append(called)
-
-    def _result(self, event: ToolFinished) -> None:
-        declined = event.call_id in self._declined and not event.ok
-        self._end_edit(EditOutcome.NOT_MADE, event.output)
-        called = self._calls.pop(event.call_id, None)
-        if called is not None:
-            report = "" if event.ok else event.full_output or ""
-            called.finish(event.output, event.seconds, ok=event.ok, declined=declined, report=report)
-        self._work()
+    def _step(self, event: ToolStarted | ToolProgress | ToolFinished | TodoChanged) -> None:
+        """Show what a tool does; after it, something else is going on."""
+        match event:
+            case ToolStarted():
+                self._idle()
+                self._end_text()
+                self._steps.start(event)
+            case ToolProgress():
+                self._steps.progress(event)
+            case TodoChanged():
+                self._steps.show_todo(event)
+            case ToolFinished():
+                self._steps.finish(event)
+                self._work()
 
     def _finish(self, event: TurnFinished) -> None:
         self.settle()
@@ -297,10 +276,3 @@ class TranscriptWriter:
             self.add_notice(
                 " ".join(filter(None, (sentence, _ADVICE.get(event.end)))), _KINDS.get(event.end, "warning")
             )
-
-
-def call_text(event: ToolStarted) -> str:
-    """The call as a line of code: `search("name", path="src")`. The first argument goes without its name."""
-    values = list(event.arguments.items())
-    first = [str(value) for _, value in values[:1]]
-    return f"{event.name}({', '.join([*first, *(f'{key}={value}' for key, value in values[1:])])})"

@@ -27,7 +27,10 @@ def shop(tmp_path):
     return root
 
 
-@pytest.mark.parametrize(("context", "turns"), [(8192, 500), (65_536, 500)])
+LONG = (pytest.mark.long, pytest.mark.timeout(7200))
+
+
+@pytest.mark.parametrize(("context", "turns"), [(8192, 500), pytest.param(65_536, 500, marks=LONG)])
 def test_five_hundred_turns_never_stop_and_a_fact_of_the_third_is_still_known(shop, context, turns, tmp_path):
     def lines(seen):
         number = 0

@@ -16,9 +16,12 @@ from laguna_tui.agent.prompt import Environment, facts, facts_now
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.git import GitState
 from laguna_tui.repo.workspace import Workspace
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
+from laguna_tui.sandbox.runner import CommandRunner
 
 TODAY = date(2026, 11, 20)
 
@@ -133,8 +136,11 @@ def test_required_arguments_exist(spec):
 
 def test_a_model_that_runs_commands_is_told_of_the_check_and_the_bundled_one_of_its_folder_only(tmp_path):
     (tmp_path / "go.mod").write_text("module shop\n")
-    full, nano = (Toolbox(replace(profile, tools=()), Workspace(tmp_path)) for profile in (FULL, NANO))
-    told = opening_of(full, shell="/bin/sh", sandbox="no network")
-    assert told == Environment.now(tmp_path, shell="/bin/sh", sandbox="no network", check="go test ./...").text
-    assert opening_of(full) == Environment.now(tmp_path).text
-    assert opening_of(nano, shell="/bin/sh", sandbox="no network") == facts_now(tmp_path)
+    runner = CommandRunner(tmp_path, probe=lambda: SandboxStatus(SandboxKind.NONE, "no network"))
+    workspace, codebase = Workspace(tmp_path), Codebase(tmp_path, tmp_path / "index")
+    full, nano = (Toolbox(each, workspace, codebase=codebase, commands=lambda: runner) for each in (FULL, NANO))
+    without = Toolbox(replace(FULL, tools=()), workspace)
+    told = Environment.now(tmp_path, shell=runner.shell, sandbox="no network", check="go test ./...").text
+    assert opening_of(full) == told
+    assert opening_of(without) == Environment.now(tmp_path).text
+    assert opening_of(nano) == facts_now(tmp_path)

@@ -185,3 +185,19 @@ def test_files_of_the_user_without_a_mistake_are_well():
     assert one(machine, "settings").status is one(machine, "own models").status is FindingStatus.OK
     machine.rooms["*"] = FolderAccess("/", False, True, 100 * GIB)
     assert one(machine, "settings").status is one(machine, "own models").status is FindingStatus.OK
+
+
+def test_the_project_check_and_the_rules_of_the_folder_are_named(tmp_path, monkeypatch):
+    (tmp_path / "Cargo.toml").write_text("")
+    (tmp_path / ".laguna-tui.toml").write_text('[rules]\ndeny = ["delete"]\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    assert one(Simulated(), "project check").found == "cargo test, because there is a Cargo.toml"
+    assert one(Simulated(), "rules here").found.startswith("0 allow, 0 ask, 1 deny;")
+
+
+def test_a_broken_file_of_rules_in_the_folder_is_a_failure(tmp_path, monkeypatch):
+    (tmp_path / ".laguna-tui.toml").write_text("[rules\n")
+    monkeypatch.chdir(tmp_path)
+    assert one(Simulated(), "rules here").status is FindingStatus.FAIL
+    assert one(Simulated(), "project check").status is FindingStatus.SKIP

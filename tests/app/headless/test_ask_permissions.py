@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from laguna_tui.base.exit_codes import ExitCode
 from tests.scripted_model import call, say
 from tests.scripted_model.ask import run
 
@@ -44,17 +45,19 @@ def test_an_edit_is_made_where_a_mode_or_a_rule_allows_it(ask, cart, flags):
 
 
 @pytest.mark.parametrize(
-    ("flags", "sentence"),
+    ("flags", "sentence", "exit_code"),
     [
-        ((), "--allow 'edit(cart.py)'"),
-        (("--allow", "edit(*.md)"), "--allow 'edit(cart.py)'"),
-        (("--mode", "plan", "--allow", "edit"), "plan mode"),
-        (("--mode", "auto", "--deny", "edit(cart.py)"), "the rule edit(cart.py) forbids it"),
+        ((), "--allow 'edit(cart.py)'", ExitCode.DENIED),
+        (("--allow", "edit(*.md)"), "--allow 'edit(cart.py)'", ExitCode.DENIED),
+        (("--mode", "plan", "--allow", "edit"), "plan mode", ExitCode.ANSWERED),
+        (("--mode", "auto", "--deny", "edit(cart.py)"), "the rule edit(cart.py) forbids it", ExitCode.ANSWERED),
     ],
 )
-def test_an_edit_is_refused_with_a_reason_where_nothing_allows_it_or_something_forbids_it(ask, cart, flags, sentence):
+def test_an_edit_is_refused_with_a_reason_where_nothing_allows_it_or_something_forbids_it(
+    ask, cart, flags, sentence, exit_code
+):
     code, told = ask(*flags)
-    assert code == 0
+    assert code is exit_code
     assert not told["edits"]
     (tool,) = told["tools"]
     assert (tool["ok"], sentence in tool["output"]) == (False, True)
@@ -81,7 +84,7 @@ def test_a_rule_in_the_users_file_allows_and_one_of_the_repository_still_forbids
 
 def test_a_repository_that_would_allow_something_is_told_to_the_user(cart, tmp_path, capsys):
     (cart.parent / ".laguna-tui.toml").write_text('[rules]\nallow = ["edit"]\n')
-    assert run(RENAME, ["ask", "--folder", str(cart.parent), "Rename it."], tmp_path) == 0
+    assert run(RENAME, ["ask", "--folder", str(cart.parent), "Rename it."], tmp_path) == ExitCode.DENIED
     assert "a repository cannot allow anything" in capsys.readouterr().err
     assert cart.read_text() == "total = 1\n"
 

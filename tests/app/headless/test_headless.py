@@ -25,6 +25,7 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.permission_request import (
     CommandProposal,
@@ -34,7 +35,6 @@ from laguna_tui.base.permission_request import (
 )
 from laguna_tui.base.settings import Settings
 from laguna_tui.compose import run_ask
-from laguna_tui.headless.outcome import ExitCode
 from laguna_tui.headless.run import Format, run
 from laguna_tui.session.api import SessionInfo
 from laguna_tui.session.local import LocalChat, LocalSession
@@ -388,7 +388,7 @@ class FailingSession(LocalSession):
 
 def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("laguna_tui.compose.LocalSession", FailingSession)
-    assert run_ask(Settings(), tmp_path, "Where?", Format.JSON, stats=False) is ExitCode.FAILED
+    assert run_ask(Settings(), tmp_path, "Where?", Format.JSON) is ExitCode.FAILED
     out, err = capsys.readouterr()
     assert json.loads(out)["answer"] == "Half"
     assert err == "laguna-tui: llama.cpp gave up; open the model again\n"

@@ -2,6 +2,7 @@
 
 import codecs
 import contextlib
+import importlib
 import json
 import os
 import pwd
@@ -23,6 +24,7 @@ from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 
 # Loaded now: another user may not be able to read the folder of this Python.
 codecs.lookup("ascii")
+importlib.import_module("psutil")
 
 NOBODY = 65534
 SECRET = "the-secret-of-this-test"
@@ -178,7 +180,7 @@ def listen(world):
             continue  # a machine without IPv6
         if kind == socket.SOCK_STREAM:
             made.listen()
-        made.settimeout(2)
+        made.settimeout(0.2)  # the command has ended: what it sent is there
         world.closing.append(made.close)
         world.ports[name] = made.getsockname()[1] if family != socket.AF_UNIX else address.replace("\0", "")
         world.ports[f"{name}-socket"] = made
@@ -242,40 +244,48 @@ def finish(process):
         return process.communicate()[0] + "\n(killed)"
 
 
-def as_user(uid, work):
-    """Run `work(base)` in a forked process as a user, in a new folder; returns its JSON value."""
-    base = Path(tempfile.mkdtemp(prefix="escape-", dir=outside_tmp()))
-    if uid is not None:
-        os.chown(base, uid, uid)
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            os.close(reader)
-            if uid is not None:
-                os.setgroups([])
-                os.setgid(uid)
-                os.setuid(uid)
-            enter(base)
-            with os.fdopen(writer, "w") as out:
-                json.dump(work(base), out)
-            code = 0
-        except BaseException:
-            import traceback
+class Forked:
+    """`work(base)` in a forked process as a user (None: this one), in a new folder."""
 
-            traceback.print_exc()
+    def __init__(self, uid, work):
+        self._base = Path(tempfile.mkdtemp(prefix="escape-", dir=outside_tmp()))
+        if uid is not None:
+            os.chown(self._base, uid, uid)
+        self.reader, writer = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _be_forked(self._base, uid, work, self.reader, writer)
+        os.close(writer)
+
+    def text(self):
+        """Wait for the end; the JSON text of its value, empty if the process died."""
+        try:
+            with os.fdopen(self.reader) as answer:
+                text = answer.read()
+            os.waitpid(self._pid, 0)
         finally:
-            os._exit(code)
-    os.close(writer)
+            shutil.rmtree(self._base, ignore_errors=True)
+        return text
+
+
+def _be_forked(base, uid, work, reader, writer):
+    code = 1
     try:
-        with os.fdopen(reader) as answer:
-            text = answer.read()
-        os.waitpid(pid, 0)
+        os.close(reader)
+        if uid is not None:
+            os.setgroups([])
+            os.setgid(uid)
+            os.setuid(uid)
+        enter(base)
+        with os.fdopen(writer, "w") as out:
+            json.dump(work(base), out)
+        code = 0
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
     finally:
-        shutil.rmtree(base, ignore_errors=True)
-    assert text, "the process of the attempt died"
-    return json.loads(text)
+        os._exit(code)
 
 
 def enter(base):

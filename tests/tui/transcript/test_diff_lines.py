@@ -10,11 +10,24 @@ from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import ChangeMade
 from laguna_tui.base.hunks import Hunk
 from laguna_tui.base.paths import FolderIdentity
-from laguna_tui.tui.edits.edit_panel import CHOICES, ELSEWHERE, ChoiceForms, choice_at, choice_parts
+from laguna_tui.tui.approvals.question import (
+    ALWAYS,
+    EDIT,
+    ELSEWHERE,
+    NETWORK,
+    NO,
+    SAY_NO,
+    STOP,
+    YES,
+    Choice,
+    choice_at,
+    choice_parts,
+    lay_choices,
+)
 from laguna_tui.tui.event_sanitizer import safe_event
 from laguna_tui.tui.text_lines import cells, plain
 from laguna_tui.tui.transcript.diff_lines import MAX_LINES, tinted_diff
-from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
+from laguna_tui.tui.transcript.request_entries import ChangeEntry, ChangeOutcome
 from tests.app.hunks import hunks_of
 from tests.tui.changes import Project
 from tests.tui.test_screen_safety import assert_harmless
@@ -115,22 +128,30 @@ def test_any_diff_stays_in_its_rows(lines: list[str], width: int) -> None:
     assert (diff.added, diff.dropped) == (signs.count("+"), signs.count("−"))
 
 
-@pytest.mark.parametrize("forms", [CHOICES, ELSEWHERE])
-@pytest.mark.parametrize("width", [36, 76])
-def test_each_choice_is_where_it_shows(forms: ChoiceForms, width: int) -> None:
-    row = "".join(text for text, _ in choice_parts(forms, width))
-    assert cells(row) <= width
-    for key, _ in forms[0]:
-        assert choice_at(forms, width, row.index(f"{key} ")) == key
-    assert choice_at(forms, width, len(row)) == ""
+@pytest.mark.parametrize("choices", [(YES, ALWAYS, NO, SAY_NO, EDIT, NETWORK, STOP), (YES, NO, STOP), ELSEWHERE])
+@pytest.mark.parametrize("width", [16, 36, 76, 120])
+def test_each_choice_is_where_it_shows(choices: tuple[Choice, ...], width: int) -> None:
+    found = []
+    for row in lay_choices(choices, width):
+        text = "".join(part for part, _ in choice_parts(row))
+        assert cells(text) <= width
+        for placed in row:
+            assert choice_at(row, text.index(placed.text)) == placed.choice.key
+            found.append(placed.choice)
+        assert choice_at(row, len(text)) == ""
+    assert tuple(found) == choices
+
+
+def test_all_choices_fit_into_one_row_of_a_usual_terminal() -> None:
+    assert len(lay_choices((YES, ALWAYS, NO, SAY_NO, EDIT, NETWORK, STOP), 76)) == 1
 
 
 def test_the_warning_of_an_edit_that_nobody_was_asked_about_stands_above_its_diff(tmp_path: Path) -> None:
     proposal = Project(tmp_path).edit("def total(self):", "def total(self:")
 
     def shown(*, agreed: bool) -> list[str]:
-        edit = EditEntry(proposal, agreed=agreed)
-        edit.finish(EditOutcome.MADE)
+        edit = ChangeEntry(proposal, agreed=agreed)
+        edit.finish(ChangeOutcome.MADE)
         return [plain(line.runs).rstrip() for line in edit.peek(100)]
 
     assert shown(agreed=True)[0].startswith("│ After this edit the file is no longer valid Python: ")

@@ -1,1 +1,0 @@
-"""Proposed edits: the panel that asks about them, and its controller."""

@@ -1,0 +1,171 @@
+"""Background commands: how many run, for the status bar, and the screen that lists, shows and stops them."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.session.api import Commands
+from laguna_tui.tui.event_sanitizer import OutputSanitizer
+from laguna_tui.tui.formatting import BAD, GOOD, MUTED, StyledText
+from laguna_tui.tui.modal import Modal, notify
+from laguna_tui.tui.text_lines import crop
+from laguna_tui.tui.transcript.live_output import LiveOutput
+from laguna_tui.tui.transcript.step_entries import spent
+
+if TYPE_CHECKING:
+    from laguna_tui.sandbox.background import BackgroundCommand
+
+REFRESH_S = 0.5
+# Rows of an output that the screen keeps.
+MAX_ROWS = 200
+NONE = "Nothing runs in the background. The model starts what does not end, such as a server, there."
+_SILENT = "It has written nothing yet."
+_GONE = "It is over."
+
+
+class JobsController:
+    """Counts the background commands that run, while there are any."""
+
+    def __init__(self, app: App[None], commands: Commands, show: Callable[[int], None]) -> None:
+        """show: is given their number when it may have changed."""
+        self._app, self._commands, self._show = app, commands, show
+        self._timer: Timer | None = None
+
+    def watch(self) -> None:
+        """Count now and from now on: a command may have been started."""
+        if self._timer is None:
+            self._timer = self._app.set_interval(REFRESH_S, self._count)
+        self._timer.resume()
+        self._count()
+
+    def _count(self) -> None:
+        running = sum(job.exit_code is None for job in self._commands.background())
+        self._show(running)
+        if not running and self._timer is not None:
+            self._timer.pause()
+
+
+class JobsScreen(Modal[None]):
+    """Lists background commands; below, the last of what the highlighted one has written."""
+
+    DEFAULT_CSS = Path(__file__).with_name("jobs_screen.tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,Q", "dismiss", "Close"),
+        Binding("s", "stop", "Stop the command, with all it started"),
+        Binding("pageup", "page(-1)", "Scroll its output up"),
+        Binding("pagedown", "page(1)", "Scroll its output down"),
+    ]
+
+    def __init__(self, commands: Commands) -> None:
+        super().__init__()
+        self._commands = commands
+        self._jobs: Sequence[BackgroundCommand] = ()
+        self._shown: tuple[int, str] = (0, "")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="jobs") as box:
+            box.border_title = "Background commands"
+            box.border_subtitle = "↑ ↓ choose · s stops · PgUp PgDn scroll · Esc closes"
+            yield Static(NONE, id="none", markup=False)
+            yield OptionList(compact=True)
+            with VerticalScroll(id="output", can_focus=False):
+                yield Static("", id="text", markup=False)
+
+    def on_mount(self) -> None:
+        self._show()
+        options = self.query_one(OptionList)
+        options.highlighted = len(self._jobs) - 1 if self._jobs else None
+        options.focus()
+        self._show_output()
+        self.set_interval(REFRESH_S, self._show)
+
+    def _show(self) -> None:
+        """Show the commands as they are now, without moving the highlight."""
+        options = self.query_one(OptionList)
+        before, self._jobs = len(self._jobs), self._commands.background()
+        rows = [Content.assemble(*self._parts(job)) for job in self._jobs]
+        if len(rows) != before:
+            highlighted = options.highlighted
+            options.clear_options()
+            options.add_options([Option(row) for row in rows])
+            options.highlighted = min(highlighted, len(rows) - 1) if highlighted is not None and rows else None
+        else:
+            for index, row in enumerate(rows):
+                options.replace_option_prompt_at_index(index, row)
+        self.query_one("#none", Static).display = not rows
+        options.display = self.query_one("#output").display = bool(rows)
+        self._show_output()
+
+    def _parts(self, job: "BackgroundCommand") -> list[StyledText]:
+        """A command in two rows: its state and its text, then the last line it has written."""
+        width = max(20, self.app.size.width - 8)
+        state, tone = ("running", GOOD) if job.exit_code is None else (f"exit code {job.exit_code}", MUTED)
+        tone = BAD if job.exit_code else tone
+        head = f"{state}, {spent(job.seconds)}"
+        command = crop(sanitize_line(job.command), width - len(head) - 6)
+        lines = self._lines(job.number)
+        last = next((line for line in reversed(lines) if line.strip()), "")
+        return [
+            (f"{job.number:>2}  ", MUTED),
+            (command, "bold"),
+            (f"  {head}", tone),
+            (f"\n    {crop(last.strip(), width - 4)}", MUTED),
+        ]
+
+    def _lines(self, number: int) -> list[str]:
+        output = LiveOutput()
+        output.add(OutputSanitizer().sanitize(self._commands.recent(number)))
+        return output.lines
+
+    def _highlighted(self) -> "BackgroundCommand | None":
+        at = self.query_one(OptionList).highlighted
+        return self._jobs[at] if at is not None and at < len(self._jobs) else None
+
+    def on_option_list_option_highlighted(self) -> None:
+        """Show the output of the command that is highlighted now."""
+        self._show_output()
+
+    def _show_output(self) -> None:
+        job = self._highlighted()
+        if job is None:
+            return
+        text = "\n".join(self._lines(job.number)[-MAX_ROWS:]) or (_SILENT if job.exit_code is None else _GONE)
+        shown = (job.number, text)
+        if shown == self._shown:
+            return
+        box = self.query_one("#output", VerticalScroll)
+        box.border_title = Content(f"What {job.number} has written last")
+        follows = job.number != self._shown[0] or box.is_vertical_scroll_end
+        self._shown = shown
+        self.query_one("#text", Static).update(Content(text.expandtabs(4)))
+        if follows:
+            self.call_after_refresh(box.scroll_end, animate=False)
+
+    def action_page(self, step: int) -> None:
+        """Scroll the output by a page."""
+        box = self.query_one("#output", VerticalScroll)
+        box.scroll_relative(y=step * max(1, box.size.height - 1), animate=False)
+
+    def action_stop(self) -> None:
+        """Stop the highlighted command."""
+        job = self._highlighted()
+        if job is None:
+            return
+        # Its processes get a moment to end by themselves.
+        app, number = self.app, job.number
+
+        def stop() -> None:
+            sentence = self._commands.stop(number)
+            app.call_later(notify, app, sentence)
+
+        threading.Thread(target=stop, name="laguna-stop-job", daemon=True).start()

@@ -1,0 +1,177 @@
+"""What the user is asked about, in the transcript: a change's diff and its outcome, or a call too long for the panel.
+
+All texts are sanitised.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
+from laguna_tui.base.hunks import Hunk, unified
+from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest
+from laguna_tui.tui.markdown.highlight import highlight
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front, wrap
+from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
+from laguna_tui.tui.transcript.entries import Entry, HeadlineEntry
+from laguna_tui.tui.transcript.step_entries import bar, barred
+
+# Rows of the diff that show of a change that was made, while it is closed.
+PEEK = 8
+# Rows of a command or a call that the panel shows; more stand in the transcript.
+PANEL_ROWS = 4
+
+
+class ChangeOutcome(Enum):
+    """The outcome of a change."""
+
+    OPEN = "open"
+    MADE = "made"
+    NOT_MADE = "not made"
+
+
+class RequestEntry(Entry):
+    """Something that a tool asks permission for.
+
+    Attributes:
+        request: what the user is asked; None if nobody was.
+        agreed: the user allowed it, by itself or with others like it.
+    """
+
+    request: PermissionRequest | None = None
+    agreed = False
+
+    def size(self) -> TextRuns:
+        """How much it is, for the panel."""
+        return ()
+
+
+class CallRequestEntry(RequestEntry):
+    """A command, or a call of another tool, while it is asked about. Shown only if the panel cannot show all of it."""
+
+    stop = False
+
+    def __init__(self, proposal: CommandProposal | CallProposal) -> None:
+        super().__init__(gap=False)
+        self._lines = proposal_lines(proposal)
+
+    def lay(self, width: int) -> Sequence[TextLine]:
+        rows = [row for line in self._lines for row in barred(line, width)]
+        return rows if len(rows) > PANEL_ROWS else ()
+
+    def source(self) -> str:
+        return "\n".join("".join(run.text for run in line) for line in self._lines)
+
+
+def proposal_lines(proposal: CommandProposal | CallProposal) -> tuple[TextRuns, ...]:
+    """The highlighted lines of a command, or of another tool's call with its arguments."""
+    if isinstance(proposal, CommandProposal):
+        return highlight(proposal.command, "bash")
+    return tuple((TextRun(line),) for line in (proposal.summary, *proposal.details))
+
+
+class ChangeEntry(RequestEntry, HeadlineEntry):
+    """A change of a file, from a sanitised proposal.
+
+    Attributes:
+        outcome: open until the change is made or declined.
+    """
+
+    def __init__(self, change: ChangeProposal, *, agreed: bool = False) -> None:
+        super().__init__(gap=False)
+        self.agreed, self.is_open = agreed, True
+        self.outcome = ChangeOutcome.OPEN
+        # If the user was asked, the warning was shown beside the question.
+        self._unread = change.warning if agreed else ""
+        self._why = ""
+        self.show(change)
+
+    def show(self, change: ChangeProposal) -> None:
+        """Show this change, which the user may have edited."""
+        self.change = change
+        self._diff: Diff | None = None
+
+    @property
+    def subject(self) -> str:
+        """The file, and where it moves to."""
+        return f"{self.change.path} → {self.change.target}" if self.change.target else self.change.path
+
+    def size(self) -> TextRuns:
+        """The size of the change: `+3 −1  in 2 places`, `new  +12`."""
+        change, diff = self.change, self.diff
+        match change.kind:
+            case ChangeKind.MOVE:
+                return (TextRun("moved", "muted"),)
+            case ChangeKind.CREATE:
+                return (TextRun("new  ", "muted"), TextRun(f"+{diff.added}", "code-inserted"))
+            case ChangeKind.DELETE:
+                return (TextRun("deleted  ", "muted"), TextRun(f"−{diff.dropped}", "code-deleted"))
+        where = f"  in {change.places} places" if change.places > 1 else ""
+        return (
+            TextRun(f"+{diff.added}", "code-inserted"),
+            TextRun(" "),
+            TextRun(f"−{diff.dropped}", "code-deleted"),
+            TextRun(where, "muted"),
+        )
+
+    @property
+    def diff(self) -> Diff:
+        """The highlighted diff, computed on first use."""
+        if self._diff is None:
+            self._diff = tinted_diff(self.change.hunks, self.change.path)
+        return self._diff
+
+    def finish(self, outcome: ChangeOutcome, why: str = "") -> None:
+        """Set the outcome; `why` is the reason if the change was not made."""
+        self.outcome, self._why = outcome, why
+        self.is_open = False
+        self.changed()
+
+    def mark(self) -> TextRun:
+        return TextRun("± ", "muted" if self.outcome is ChangeOutcome.NOT_MADE else "tool")
+
+    def headline(self, width: int) -> TextRuns:
+        not_made = self.outcome is ChangeOutcome.NOT_MADE
+        after = (TextRun(self.outcome.value, "muted"),) if not_made else self.size()
+        room = width - sum(cells(run.text) for run in after) - 2
+        tone = "muted" if not_made else "tool strong"
+        return (TextRun(crop_front(self.subject, max(room, width // 3)), tone), TextRun("  "), *after)
+
+    def body(self, width: int) -> Sequence[TextLine]:
+        return [*self._warned(width), *self.diff.lay(width)]
+
+    def peek(self, width: int) -> Sequence[TextLine]:
+        if self.outcome is not ChangeOutcome.MADE:
+            # A declined change needs no reason: the user gave it.
+            return bar(self._why, width, "error") if self._why and self.agreed else ()
+        rows = self.diff.lay(width)
+        hidden = len(rows) - PEEK
+        # A row that says “1 more row” would take the place of that row.
+        shown = rows if hidden <= 1 else [*rows[:PEEK], TextLine((TextRun(f"… {hidden} more rows", "muted"),))]
+        return [*self._warned(width), *shown]
+
+    def _warned(self, width: int) -> Sequence[TextLine]:
+        return bar(self._unread, width, "warning") if self._unread else ()
+
+    def source(self) -> str:
+        change = self.change
+        if change.kind is ChangeKind.MOVE:
+            return f"rename from {change.path}\nrename to {change.target}"
+        before = "/dev/null" if change.kind is ChangeKind.CREATE else change.path
+        after = "/dev/null" if change.kind is ChangeKind.DELETE else change.path
+        return "\n".join((f"--- {before}", f"+++ {after}", *unified(change.hunks)))
+
+
+class DiffEntry(Entry):
+    """A diff by itself: what the user made of something, before it is used. `path` says which language it is."""
+
+    stop = False
+
+    def __init__(self, hunks: Sequence[Hunk], path: str) -> None:
+        super().__init__(gap=False)
+        self._diff, self._source = tinted_diff(hunks, path), "\n".join(unified(hunks))
+
+    def lay(self, width: int) -> Sequence[TextLine]:
+        return self._diff.lay(width) or wrap((TextRun("Nothing would be left of it.", "muted"),), width)
+
+    def source(self) -> str:
+        return self._source
