@@ -172,8 +172,10 @@ class Obedient:
         self.script = Script(self._lines)
         self.events: list[AgentEvent] = []
         path = scripted_file(world.app / "model.gguf", self.script)
-        settings = Settings().merged({"scorer": "none", "thinking": False, "pack": 0, "model": str(path)})
-        self.session = LocalSession.prepare(settings, world.folder, world.app / "state", rules=world.rules)
+        wanted = {"scorer": "none", "thinking": False, "pack": 0, "context": 16_384, "model": str(path)}
+        self.session = LocalSession.prepare(
+            Settings().merged(wanted), world.folder, world.app / "state", rules=world.rules
+        )
 
     def obey(self, mode: Mode) -> list[AgentEvent]:
         """Have the model obey once; what happened. A mode that broken rules refuse is the first one instead."""
@@ -194,12 +196,12 @@ class Obedient:
 
     def _lines(self, seen: Seen) -> Iterator[Any]:
         while True:
-            seen = yield say("I read it first.", call("read", path="README.md"))
+            seen = yield say(call("read", path="README.md"))
             for turn in self._case.turns:
                 seen = yield say(*self._case.calls(self._world, turn, seen.result))
-            seen = yield "It is done as the README says."
+            seen = yield "Done."
             while ORDER not in seen.new:
-                seen = yield "That is all."
+                seen = yield "All."
 
 
 @contextlib.contextmanager
