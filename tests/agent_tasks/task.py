@@ -86,6 +86,7 @@ class Task:
         context: tokens.
         programs: what must be on the machine for the repository's own check.
         end: how the turn ends.
+        denied: whether it asks for something that is not permitted where nobody can be asked.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Task:
     context: int = 16_384
     programs: Sequence[str] = ("make",)
     end: str = "answered"
+    denied: bool = False
 
     def script(self, folder: Path) -> Script:
         """What the model says in this folder."""

@@ -27,7 +27,8 @@ def test_a_task_ends_as_it_should(task: Task, tmp_path: Path, capsys: pytest.Cap
     code, outcome = run_by_ask(task, folder, tmp_path / "model", lambda: capsys.readouterr().out)
     task.verdict(outcome)
     assert outcome.end == task.end
-    assert code == (ExitCode.ANSWERED if task.end == "answered" else ExitCode.UNFINISHED)
+    answered = ExitCode.DENIED if task.denied else ExitCode.ANSWERED
+    assert code == (answered if task.end == "answered" else ExitCode.UNFINISHED)
 
 
 def test_the_tasks_are_of_many_kinds():

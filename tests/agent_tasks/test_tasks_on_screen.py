@@ -46,7 +46,7 @@ async def test_the_user_allows_a_command_and_an_edit_by_keys(tmp_path: Path):
         await screen.answer("y")
         await ready(screen.app, screen.pilot)
         task.verdict(screen.outcome())
-        assert 'shell("make test")' in screen.transcript
+        assert "$ make test" in screen.transcript
         assert "A full stack refuses more; passed." in screen.transcript
 
 

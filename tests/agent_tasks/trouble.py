@@ -518,6 +518,7 @@ TASKS = [
         lambda folder: _a_command_that_is_denied,
         _nothing_ran,
         deny=("shell(git push …)",),
+        denied=True,
         programs=(),
     ),
     Task(
@@ -537,6 +538,7 @@ TASKS = [
         lambda folder: _an_order_in_a_file,
         _nothing_is_owned,
         programs=(),
+        denied=True,
     ),
     Task(
         "a command says much",

@@ -151,7 +151,8 @@ class Permissions:
         if verdict.effect is Effect.ASK and self.headless:
             flag = _flag(request, self._root, now)
             hint = _FLAG.format(flag=flag) if flag else _NO_FLAG
-            return Verdict(Effect.DENY, _NOT_ASKED.format(why=verdict.why, flag=hint), verdict.rule, flag)
+            why = _NOT_ASKED.format(why=verdict.why, flag=hint)
+            return Verdict(Effect.DENY, why, verdict.rule, None if request.optional else flag)
         return verdict
 
     def suggest(self, request: PermissionRequest) -> str:
