@@ -176,7 +176,6 @@ class Diagnostics:
             why=_WHY.format(name=check.name),
             sandbox=status.sentence,
             always_asks=always_asks(check.command, status),
-            optional=True,
         )
         try:
             run.ask(request)

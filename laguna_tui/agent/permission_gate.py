@@ -74,6 +74,11 @@ class PermissionGate:
         why = f"{verdict.why[:1].upper()}{verdict.why[1:]}."
         return replace(request, why=why, rule=self.permissions.suggest(request))
 
+    def allowing_rule(self, request: PermissionRequest) -> str:
+        """Text of the user's rule that allows a request without a question; empty where the mode does."""
+        verdict = self.permissions.decide(request)
+        return verdict.rule if verdict.effect is Effect.ALLOW else ""
+
     def take(self, request: PermissionRequest, answer: PermissionAnswer) -> str:
         """Do what the user answered.
 

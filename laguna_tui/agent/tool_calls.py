@@ -167,7 +167,9 @@ class ToolCalls:
     def _tell(self, run: CallRun, request: PermissionRequest, verdict: Verdict) -> None:
         """Pass on what was decided without the user."""
         allowed = verdict.effect is Effect.ALLOW
-        told = PermissionDecided(run.call_id, request.tool, allowed, verdict.why, verdict.rule, verdict.flag)
+        # What the app adds to a call, such as a check of what was edited, is missed by nobody.
+        flag = verdict.flag if request.tool == run.call.name else None
+        told = PermissionDecided(run.call_id, request.tool, allowed, verdict.why, verdict.rule, flag)
         self._queue.put(told)
 
     def _ask(self, run: CallRun, request: PermissionRequest) -> PermissionAnswer:
@@ -178,6 +180,8 @@ class ToolCalls:
         gate = self._toolbox.permissions
         question = gate.question(request, lambda verdict: self._tell(run, request, verdict))
         if question is None:
+            if rule := gate.allowing_rule(request):
+                self._queue.put(PermissionAnswered(run.call_id, _YES, rule))
             return _YES
         reply: Future[PermissionAnswer] = Future()
         self._queue.put(_Question(run, question, reply))

@@ -141,7 +141,8 @@ class PermissionDecided:
         allowed: whether it may be done.
         why: the reason, a clause.
         rule: text of the rule that decided; empty where the mode or a default did.
-        flag: where it was denied because nobody can be asked, the flag that allows it, empty for none; else None.
+        flag: where the model asked for it and it was denied because nobody can be asked, the flag that allows it,
+            empty for none; else None.
     """
 
     call_id: int

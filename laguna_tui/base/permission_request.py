@@ -54,7 +54,6 @@ class PermissionRequest:
         rule: the rule that ALWAYS writes, exactly as it stands in the file of rules; empty where there is none.
         always_asks: why it is asked about whatever is allowed, a clause; empty where rules and modes decide.
         network: whether YES_WITH_NETWORK can be answered.
-        optional: whether the work is as complete without it: where nobody can be asked, its absence is no failure.
     """
 
     tool: str
@@ -64,7 +63,6 @@ class PermissionRequest:
     rule: str = ""
     always_asks: str = ""
     network: bool = False
-    optional: bool = False
 
 
 class Decision(Enum):

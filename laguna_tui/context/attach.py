@@ -21,6 +21,7 @@ from laguna_tui.context.shortening import Shortening
 from laguna_tui.context.source_files import SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.context.trust import Trust
+from laguna_tui.repo.sensitive_paths import unreadable_because
 from laguna_tui.repo.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class AttachOptions:
     pack: tokens for the map and the best code at the beginning of a conversation, 0 for none. wait_s: so long a
     message that is sent waits for the index. trust: whose AGENTS.md is used; None is nobody's, and never looked for.
     scorer: called when something has to be shortened; gives an open scorer, or None to go by words. reading_s: seconds
-    in which the model would read so many tokens, None before that was measured.
+    in which the model would read so many tokens, None before that was measured. unreadable: why a file's text may not
+    be shown to the model, by its path; empty where it may.
     """
 
     pack: int = 0
@@ -52,6 +54,7 @@ class AttachOptions:
     trust: Trust | None = None
     scorer: "Callable[[], Scorer | None]" = lambda: None
     reading_s: Callable[[int], float | None] = lambda tokens: None
+    unreadable: Callable[[str], str] = unreadable_because
 
 
 class Attacher:
@@ -68,7 +71,7 @@ class Attacher:
         self._codebase = codebase
         self._count = CachedTokenCounter(count)
         self._options = options
-        self._sources = SourceFiles(workspace)
+        self._sources = SourceFiles(workspace, options.unreadable)
         self._quick = Shortening("", self._count)
         # Between two keys nothing of it changes.
         self._shortened = lru_cache(_RECENT)(self._quick.attachments)

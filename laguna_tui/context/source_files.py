@@ -1,12 +1,14 @@
 """The folder's files as text: read safely, only as far as is needed, and not twice while they stay as they are."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from laguna_tui.context.bounded_cache import BoundedCache
 from laguna_tui.context.frame import plain
 from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.sensitive_paths import sensitive_because
 from laguna_tui.repo.text_files import TextFile, decode, has_wide_bom, is_binary
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import UnreadableError, Workspace
@@ -17,6 +19,9 @@ _REMEMBERED_CHARS = 16 * 1024 * 1024
 _CHARACTER_BYTES = 4
 
 _Stamp = tuple[int, int, int, int]
+
+SECRET = "{path} {why}, so it is not attached; to show it to the model, allow read({path}) in permissions.toml"
+FORBIDDEN = "{path} is not attached, because a rule forbids reading it; change the rule to attach it"
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,14 @@ class SourceFile:
 class SourceFiles:
     """The files of a workspace. Any thread."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, unreadable: Callable[[str], str] = lambda path: "") -> None:
+        """Read nothing yet.
+
+        Args:
+            unreadable: why a file's text may not be shown to the model, by its located path; empty where it may.
+        """
         self._workspace = workspace
+        self._unreadable = unreadable
         self._known = BoundedCache[tuple[str, int], tuple[_Stamp, SourceFile]](_REMEMBERED_CHARS)
 
     def read(self, path: str, limit: int = SEARCH_LIMIT_BYTES) -> SourceFile:
@@ -53,8 +64,11 @@ class SourceFiles:
             path: as the workspace locates it.
 
         Raises:
-            WorkspaceError: it cannot be read, or is no text; the message is a sentence.
+            WorkspaceError: it cannot or may not be read, or is no text; the message is a sentence.
         """
+        if self._unreadable(path):
+            why = sensitive_because(path)
+            raise UnreadableError((SECRET if why else FORBIDDEN).format(path=escaped(path), why=why))
         stamp = self._stamp(path)
         known = self._known.get((path, limit))
         if known is not None and stamp is not None and known[0] == stamp:

@@ -39,6 +39,7 @@ def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None
         "attached": outcome.attached,
         "notes": outcome.notes,
         "tools": outcome.tools,
+        "rejected": outcome.rejected,
         "edits": outcome.edits,
         "permissions": outcome.permissions,
         "denied": outcome.denied,

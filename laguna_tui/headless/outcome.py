@@ -11,6 +11,7 @@ from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     Attached,
+    CallRejected,
     ChangeMade,
     Compacted,
     DraftRound,
@@ -50,6 +51,7 @@ class TurnOutcome:
         notes: Sentences about attachments, drafters, and what else the user should know.
         corrected: The corrected answer, if it was replaced.
         tools: Each call with its result; of a command also its exit code.
+        rejected: Calls that could not be run, and why.
         edits: Changes that were made.
         permissions: What was asked about or decided without asking, in order.
         flags: For each thing that was denied because nobody could be asked, the flag that allows it, empty for none.
@@ -69,6 +71,7 @@ class TurnOutcome:
     notes: list[str] = field(default_factory=list)
     corrected: str | None = None
     tools: list[dict[str, object]] = field(default_factory=list)
+    rejected: list[dict[str, object]] = field(default_factory=list)
     edits: list[dict[str, object]] = field(default_factory=list)
     permissions: list[dict[str, object]] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
@@ -93,6 +96,8 @@ class TurnOutcome:
                 self.corrected = text
             case ToolStarted() | ToolFinished() | ChangeMade() | TodoChanged() | Compacted():
                 self._add_work(event)
+            case CallRejected(raw, problem):
+                self.rejected.append({"raw": raw, "problem": problem})
             case PermissionAsked() | PermissionAnswered() | PermissionDecided():
                 self._add_permission(event)
             case DraftRound(round_):

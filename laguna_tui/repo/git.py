@@ -141,6 +141,23 @@ def tracked_files(folder: Path, should_stop: Callable[[], bool] = lambda: False)
     return _listed(folder, should_stop, "-c")
 
 
+def unchanged_files(folder: Path, paths: Sequence[str]) -> frozenset[str]:
+    """Return those of some files that are in git's index as they are in the folder; none when git does not answer.
+
+    Args:
+        folder: In a repository.
+        paths: Relative to the folder.
+    """
+    if not paths:
+        return frozenset()
+    command, named = ("--literal-pathspecs", "ls-files", "-z"), ("--", *paths)
+    known = query(folder, (*command, "-c", *named))
+    changed = query(folder, (*command, "-m", *named), without_filters(folder)) if known else None
+    if not known or changed is None:
+        return frozenset()
+    return frozenset(os.fsdecode(path) for path in {*known.split(b"\0")} - {*changed.split(b"\0")})
+
+
 def untracked_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
     """Return the paths of new, not ignored files, relative to the folder."""
     return _listed(folder, should_stop, "-o", "--exclude-standard")

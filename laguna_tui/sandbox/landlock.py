@@ -16,6 +16,7 @@ from laguna_tui.sandbox.protected import ProtectedFiles
 MAX_PROCESSES = 1024
 
 GAPS = (
+    "files with secrets in the workspace can be read",
     "git's configuration and hooks, and files that assistants and editors execute, can be changed in the workspace",
     "the command lines of your other processes can be read, and their priority lowered",
     "the machine's network interfaces and connections can be listed",

@@ -16,7 +16,7 @@ from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, PrivateFiles, bubblewra
 from laguna_tui.sandbox.landlock import landlock_command
 from laguna_tui.sandbox.policy import SandboxPolicy, hidden_paths, scrubbed
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
-from laguna_tui.sandbox.protected import ProtectedFiles, protected_files, protected_paths
+from laguna_tui.sandbox.protected import ProtectedFiles, hidden_secrets, protected_files, protected_paths
 from laguna_tui.sandbox.seatbelt import seatbelt_command, seatbelt_profile
 from laguna_tui.sandbox.stubs import Stubs
 
@@ -38,12 +38,14 @@ class Prepared:
         env: Its whole environment.
         cwd: Folder to start it in.
         pass_fds: Descriptors that it inherits.
+        secrets: How many files and folders with secrets in the workspace it sees empty, or cannot read.
     """
 
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: str
     pass_fds: tuple[int, ...] = ()
+    secrets: int = 0
     _undo: list[Callable[[], None]] = field(default_factory=list)
     _look: Callable[[], tuple[str, ...]] = tuple
     _ended: threading.Event = field(default_factory=threading.Event)
@@ -122,6 +124,10 @@ def prepare(
             stubs.hold()
         roots = tuple(dict.fromkeys((policy.root, *(Path(os.path.realpath(path)) for path in policy.writable))))
         files, hidden = protected_files(roots), hidden_paths(policy)
+        if status.kind is not SandboxKind.LANDLOCK:
+            # Landlock cannot refuse a file in a folder that it allows.
+            secrets = hidden_secrets(files, policy.root, policy.shows)
+            hidden, prepared.secrets = tuple(dict.fromkeys((*hidden, *secrets))), len(secrets)
         own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
         prepared._undo.append(lambda: shutil.rmtree(own, ignore_errors=True))
         # Where nothing is mounted over them, they may have changed.

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,8 @@ class SandboxPolicy:
         writable: Further folders it may write to.
         tmp: Folder that it sees as its temporary folder, kept from one command to the next; a new one if None.
         homes: The user's home folders, whose credentials are hidden; by default $HOME and the account's.
+        shows: Whether a file of the workspace may be read although its name says that it holds secrets, by its path
+            relative to the workspace.
     """
 
     workspace: Path
@@ -29,6 +31,7 @@ class SandboxPolicy:
     writable: tuple[Path, ...] = ()
     tmp: Path | None = None
     homes: tuple[Path, ...] | None = None
+    shows: Callable[[str], bool] = lambda path: False
 
     @cached_property
     def root(self) -> Path:

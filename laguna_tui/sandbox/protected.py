@@ -1,4 +1,4 @@
-"""Which files of the workspace a command cannot change: what git, assistants and editors execute there.
+"""Which files of the workspace a command cannot change or read: what git, assistants and editors execute, and secrets.
 
 Existing ones are found by a walk from the top, nearest first. Absent ones can only be held where a place for them can
 be named: at the top, and in git's folders. What a command creates further down is found by a second walk.
@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -18,11 +18,14 @@ from laguna_engine.files import read_small_file
 from laguna_tui.base.paths import too_wide_because
 from laguna_tui.repo import git
 from laguna_tui.repo.protected_paths import folded, is_git_name, protected_names
+from laguna_tui.repo.sensitive_paths import sensitive_because
 
 MAX_ENTRIES = 50_000
 """Entries of folders that the walk looks at: 0.1 s."""
 MAX_BELOW = 200
 """Protected files below the top that are held: each is a mount, and their cost grows with their square."""
+MAX_SECRETS = 200
+"""Files with secrets that are hidden, nearest first, for the same reason."""
 _SKIPPED = frozenset("node_modules .venv venv __pycache__ .tox .nox .mypy_cache .ruff_cache .pytest_cache".split())
 """Folders of other people's code, which nobody opens in an editor, and of caches."""
 _POINTER_BYTES = 16 * 1024
@@ -48,6 +51,7 @@ class ProtectedFiles:
         git: Folders of git outside the workspace that a commit writes to.
         links: Links that are to stay as they are, and their targets: nothing can be mounted over a link.
         found: Every protected path that exists, and its device and inode.
+        secrets: Existing files and folders in the workspace that hold secrets, as their names say, nearest first.
     """
 
     held: set[Path] = field(default_factory=set)
@@ -56,6 +60,7 @@ class ProtectedFiles:
     git: set[Path] = field(default_factory=set)
     links: dict[Path, str] = field(default_factory=dict)
     found: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    secrets: list[Path] = field(default_factory=list)
 
 
 def protected_files(roots: Iterable[Path]) -> ProtectedFiles:
@@ -70,7 +75,7 @@ def protected_files(roots: Iterable[Path]) -> ProtectedFiles:
         _hold_the_top(files, top)
         _hold_the_repository_around(files, top, tops)
         below = 0
-        for path, identity in protected_paths(top).items():
+        for path, identity in protected_paths(top, files.secrets).items():
             files.found[path] = identity
             below += path.parent != top
             if below <= MAX_BELOW:
@@ -87,13 +92,36 @@ def protected_files(roots: Iterable[Path]) -> ProtectedFiles:
     return files
 
 
-def protected_paths(top: Path) -> dict[Path, tuple[int, int]]:
-    """Return the protected files and folders below a folder, and the device and inode of each, nearest first."""
-    return {path: (status.st_dev, status.st_ino) for path, status in _walk(top)}
+def protected_paths(top: Path, secrets: list[Path] | None = None) -> dict[Path, tuple[int, int]]:
+    """Return the protected files and folders below a folder, and the device and inode of each, nearest first.
+
+    Args:
+        top: The folder.
+        secrets: Gets the files and folders with secrets besides.
+    """
+    return {path: (status.st_dev, status.st_ino) for path, status in _walk(top, secrets)}
 
 
-def _walk(top: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    pending, left = deque([(top, "")]), MAX_ENTRIES
+def hidden_secrets(files: ProtectedFiles, top: Path, shows: Callable[[str], bool]) -> tuple[Path, ...]:
+    """Return what of a workspace's secrets a command must not read, without links.
+
+    What git has as it is lies in the history, where a command can read it anyway: often the keys of a test.
+
+    Args:
+        files: With the secrets that there are.
+        top: The workspace.
+        shows: Whether a file may be read all the same.
+    """
+    inside = {str(path.relative_to(top)): path for path in files.secrets if path.is_relative_to(top)}
+    if not inside:
+        return ()
+    known = git.unchanged_files(top, [name for name, path in inside.items() if not path.is_dir()])
+    hidden = (path for name, path in inside.items() if name not in known and not shows(name))
+    return tuple(dict.fromkeys(real for path in hidden if (real := Path(os.path.realpath(path))).exists()))
+
+
+def _walk(top: Path, secrets: list[Path] | None = None) -> Iterator[tuple[Path, os.stat_result]]:
+    pending, left, cut = deque([(top, "")]), MAX_ENTRIES, len(str(top)) + 1
     while pending and left > 0:
         folder, own = pending.popleft()
         entries = _entries(folder)
@@ -103,10 +131,18 @@ def _walk(top: Path) -> Iterator[tuple[Path, os.stat_result]]:
             yield from _existing(entry for entry in entries if entry.name in ("HEAD", *_RUN_BY_GIT))
         for entry in entries:
             name = _folded(entry.name)
+            secret = secrets is not None and len(secrets) < MAX_SECRETS and _holds_secrets(entry, entry.path[cut:])
+            if secret and secrets is not None:
+                secrets.append(Path(entry.path))
             if _is_protected(own, name):
                 yield from _existing([entry])
-            elif name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
+            elif not secret and name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
                 pending.append((Path(entry.path), name))
+
+
+def _holds_secrets(entry: os.DirEntry[str], inside: str) -> bool:
+    """Whether a file's name, or a folder's, says that there are secrets in it."""
+    return bool(sensitive_because(f"{inside}/." if entry.is_dir(follow_symlinks=False) else inside))
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

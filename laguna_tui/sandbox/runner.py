@@ -48,17 +48,20 @@ class CommandRunner:
         *,
         results: Path | None = None,
         probe: Callable[[], SandboxStatus] = probe_sandbox,
+        shows: Callable[[str], bool] = lambda path: False,
     ) -> None:
         """Run nothing yet.
 
         Args:
             workspace: the folder that the sandbox lets a command write to.
+            shows: whether a command may read a file of the workspace that holds secrets, by its relative path.
             results: where long outputs are kept; None means the cache folder.
             probe: finds out which sandbox works here.
         """
         self._workspace = workspace
         self._results = results or platformdirs.user_cache_path(APP) / "results"
         self._probe = probe
+        self._shows = shows
         self._lock = threading.RLock()
         self._kept: list[Path] = []
         self._jobs: dict[int, BackgroundJob] = {}
@@ -83,6 +86,7 @@ class CommandRunner:
         timeout_s: float | None,
         network: bool = False,
         own: bool = False,
+        secrets: bool = False,
         on_output: Callable[[str], None] = lambda text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> CommandResult:
@@ -94,13 +98,14 @@ class CommandRunner:
             timeout_s: seconds after which it is stopped; None for no limit.
             network: whether the sandbox lets it open connections.
             own: whether it is the user's: without the sandbox, in their shell and with their environment.
+            secrets: whether it may read files of the workspace that hold secrets.
             on_output: gets what it writes, raw, some times a second; of a flood, the last of it.
             cancelled: asked many times a second.
 
         Raises:
             CommandNotRun: it was not started; why, as the end of a sentence.
         """
-        execution = self._start(command, folder, timeout_s, cancelled, network=network, own=own)
+        execution = self._start(command, folder, timeout_s, cancelled, network=network, own=own, secrets=secrets)
         live = LiveText(on_output)
         try:
             while not execution.over:
@@ -114,9 +119,15 @@ class CommandRunner:
         return self._noted(execution.result())
 
     def start_background(
-        self, command: str, *, folder: Path, timeout_s: float | None = None, network: bool = False
+        self,
+        command: str,
+        *,
+        folder: Path,
+        timeout_s: float | None = None,
+        network: bool = False,
+        secrets: bool = False,
     ) -> int:
-        """Run a command in the background, in the sandbox; returns its number.
+        """Run a command in the background, in the sandbox; returns its number. Arguments are those of `run`.
 
         Raises:
             CommandNotRun: it was not started; why, as the end of a sentence.
@@ -126,7 +137,8 @@ class CommandRunner:
                 raise CommandNotRun(f"{MAX_BACKGROUND} background commands run already; stop one of them first")
             number = self._next
             stop = threading.Event()
-            execution = self._start(command, folder, timeout_s, stop.is_set, network=network, own=False)
+            cancelled = stop.is_set
+            execution = self._start(command, folder, timeout_s, cancelled, network=network, own=False, secrets=secrets)
             self._next += 1
             self._jobs[number] = BackgroundJob(command, execution, stop)
             self._forget_old_jobs()
@@ -189,20 +201,25 @@ class CommandRunner:
         *,
         network: bool,
         own: bool,
+        secrets: bool,
     ) -> Execution:
         try:
-            prepared = _as_the_user(command, folder) if own else self._sandboxed(command, folder, network=network)
+            if own:
+                prepared = _as_the_user(command, folder)
+            else:
+                prepared = self._sandboxed(command, folder, network=network, secrets=secrets)
         except OSError as error:
             raise CommandNotRun(f"the sandbox cannot be made ({error.strerror or error})") from error
         running = RunningCommand(prepared, leave=own)
         return Execution(running, CommandOutput(OUTPUT_CHARS, self._results), timeout_s, cancelled)
 
-    def _sandboxed(self, command: str, folder: Path, *, network: bool) -> Prepared:
+    def _sandboxed(self, command: str, folder: Path, *, network: bool, secrets: bool) -> Prepared:
         status = self.status
         with self._lock:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
-        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp)
+        shows = (lambda path: True) if secrets else self._shows
+        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp, shows=shows)
         # It reads no file of the user's when it is started like this.
         prepared = prepare(status, policy, (self.shell, "-c", command), folder=folder)
         prepared.env.update(_VARIABLES)

@@ -85,6 +85,11 @@ class RunningCommand:
         """How many processes it had left running when it ended; 0 where that cannot be known."""
         return self._tree.left
 
+    @property
+    def secrets(self) -> int:
+        """How many files and folders with secrets in the workspace are empty for it."""
+        return self._prepared.secrets
+
     def read(self, wait_s: float) -> bytes:
         """Wait for output, or for the end, at most so long; the next bytes, often none.
 
@@ -155,6 +160,7 @@ class CommandResult:
         is_text: False where the output is a program's or an image's bytes.
         left: how many processes it had left running, which were ended, or left alone if it was the user's own.
         created: files it created that git, assistants or editors would execute, relative to the workspace.
+        secrets: how many files and folders with secrets in the workspace were empty for it.
     """
 
     stdout: str
@@ -169,6 +175,7 @@ class CommandResult:
     is_text: bool = True
     left: int = 0
     created: tuple[str, ...] = ()
+    secrets: int = 0
 
 
 class Execution:
@@ -254,6 +261,7 @@ class Execution:
                 is_text=not odd,
                 left=self._running.left,
                 created=self._created,
+                secrets=self._running.secrets,
             )
 
     def discard(self) -> None:

@@ -37,15 +37,19 @@ _RAN = "The user ran this command in the folder (exit code {code}):"
 class LocalCommands:
     """A `Commands`."""
 
-    def __init__(self, folder: Path, tell: Callable[[Attachment], str]) -> None:
+    def __init__(
+        self, folder: Path, tell: Callable[[Attachment], str], shows: Callable[[str], bool] = lambda path: False
+    ) -> None:
         """Run nothing yet.
 
         Args:
             folder: where commands run.
             tell: brings a piece along with the next message; returns why not, empty where it does.
+            shows: whether the model's commands may read a file of the folder that holds secrets, by its path.
         """
         self._folder = folder
         self._tell = tell
+        self._shows = shows
         self._lock = threading.Lock()
         self._runner: CommandRunner | None = None
         self._cancelled = threading.Event()
@@ -57,7 +61,7 @@ class LocalCommands:
             if self._runner is None:
                 from laguna_tui.sandbox.runner import CommandRunner
 
-                self._runner = CommandRunner(self._folder)
+                self._runner = CommandRunner(self._folder, shows=self._shows)
             return self._runner
 
     def run(self, command: str, *, tell: bool = False) -> Iterator[CommandEvent]:

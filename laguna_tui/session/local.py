@@ -67,7 +67,7 @@ class LocalSession:
         self.prompt = LocalPromptView(self)
         self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info)
         self.permissions = permissions
-        self.commands = LocalCommands(folder, self.tell)
+        self.commands = LocalCommands(folder, self.tell, permissions.shows)
         self.folder = LocalFolder(self, folder, holds_more)
 
     @classmethod
@@ -316,6 +316,10 @@ class LocalPermissions:
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the files of rules, as sentences."""
         return () if self.gate is None else self.gate.permissions.notes
+
+    def shows(self, path: str) -> bool:
+        """Whether a rule of the user's lets the model see a file of the folder that holds secrets."""
+        return not self.opened().permissions.readable(path)
 
     def use_approver(self, approver: Approver) -> None:
         """Whom to ask; before that, nobody can be asked."""

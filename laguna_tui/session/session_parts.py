@@ -63,7 +63,7 @@ class SessionParts:
         with ExitStack() as undo:
             undo.callback(changes.close)
             workspace = Workspace(folder)
-            context = WorkspaceContext(workspace, settings, state, wait_s)
+            context = WorkspaceContext(workspace, settings, state, wait_s, permissions.permissions.readable)
             undo.callback(context.close)
             profile = profile_of(entry, engine.info)
             codebase = context.codebase

@@ -1,5 +1,6 @@
 """The folder around a session: its index, and what of it a message brings into the prompt. Opened when first needed."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,16 +26,25 @@ _PACK_MOST = 4096
 class WorkspaceContext:
     """One folder. codebase: its index, which begins to be made with `start`."""
 
-    def __init__(self, workspace: Workspace, settings: Settings, state: Path | None, wait_s: float) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: Settings,
+        state: Path | None,
+        wait_s: float,
+        unreadable: Callable[[str], str],
+    ) -> None:
         """Take a folder; nothing is read yet.
 
         state: where is kept whom the user trusts, None for nobody. wait_s: so long a message waits for the index.
+        unreadable: why a file's text may not be shown to the model, by its path; empty where it may.
         """
         self.workspace = workspace
         self.trust = Trust(state)
         self.codebase = Codebase(workspace.root)
         self._settings = settings
         self._wait_s = wait_s
+        self._unreadable = unreadable
         self._packs = False
         self._scorer: Scorer | None = None
         self._scorer_asked = False
@@ -56,7 +66,8 @@ class WorkspaceContext:
             return None
         vocabulary, pack = engine.vocab, self._pack(engine.n_ctx)
         self._packs = pack > 0
-        options = AttachOptions(pack, self._wait_s, self.trust, self.scorer, engine.prefill_seconds)
+        measured = engine.prefill_seconds
+        options = AttachOptions(pack, self._wait_s, self.trust, self.scorer, measured, self._unreadable)
         return Attacher(
             self.workspace, self.codebase, lambda text: len(vocabulary.tokenize(text, special=False)), options
         )

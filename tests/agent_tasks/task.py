@@ -86,7 +86,7 @@ class Task:
         context: tokens.
         programs: what must be on the machine for the repository's own check.
         end: how the turn ends.
-        denied: whether it asks for something that is not permitted where nobody can be asked.
+        denied: whether the model wants something that `ask` would have to ask about.
     """
 
     name: str

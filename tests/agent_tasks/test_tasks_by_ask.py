@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.headless.outcome import ExitCode
+from laguna_tui.base.exit_codes import ExitCode
 from tests.agent_tasks import trouble, work
 from tests.agent_tasks.by_ask import run_by_ask
 from tests.agent_tasks.task import Task

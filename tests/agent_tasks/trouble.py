@@ -518,8 +518,8 @@ TASKS = [
         lambda folder: _a_command_that_is_denied,
         _nothing_ran,
         deny=("shell(git push …)",),
-        denied=True,
         programs=(),
+        denied=True,
     ),
     Task(
         "a secret is asked for",

@@ -16,7 +16,7 @@ class QuietSession:
     def chat(self) -> Self:
         return self
 
-    prompt = models = permissions = folder = chat
+    prompt = models = permissions = commands = folder = chat
 
     def use_approver(self, approver: Approver) -> None: ...
 
@@ -30,6 +30,9 @@ class QuietSession:
         return ()
 
     def prefetch(self, message: str) -> None: ...
+
+    def background(self) -> tuple[()]:
+        return ()
 
     def blocks(self) -> tuple[()]:
         return ()

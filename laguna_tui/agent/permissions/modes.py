@@ -42,8 +42,7 @@ class Verdict:
         effect: granted, asked about or refused.
         why: the reason as a sentence without its full stop: for the user with ASK, for the model with DENY.
         rule: text of the rule that decided; empty when the mode or a default did.
-        flag: with DENY because nobody can be asked, the flag that allows it, empty for none; else None, and
-            for what is optional.
+        flag: with DENY because nobody can be asked, the flag that allows it, empty for none; else None.
     """
 
     effect: Effect

@@ -151,8 +151,7 @@ class Permissions:
         if verdict.effect is Effect.ASK and self.headless:
             flag = _flag(request, self._root, now)
             hint = _FLAG.format(flag=flag) if flag else _NO_FLAG
-            why = _NOT_ASKED.format(why=verdict.why, flag=hint)
-            return Verdict(Effect.DENY, why, verdict.rule, None if request.optional else flag)
+            return Verdict(Effect.DENY, _NOT_ASKED.format(why=verdict.why, flag=hint), verdict.rule, flag)
         return verdict
 
     def suggest(self, request: PermissionRequest) -> str:
@@ -285,11 +284,17 @@ def _questions(subject: Subject, now: Circumstances) -> Iterator[Verdict]:
         if restricts(rule, subject) is Match.YES:
             yield Verdict(Effect.ASK, _ASKS.format(rule=rule.text), rule.text)
     if subject.kind is Kind.COMMAND:
-        for word in words_in(subject.command):
-            if why := _secret_named(word):
-                yield Verdict(Effect.ASK, _SECRET_NAMED.format(path=word, why=why))
+        for path, why in secrets_named(subject.command):
+            yield Verdict(Effect.ASK, _SECRET_NAMED.format(path=path, why=why))
         if not now.sandboxed:
             yield Verdict(Effect.ASK, NO_SANDBOX)
+
+
+def secrets_named(command: str) -> Iterator[tuple[str, str]]:
+    """Yield the words of a command that may be files with secrets, each with the reason: always asked about."""
+    for word in words_in(command):
+        if why := _secret_named(word):
+            yield word, why
 
 
 def _secret_named(word: str) -> str:

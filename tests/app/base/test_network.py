@@ -132,6 +132,10 @@ def commands(files: dict[str, Path], target: Path) -> dict[str, list[str]]:
         "map": ["--folder", code],
         "compress": [code, "--query", "hello"],
         "trust": [code],
+        "permissions list": [],
+        "permissions allow": ["edit(src/**)"],
+        "permissions deny": ["delete"],
+        "permissions check": ["make"],
         "setup gpu": ["--yes", "--tag", "vulkan", "--index-url", NOWHERE],
     }
 

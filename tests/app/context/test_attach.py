@@ -490,3 +490,35 @@ def test_why_an_index_cannot_be_used_is_said_once(folder, tmp_path):
         assert codebase.notes
     finally:
         codebase.close()
+
+
+SECRETS = ("@.env", "@config/", "@config/prod.env", '@".env":1')
+
+
+@pytest.mark.parametrize("message", SECRETS)
+def test_files_with_secrets_are_not_attached_and_it_is_said(shop, codebase, message):
+    write(shop, {".env": "TOKEN=geheim\n", "config/prod.env": "TOKEN=geheim\n", "config/a.txt": "plain\n"})
+    gathered = Attacher(Workspace(shop), codebase, estimated_tokens).gather(message, ROOM)
+    assert "geheim" not in "".join(each.text for each in gathered.attachments)
+    if message != "@config/":
+        path = ".env" if "prod" not in message else "config/prod.env"
+        assert gathered.notes == (
+            f"{path} holds the settings and secrets of an environment, so it is not attached; to show it to the model, "
+            f"allow read({path}) in permissions.toml",
+        )
+
+
+def test_a_file_that_a_rule_opens_is_attached(shop, codebase):
+    write(shop, {".env": "TOKEN=geheim\n"})
+    options = AttachOptions(unreadable=lambda path: "")
+    gathered = Attacher(Workspace(shop), codebase, estimated_tokens, options).gather("@.env", ROOM)
+    assert titles(gathered) == [".env"]
+
+
+def test_a_file_that_a_rule_forbids_is_not_attached(shop, codebase):
+    options = AttachOptions(unreadable=lambda path: "forbidden" if path == "shop/cart.py" else "")
+    gathered = Attacher(Workspace(shop), codebase, estimated_tokens, options).gather("@shop/cart.py", ROOM)
+    assert gathered.attachments == ()
+    assert gathered.notes == (
+        "shop/cart.py is not attached, because a rule forbids reading it; change the rule to attach it",
+    )

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.permission_request import (
     CallProposal,
@@ -116,6 +117,102 @@ def test_nobody_is_asked_without_a_terminal(monkeypatch):
     assert terminal_approver() is None
 
 
+COMMAND = PermissionRequest("shell", CommandProposal("make", Path("/shop"), 60.0), network=True)
+
+
+def answered(terminal, *typed, request=COMMAND):
+    """The whole answer when each of these is typed once something is asked."""
+    user, program = terminal
+    done, log = [], io.StringIO()
+    approver = TerminalApprover(program, log)
+    thread = threading.Thread(target=lambda: done.append(approver(request, lambda: False)))
+    thread.start()
+    for number, keys in enumerate(typed, 1):
+        while log.getvalue().count(": ") - log.getvalue().count("rule: ") < number:
+            time.sleep(0.005)
+        os.write(user, keys)
+    thread.join(30)
+    return done[0], log.getvalue()
+
+
+@pytest.mark.parametrize("typed", [(b"m use make test\n",), (b"m\n", b"use make test\n")])
+def test_a_no_may_bring_a_message_to_the_model(terminal, typed):
+    answer, _ = answered(terminal, *typed)
+    assert (answer.decision, answer.message) == (Decision.NO, "use make test")
+
+
+def test_a_command_may_have_the_network(terminal):
+    answer, shown = answered(terminal, b"w\n")
+    assert answer.decision is Decision.YES_WITH_NETWORK
+    assert "yes [w]ith network" in shown
+
+
+def test_a_change_cannot_have_the_network_and_is_asked_about_again(terminal):
+    decision, shown = asked(terminal, b"w\n", b"n\n")
+    assert (decision, shown.count("Make this edit?")) == (Decision.NO, 2)
+    assert "network" not in shown
+
+
+def test_nothing_is_always_allowed_where_no_rule_would(terminal):
+    answer, shown = answered(terminal, b"a\n", b"n\n")
+    assert answer.decision is Decision.NO
+    assert (shown.count("Run this command?"), "always" in shown) == (2, False)
+
+
+@pytest.fixture
+def editor(tmp_path, monkeypatch):
+    """Makes an editor of a shell script that gets the file as $1."""
+
+    def made(script):
+        program = tmp_path / "editor"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("VISUAL", f"{program} --wait")
+
+    return made
+
+
+def test_a_command_is_run_as_the_user_edited_it_and_the_file_is_private_and_gone(terminal, editor, tmp_path):
+    editor(
+        f'test -t 0 && test -t 1 && stat -c %a "$2" >{tmp_path}/mode; echo "$2" >{tmp_path}/name; echo make -n >"$2"'
+    )
+    answer, _ = answered(terminal, b"e\n")
+    assert (answer.decision, answer.edited) == (Decision.YES, "make -n")
+    assert (tmp_path / "mode").read_text() == "600\n"
+    assert not Path((tmp_path / "name").read_text().strip()).exists()
+
+
+def test_a_change_is_made_as_the_user_edited_it(terminal, editor):
+    editor('echo "$2" | grep -q "\\.py$" && printf "x = 2\\r\\n" >"$2"')
+    answer, _ = answered(terminal, b"e\n", request=EDIT)
+    assert (answer.decision, answer.edited) == (Decision.YES, "x = 2\r\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [("true", "Nothing was changed"), ("exit 3", "ended with exit code 3"), (": >$2", "Nothing was changed")],
+)
+def test_an_editor_that_is_left_without_a_text_decides_nothing(terminal, editor, script, sentence):
+    editor(script)
+    answer, shown = answered(terminal, b"e\n", b"n\n")
+    assert (answer.decision, answer.edited) == (Decision.NO, None)
+    assert sentence in shown
+
+
+def test_an_editor_that_is_not_installed_is_a_sentence(terminal, monkeypatch):
+    monkeypatch.setenv("VISUAL", "no-such-editor")
+    answer, shown = answered(terminal, b"e\n", b"n\n")
+    assert answer.decision is Decision.NO
+    assert "no-such-editor cannot be started" in shown
+
+
+def test_a_move_names_both_paths(terminal):
+    change = replace(PROPOSAL, kind=ChangeKind.MOVE, target="basket.py", hunks=())
+    _, shown = asked(terminal, b"n\n", request=PermissionRequest("move", change))
+    assert "move of cart.py to basket.py\n" in shown
+    assert "[e]dit" not in shown
+
+
 ASK = """
 import sys
 from pathlib import Path
@@ -170,3 +267,26 @@ def test_ctrl_c_at_the_question_makes_no_edit(asking, tmp_path):
     asking.send_signal(signal.SIGINT)
     asking.communicate(timeout=30)
     assert (asking.returncode, (tmp_path / "shop/cart.py").read_text()) == (130, "total = 1\n")
+
+
+# Stdin is a pipe to `ask`, which belongs to the terminal all the same.
+PIPED = """
+import fcntl, os, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+"""
+
+
+def test_with_a_pipe_on_stdin_it_asks_on_the_terminal(terminal, tiny_model_path, tmp_path):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/cart.py").write_text("total = 1\n")
+    command = [sys.executable, "-c", PIPED + ASK, str(tiny_model_path), str(tmp_path / "shop")]
+    user, program = terminal
+    with subprocess.Popen(command, stdin=program, stdout=subprocess.PIPE, stderr=program) as process:
+        shown = b""
+        while b"Make this edit?" not in shown:
+            shown += os.read(user, 4096)
+        os.write(user, b"y\n")
+        process.communicate(timeout=60)
+    assert (process.returncode, (tmp_path / "shop/cart.py").read_text()) == (0, "amount = 1\n")

@@ -82,6 +82,38 @@ def test_a_git_file_that_leads_elsewhere_makes_nothing_writable(repository, stat
     assert tree(victim) == ["HEAD", "refs"]
 
 
+def _secrets(repository):
+    files = {".env": "geheim", "deep/er/prod.env": "geheim", ".aws/credentials": "geheim", "known.pem": "test key"}
+    files |= {"changed.pem": "test key", "process.env": "plain"}
+    for path, text in files.items():
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (repository / path).write_text(text)
+    (repository / "linked").symlink_to(".env")
+    subprocess.run(["git", "add", "known.pem", "changed.pem"], cwd=repository, check=True)
+    (repository / "changed.pem").write_text("geheim")
+
+
+_READ_ALL = "cat .env linked deep/er/prod.env .aws/* changed.pem; cat known.pem process.env"
+
+
+def test_files_with_secrets_are_empty_but_those_that_git_has(repository, bubblewrap):
+    _secrets(repository)
+    with prepare(bubblewrap, SandboxPolicy(repository), ("true",)) as prepared:
+        assert prepared.secrets == 4
+    output, _ = shell(bubblewrap, repository, _READ_ALL)
+    assert "geheim" not in output
+    assert "test keyplain" in output
+    shell(bubblewrap, repository, "mv .env plain; ln .env other; cp -r . /tmp/x; rm -rf .aws; git add -f .env")
+    assert (repository / ".env").read_text() == "geheim"
+    assert not (repository / "plain").exists()
+
+
+def test_files_with_secrets_that_may_be_shown_are(repository, bubblewrap):
+    _secrets(repository)
+    output, _ = shell(bubblewrap, repository, "cat .env; cat deep/er/prod.env", shows=lambda path: path == ".env")
+    assert output == "geheim"
+
+
 def test_nothing_is_left_in_the_workspace(repository, status):
     before = tree(repository)
     shell(status, repository, "true")

@@ -1,41 +1,58 @@
 """The agent's events become the right entries, and a block is converted once."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
+from hypothesis import given
+from hypothesis import strategies as st
 
+from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     CallRejected,
     ChangeMade,
+    Compacted,
+    Compacting,
     Notice,
     PermissionAnswered,
     PermissionAsked,
     ReasoningDelta,
     Steered,
     TextDelta,
+    TodoChanged,
+    TodoItem,
+    TodoState,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     TurnEnd,
     TurnFinished,
     TurnStarted,
 )
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.repo.file_changes import propose_delete, propose_move, propose_write
+from laguna_tui.repo.workspace import Workspace
 from laguna_tui.tui.event_queue import coalesced
+from laguna_tui.tui.event_sanitizer import EventSanitizer
 from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
+from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
-from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
+from laguna_tui.tui.transcript.export import to_markdown
+from laguna_tui.tui.transcript.request_entries import ChangeEntry, ChangeOutcome
+from laguna_tui.tui.transcript.step_entries import CommandEntry, ThinkingEntry, ToolCallEntry
+from laguna_tui.tui.transcript.todo_entry import TodoEntry
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 from tests.tui.changes import Project
 from tests.tui.scripted import call, deltas, thinking
 from tests.tui.story import ANSWER
+from tests.tui.test_screen_safety import assert_harmless
 
 
 class Chat:
@@ -220,7 +237,146 @@ def test_the_entry_of_a_change_shows_what_the_user_made_of_it(tmp_path: Path) ->
     chat.hear(ToolStarted(1, "edit", {}), PermissionAsked(1, PermissionRequest("edit", proposed)))
     chat.hear(PermissionAnswered(1, yes, "user"), ChangeMade(1, made))
     chat.hear(ToolFinished(1, "edit", "Changed.", ok=True, seconds=0.1), TurnFinished(TurnEnd.ANSWERED))
-    (entry,) = [entry for entry in chat.document.entries if isinstance(entry, EditEntry)]
-    assert entry.outcome is EditOutcome.MADE
+    (entry,) = [entry for entry in chat.document.entries if isinstance(entry, ChangeEntry)]
+    assert entry.outcome is ChangeOutcome.MADE
     assert "goods" in entry.source()
     assert "amount" not in entry.source()
+
+
+def progress(*texts: str) -> list[ToolProgress]:
+    return [ToolProgress(1, text) for text in texts]
+
+
+def shell(command: str = "make") -> ToolStarted:
+    return ToolStarted(1, "shell", {"cmd": f'"{command}"'})
+
+
+def ran(stdout: str, code: int | None = 0, **more: object) -> ToolFinished:
+    output = json.dumps({"stdout": stdout, "exit_code": code, **more})
+    return ToolFinished(1, "shell", output, ok=True, seconds=0.5)
+
+
+def test_the_last_lines_of_a_running_command_show_and_fold_when_it_is_done() -> None:
+    chat = Chat()
+    chat.hear(shell(), *progress("a\nb\nc\n", "d\ne\nf\ng\nh"))
+    assert chat.rows()[1:] == [
+        "$ make  running …",
+        "│ … 2 lines above: Ctrl+O",
+        *[f"│ {letter}" for letter in "cdefgh"],
+    ]
+    chat.hear(ran("a\nb\n"))
+    assert chat.rows()[1] == "$ make  2 lines  0.50 s"
+    assert "│" not in "".join(chat.rows())
+
+
+def test_a_progress_bar_is_one_line_however_often_it_is_written() -> None:
+    chat, sanitizer = Chat(), EventSanitizer()
+    bars = [f"\r\x1b[2K\x1b[32m{percent} %\x1b[0m" for percent in range(100)]
+    for event in (shell(), *progress("fetching\n", *bars, "\r\n", "done\n")):
+        chat.hear(sanitizer.safe(event))
+    assert chat.rows()[2:] == ["│ fetching", "│ 99 %", "│ done"]
+
+
+def test_an_escape_sequence_that_comes_in_two_pieces_is_none_of_the_text() -> None:
+    sanitizer = EventSanitizer()
+    pieces = [sanitizer.safe(event) for event in progress("red \x1b[3", "1mtext\x1b]0;title", "\x07 end")]
+    assert "".join(piece.text for piece in pieces) == "red text end"
+
+
+@given(st.lists(st.text(alphabet=st.sampled_from("ab\r\n\x1b[2K1m]0;\x07\b\x85\u202e"), max_size=12), max_size=12))
+def test_whatever_a_command_writes_nothing_of_it_reaches_the_terminal(pieces: list[str]) -> None:
+    chat, sanitizer = Chat(), EventSanitizer()
+    for event in (shell(), *progress(*pieces)):
+        chat.hear(sanitizer.safe(event))
+    for row in chat.rows():
+        assert_harmless(row)
+        assert "\r" not in row
+
+
+def test_a_command_that_fails_says_its_exit_code() -> None:
+    chat = Chat()
+    chat.hear(shell(), ran("no rule\n", 2, note="look at the Makefile"))
+    assert chat.rows()[1] == "$ make  exit code 2  0.50 s"
+    (entry,) = [entry for entry in chat.document.entries if isinstance(entry, CommandEntry)]
+    assert entry.source() == "$ make\nno rule\nlook at the Makefile"
+
+
+def test_what_json_spells_out_is_sanitised_too() -> None:
+    chat = Chat()
+    chat.hear(shell(), EventSanitizer().safe(ran("\x1b]52;c;eA==\x07")))
+    (entry,) = [entry for entry in chat.document.entries if isinstance(entry, CommandEntry)]
+    assert_harmless(entry.source())
+
+
+def test_a_background_command_says_where_it_goes_on() -> None:
+    chat = Chat()
+    chat.hear(shell("npm start"), ran("", None, job=3))
+    assert chat.rows()[1] == "$ npm start  runs as job 3: /jobs  0.50 s"
+
+
+def test_the_list_of_steps_is_one_entry_that_follows_the_work() -> None:
+    chat = Chat()
+    chat.hear(TodoChanged((TodoItem("look", TodoState.ACTIVE), TodoItem("fix"))), *call(1, "read", "x"))
+    chat.hear(TodoChanged((TodoItem("look", TodoState.DONE), TodoItem("fix", TodoState.ACTIVE))))
+    assert [kind for kind in chat.kinds() if kind is TodoEntry] == [TodoEntry]
+    assert chat.rows()[-3:] == ["1 of 2 steps done", "● look", "◐ fix"]
+    assert chat.kinds()[-1] is TodoEntry
+
+
+def test_a_compaction_says_what_went_and_how_to_see_it() -> None:
+    chat = Chat()
+    chat.hear(Compacting(7900, 8192))
+    assert chat.rows()[1] == "compacting the context: 7,900 of 8,192 tokens are used …"
+    chat.hear(Compacted(7900, 3000, 3, 0, 2800))
+    text = " ".join(chat.rows())
+    assert "3 old blocks shortened" in text
+    assert "F9 shows what was left out" in text
+
+
+def test_a_summary_can_be_read_where_it_replaced_messages() -> None:
+    chat = Chat()
+    chat.hear(Compacting(7900, 8192), Compacted(7900, 2000, 0, 12, 1900, "The user builds a shop."))
+    (entry,) = [entry for entry in chat.document.entries if isinstance(entry, CompactionEntry)]
+    assert "builds a shop" not in " ".join(chat.rows())
+    entry.toggle()
+    chat.document.flush()
+    assert "│ The user builds a shop." in chat.rows()
+
+
+def test_a_compaction_that_was_stopped_says_so() -> None:
+    chat = Chat()
+    chat.hear(Compacting(7900, 8192), TurnFinished(TurnEnd.CANCELLED))
+    assert "The compaction was stopped: the context is as it was." in chat.rows()
+
+
+def test_what_a_rule_allows_is_said_in_a_line() -> None:
+    chat = Chat()
+    chat.hear(shell(), PermissionAnswered(1, PermissionAnswer(Decision.YES), "shell(make …)"), ran("ok"))
+    assert "allowed by the rule shell(make …)" in chat.rows()
+
+
+def test_an_exported_chat_has_commands_steps_and_compactions(tmp_path: Path) -> None:
+    chat = Chat()
+    chat.hear(shell("make test"), ran("2 passed"), TodoChanged((TodoItem("fix", TodoState.DONE),)))
+    chat.hear(Compacting(7900, 8192), Compacted(7900, 2000, 0, 12, 1900, "The user builds a shop."))
+    text = to_markdown(chat.document, "chat")
+    assert "<summary><code>$ make test</code></summary>" in text
+    for part in ("2 passed", "- [x] fix", "12 messages replaced", "The user builds a shop."):
+        assert part in text
+
+
+@pytest.mark.parametrize("kind", [ChangeKind.CREATE, ChangeKind.DELETE, ChangeKind.MOVE])
+def test_changes_of_every_kind_say_what_they_are(kind: ChangeKind, tmp_path: Path) -> None:
+    chat, workspace = Chat(), Workspace(Project(tmp_path).root)
+    change = {
+        ChangeKind.CREATE: lambda: propose_write(workspace, "new.py", "a = 1\n"),
+        ChangeKind.DELETE: lambda: propose_delete(workspace, "shop/cart.py"),
+        ChangeKind.MOVE: lambda: propose_move(workspace, "shop/cart.py", "shop/basket.py"),
+    }[kind]()
+    chat.hear(ToolStarted(1, "x", {}), ChangeMade(1, change))
+    wanted = {
+        ChangeKind.CREATE: "new.py  new  +1",
+        ChangeKind.DELETE: "shop/cart.py  deleted  −14",
+        ChangeKind.MOVE: "shop/cart.py → shop/basket.py  moved",
+    }
+    assert wanted[kind] in chat.rows()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from laguna_tui.agent.permissions.policy import secrets_named
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
@@ -97,12 +98,16 @@ class Shell:
         answer = run.ask(_request(run, wanted, timeout_s, commands.status))
         command = wanted.cmd if answer.edited is None else answer.edited
         network = answer.decision is Decision.YES_WITH_NETWORK
+        # Always asked about, so the user has seen that it names them.
+        secrets = any(secrets_named(command))
         self._before_command()
         folder = run.workspace.root
         try:
             if wanted.background:
                 limit_s = None if wanted.timeout is None else timeout_s
-                job = commands.start_background(command, folder=folder, timeout_s=limit_s, network=network)
+                job = commands.start_background(
+                    command, folder=folder, timeout_s=limit_s, network=network, secrets=secrets
+                )
                 result = commands.read(job, EARLY_S, run.cancelled)
                 assert result is not None, "it was started just now"
             else:
@@ -112,6 +117,7 @@ class Shell:
                     folder=folder,
                     timeout_s=timeout_s,
                     network=network,
+                    secrets=secrets,
                     on_output=lambda text: run.emit(ToolProgress(run.call_id, text)),
                     cancelled=run.cancelled,
                 )
@@ -189,6 +195,8 @@ def _blocked(result: "CommandResult", status: "SandboxStatus", network: bool) ->
         return
     if not network and _NO_NETWORK.search(result.stdout):
         yield "commands have no network unless the user allows it; say so if it is needed"
+    if result.secrets:
+        yield "files with secrets, such as .env, are empty for a command that names none; one that does is asked about"
     if _READ_ONLY.search(result.stdout):
         yield "only the project and the temporary folder can be written, without git's settings and hooks"
 

@@ -37,10 +37,9 @@ def change(
     return PermissionRequest(tool or TOOL_OF[kind], proposal, always_asks=always_asks)
 
 
-def command(text: str, *, always_asks: str = "", optional: bool = False) -> PermissionRequest:
+def command(text: str, *, always_asks: str = "") -> PermissionRequest:
     """A command."""
-    proposal = CommandProposal(text, Path("/work/shop"), 120.0)
-    return PermissionRequest("shell", proposal, always_asks=always_asks, optional=optional)
+    return PermissionRequest("shell", CommandProposal(text, Path("/work/shop"), 120.0), always_asks=always_asks)
 
 
 def call(tool: str = "tickets__close") -> PermissionRequest:

@@ -99,14 +99,6 @@ def test_nobody_to_ask_is_a_denial_that_names_the_flag():
     assert "no flag allows it" in here.decide(change(".vscode/x", asks_because="editors run it")).why
 
 
-def test_what_is_optional_is_denied_where_nobody_can_be_asked_but_is_no_failure():
-    here = permissions(headless=True)
-    needed, optional = here.decide(command("go vet ./...")), here.decide(command("go vet ./...", optional=True))
-    assert (needed.effect, needed.flag) == (DENY, "--allow 'shell(go vet …)'")
-    assert (optional.effect, optional.flag) == (DENY, None)
-    assert optional.why == needed.why
-
-
 def test_a_flag_that_a_denial_names_does_allow_the_request():
     request = command("pytest -q")
     assert permissions(headless=True, allow=["shell(pytest …)"]).decide(request).effect is ALLOW

@@ -1,0 +1,234 @@
+"""`ask` with a scripted model that changes files and runs commands: streams, exit codes, and what is left behind."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from laguna_tui.base.exit_codes import ExitCode
+from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
+from tests.scripted_model import call, say
+from tests.scripted_model.ask import TOP, command, run
+
+SANDBOXED = pytest.mark.skipif(probe_sandbox().kind is SandboxKind.NONE, reason="no sandbox works here")
+RUNS = [say(call("shell", cmd="seq 3")), say("Counted.")]
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A project, and nothing of the user's."""
+    for kind in ("CONFIG", "STATE", "CACHE", "DATA"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/cart.py").write_text("total = 1\n")
+    return tmp_path / "shop"
+
+
+@pytest.fixture
+def ask(shop, tmp_path, capsys):
+    """Asks a model of a script; its exit code, stdout and stderr."""
+
+    def asked(script, *flags):
+        code = run(script, ["ask", "--folder", str(shop), *flags, "Do it."], tmp_path)
+        return (code, *capsys.readouterr())
+
+    return asked
+
+
+def test_a_command_that_nobody_can_be_asked_about_does_not_run_and_the_flag_is_named(ask):
+    code, out, err = ask([say(call("shell", cmd="touch made")), say("I could not.")])
+    assert (code, out) == (ExitCode.DENIED, "I could not.\n")
+    assert "1 action was not permitted, because nobody could be asked. To allow it: --" in err
+
+
+@SANDBOXED
+@pytest.mark.parametrize("flags", [("--allow", "shell(seq …)"), ("--mode", "auto")])
+def test_a_command_runs_where_a_rule_or_the_mode_allows_it(ask, flags):
+    code, out, err = ask(RUNS, *flags)
+    assert (code, out) == (ExitCode.ANSWERED, "Counted.\n")
+    assert "· $ seq 3  exit code 0, " in err
+    assert "\n2\n" not in err
+
+
+@SANDBOXED
+def test_what_a_command_puts_out_is_shown_on_request(ask):
+    assert "· $ seq 3\n1\n2\n3\n  exit code 0, " in ask(RUNS, "--mode", "auto", "--verbose")[2]
+
+
+@SANDBOXED
+def test_a_rule_that_denies_is_stronger_than_one_that_allows(ask):
+    code, out, _ = ask(RUNS, "--json", "--mode", "auto", "--allow", "shell(seq …)", "--deny", "shell(seq …)")
+    told = json.loads(out)
+    assert code == ExitCode.ANSWERED
+    (decided,) = told["permissions"]
+    assert (decided["allowed"], decided["rule"], decided["flag"]) == (False, "shell(seq …)", None)
+    assert "exit_code" not in told["tools"][0]
+
+
+@SANDBOXED
+def test_json_tells_which_rule_allowed_a_command_and_how_it_ended(ask):
+    told = json.loads(ask(RUNS, "--json", "--allow", "shell(seq …)")[1])
+    (decided,), (tool,) = told["permissions"], told["tools"]
+    assert (decided["asked"], decided["allowed"], decided["rule"]) == (False, True, "shell(seq …)")
+    assert (tool["exit_code"], json.loads(tool["output"])["stdout"]) == (0, "1\n2\n3\n")
+    assert told["denied"] == ""
+
+
+def test_plan_mode_changes_nothing(ask, shop):
+    script = [
+        say(call("edit", path="cart.py", old="total", new="amount")),
+        say(call("shell", cmd="touch made")),
+        say("A plan."),
+    ]
+    code, out, _ = ask(script, "--mode", "plan", "--allow", "edit", "--allow", "shell")
+    assert (code, out) == (ExitCode.ANSWERED, "A plan.\n")
+    assert [path.name for path in shop.iterdir()] == ["cart.py"]
+    assert (shop / "cart.py").read_text() == "total = 1\n"
+
+
+@SANDBOXED
+def test_json_has_changes_of_every_kind_and_the_models_steps(ask, shop):
+    script = [
+        say(call("write", path="new.py", content="x = 1\n")),
+        say(call("move", path="new.py", new_path="newer.py")),
+        say(call("delete", path="cart.py")),
+        say(call("todo", items="[x] look\n[~] write")),
+        say("Done."),
+    ]
+    told = json.loads(ask(script, "--json", "--mode", "auto", "--allow", "delete")[1])
+    assert [tool["output"] for tool in told["tools"] if not tool["ok"]] == []
+    assert [edit["kind"] for edit in told["edits"]] == ["create", "move", "delete"]
+    assert told["edits"][1]["target"] == "newer.py"
+    assert told["todo"] == [{"text": "look", "state": "done"}, {"text": "write", "state": "active"}]
+    assert (shop / "newer.py").exists()
+
+
+def test_a_limit_of_steps_ends_the_turn(ask):
+    script = [say(call("read", path="cart.py")), say(call("list", path=".")), say("Done.")]
+    code, out, err = ask(script, "--max-steps", "2")
+    assert (code, out) == (ExitCode.UNFINISHED, "")
+    assert "Raise --max-steps." in err
+
+
+@SANDBOXED
+def test_a_time_limit_ends_the_command_and_the_turn(ask):
+    begun = time.monotonic()
+    script = [say(call("shell", cmd="sleep 300")), say("Done.")]
+    code, out, err = ask(script, "--mode", "auto", "--timeout", "2")
+    assert (code, out) == (ExitCode.UNFINISHED, "")
+    assert "The time limit was reached, so the turn was stopped. Raise --timeout." in err
+    assert time.monotonic() - begun < 200
+    assert not sleeping("300")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "soon", "1e99"])
+def test_a_time_limit_that_is_none_is_a_sentence(ask, value, capsys):
+    with pytest.raises(SystemExit) as ended:
+        ask(RUNS, "--timeout", value)
+    assert ended.value.code == ExitCode.USAGE
+    assert "seconds above 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["--json", "--stream-json"])
+def test_a_model_that_cannot_be_opened_is_told_as_json(shop, tmp_path, capsys, form):
+    from laguna_tui.cli.main import main
+
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF" + b"\xff" * 60)
+    assert main(["ask", form, "--folder", str(shop), "--model", str(tmp_path / "broken.gguf"), "x"]) == ExitCode.MODEL
+    told = json.loads(capsys.readouterr().out)
+    assert (told["end"], bool(told["error"])) == ("failed", True)
+
+
+def sleeping(seconds):
+    """Processes that sleep for so long."""
+    return [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", seconds]]
+
+
+def start(tmp_path, script, *flags, **streams):
+    """`ask` in a process of its own."""
+    (tmp_path / "script.py").write_text(f"from tests.scripted_model import call, say\nSCRIPT = {script}\n")
+    env = {**os.environ, "PYTHONPATH": str(TOP)}
+    words = ["ask", "--folder", str(tmp_path / "shop"), *flags, "Do it."]
+    return subprocess.Popen(command(tmp_path / "script.py", *words), env=env, **streams)
+
+
+@SANDBOXED
+def test_ctrl_c_in_a_command_ends_it_and_leaves_nothing_running(shop, tmp_path):
+    script = '[say(call("shell", cmd="echo begun; sleep 301")), say("Done.")]'
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(tmp_path, script, "--mode", "auto", "--stream-json", **pipes) as process:
+        events = [json.loads(process.stdout.readline())]
+        while events[-1]["type"] != "tool_progress":
+            events.append(json.loads(process.stdout.readline()))
+        process.send_signal(signal.SIGINT)
+        rest = [json.loads(line) for line in process.stdout.read().splitlines()]
+        assert process.wait(60) == ExitCode.INTERRUPTED
+    (finished,) = [event for event in rest if event["type"] == "tool_finished"]
+    assert "stopped before its end" in finished["output"]
+    assert (rest[-1]["type"], rest[-1]["end"]) == ("turn_finished", "cancelled")
+    assert not sleeping("301")
+
+
+@SANDBOXED
+def test_a_reader_that_goes_away_in_a_command_leaves_nothing_running(shop, tmp_path):
+    script = '[say(call("shell", cmd="while :; do echo more; sleep 0.1; done & sleep 302")), say("Done.")]'
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(tmp_path, script, "--mode", "auto", "--stream-json", **pipes) as process:
+        while b"tool_progress" not in process.stdout.readline():
+            pass
+        process.stdout.close()
+        process.stderr.read()
+        assert process.wait(60) == 141
+    assert not sleeping("302")
+
+
+ECHO = "lambda seen: seen.user"
+
+
+def test_what_is_piped_in_goes_along_with_the_question(shop, tmp_path):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(tmp_path, f"[{ECHO}]", **pipes) as process:
+        out, err = process.communicate(b"+def amount():\x1b[2J\xff\n", timeout=120)
+    assert process.returncode == 0, err
+    assert "Do it." in out.decode()
+    assert "The user sent this text along, through a pipe:\n```\n+def amount():␛[2J\N{REPLACEMENT CHARACTER}\n```" in (
+        out.decode()
+    )
+    assert "with the piped text" in err.decode()
+
+
+def test_what_is_no_text_is_refused(shop, tmp_path):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(tmp_path, f"[{ECHO}]", **pipes) as process:
+        out, err = process.communicate(b"\x7fELF\0\0", timeout=120)
+    assert (process.returncode, out) == (ExitCode.USAGE, b"")
+    assert b"stdin is not text" in err
+
+
+def test_the_bundled_model_reads_what_is_piped_in_within_its_question(shop, tmp_path):
+    text = "a line that is piped in"
+    program = (
+        "from laguna_tui import compose\n"
+        "class Session:\n"
+        "    def tell(self, piece): return 'it reads no pieces'\n"
+        f"print(compose._with_piped(Session(), 'What is it?', {text!r}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("What is it?\n\n")
+    assert text in done.stdout
+
+
+def test_a_pipe_that_stays_silent_is_named_and_waited_for(shop, tmp_path):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(tmp_path, f"[{ECHO}]", **pipes) as process:
+        assert b"waiting for the end of stdin" in process.stderr.readline()
+        out, _ = process.communicate(b"late text\n", timeout=120)
+    assert process.returncode == 0
+    assert b"late text" in out

@@ -1,0 +1,53 @@
+"""/compact makes room in the context, with the user's words about what to keep."""
+
+import threading
+
+from laguna_tui.base.events import Compacted, Compacting
+from tests.tui.pilot import ask, ready, running, screen, transcript, until
+from tests.tui.scripted import ScriptedSession
+
+
+async def test_the_user_has_room_made_and_is_told_what_went() -> None:
+    gate = threading.Event()
+    chat = ScriptedSession()
+    chat.compaction = (Compacting(7000, 8192), gate, Compacted(7000, 2500, 4, 0, 2400))
+    async with running(chat) as (app, pilot):
+        await ready(app, pilot)
+        app.prompt.replace_text("/compact")
+        await pilot.press("enter")
+        await until(pilot, lambda: "compacting the context: 7,000 of 8,192 tokens are used" in transcript(app))
+        assert "compacting" in screen(app).split("\n")[-1]
+        gate.set()
+        await ready(app, pilot)
+        assert "4 old blocks shortened, 7,000 tokens became 2,500." in " ".join(transcript(app).split())
+        assert "2,500 / 8,192" in screen(app)
+        assert chat.guidance == [""]
+
+
+async def test_what_to_keep_is_passed_on() -> None:
+    chat = ScriptedSession()
+    async with running(chat) as (app, pilot):
+        await ask(app, pilot, "/compact the plan for the shop")
+        await until(pilot, lambda: chat.guidance == ["the plan for the shop"])
+
+
+async def test_it_waits_for_nobody() -> None:
+    gate = threading.Event()
+    async with running(ScriptedSession([gate])) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"go", "enter", *"/compact", "enter")
+        await until(pilot, lambda: "The session is busy." in screen(app))
+        gate.set()
+
+
+async def test_escape_stops_it() -> None:
+    chat = ScriptedSession()
+    chat.compaction = (Compacting(7000, 8192), threading.Event(), Compacted(7000, 2500, 4, 0, 2400))
+    async with running(chat) as (app, pilot):
+        await ready(app, pilot)
+        app.prompt.replace_text("/compact")
+        await pilot.press("enter")
+        await until(pilot, lambda: "compacting" in transcript(app))
+        await pilot.press("escape")
+        await ready(app, pilot)
+        assert "stopped" in transcript(app)
