@@ -22,8 +22,12 @@ run: $(READY)
 	@$(BIN)/laguna-tui --folder "$(FOLDER)"
 
 # With LAGUNA_TUI_DEAD_BUFFERS=1 as on a processor whose own order of weights (AMX, repacked) crashes llama.cpp.
+# JOBS processes share the files of tests; the tests are the same in one (plain `pytest`). `pytest -m long` runs what takes
+# many minutes.
+JOBS ?= 2
+
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 # The property tests alone, with examples that were never tried before.
 fuzz: $(READY)

@@ -160,9 +160,8 @@ def test_mount_points_of_a_killed_app_are_removed_by_the_next_one(repository, bu
 
 
 def test_a_command_ends_with_the_one_that_started_it(repository, bubblewrap):
-    with prepare(
-        bubblewrap, SandboxPolicy(repository), ("/bin/sh", "-c", "(sleep 1; echo late > late) & sleep 9")
-    ) as made:
+    code = "(until [ -e go ]; do sleep 0.05; done; echo late > late) & touch begun; sleep 60"
+    with prepare(bubblewrap, SandboxPolicy(repository), ("/bin/sh", "-c", code)) as made:
         process = subprocess.Popen(
             made.argv,
             env=made.env,
@@ -171,10 +170,14 @@ def test_a_command_ends_with_the_one_that_started_it(repository, bubblewrap):
             start_new_session=True,
             stdin=subprocess.DEVNULL,
         )
-        time.sleep(0.3)
+        deadline = time.monotonic() + 20
+        while not (repository / "begun").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    time.sleep(1.2)
+        (repository / "go").touch()
+    time.sleep(0.5)
     assert not (repository / "late").exists()
 
 
