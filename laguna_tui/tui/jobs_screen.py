@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 REFRESH_S = 0.5
 # Rows of an output that the screen keeps.
 MAX_ROWS = 200
+# From this width on, all keys are named.
+WIDE = 60
 NONE = "Nothing runs in the background. The model starts what does not end, such as a server, there."
 _SILENT = "It has written nothing yet."
 _GONE = "It is over."
@@ -75,7 +77,8 @@ class JobsScreen(Modal[None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="jobs") as box:
             box.border_title = "Background commands"
-            box.border_subtitle = "↑ ↓ choose · s stops · PgUp PgDn scroll · Esc closes"
+            wide = self.app.size.width >= WIDE
+            box.border_subtitle = f"{'↑ ↓ choose · PgUp PgDn scroll · ' if wide else ''}s stops · Esc closes"
             yield Static(NONE, id="none", markup=False)
             yield OptionList(compact=True)
             with VerticalScroll(id="output", can_focus=False):

@@ -331,7 +331,7 @@ async def test_a_path_is_a_message_and_not_a_command() -> None:
 
 
 async def test_help_lists_every_key() -> None:
-    async with running(ScriptedSession(), size=(90, 80)) as (app, pilot):
+    async with running(ScriptedSession(), size=(90, 110)) as (app, pilot):
         await pilot.press("f1")
         await pilot.pause()
         assert isinstance(app.screen, HelpScreen)

@@ -281,6 +281,17 @@ def test_a_background_command_is_listed_read_and_stopped(runner, work):
     assert not runner.stop(number)
 
 
+def test_looking_at_a_background_command_takes_nothing_from_the_model(runner, work):
+    number = runner.start_background("echo done", folder=work)
+    deadline = time.monotonic() + 20
+    while runner.recent(number) != "done\n":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert runner.read(number).stdout == "done\n"
+    assert runner.recent(number) == "done\n"
+    assert runner.recent(number + 1) == ""
+
+
 def test_a_background_command_that_ends_is_read_to_its_end(runner, work):
     number = runner.start_background("echo done; exit 3", folder=work)
     wait_for(lambda: runner.background()[0].exit_code == 3, "the end")
