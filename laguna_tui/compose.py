@@ -39,7 +39,7 @@ def run_ask(
     allow, deny: rules for this question only.
     """
     session = LocalSession.prepare(
-        settings, folder, state_dir(), wait_s=ASK_WAIT_S, rules=rules_path(), allow=allow, deny=deny
+        settings, folder, state_dir(), wait_s=ASK_WAIT_S, rules=rules_path(), allow=allow, deny=deny, undoable=False
     )
     approver = terminal_approver()
     if approver is not None:

@@ -5,7 +5,7 @@ that what the engine has cached stays a prefix of what it is given next; only th
 the oldest turns leave it where a model reads only the newest ones.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import Turn, TurnParts
+from laguna_tui.agent.turn_history import TurnHistory, no_journal
 from laguna_tui.base.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, Gathered, Place
@@ -24,13 +25,19 @@ from laguna_tui.repo.workspace import WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.agent.compaction import Compaction
+    from laguna_tui.journal.undo_plan import UndoPlan, UndoResult
 
 # Where nothing could be left out, it is tried again once the conversation has grown by so much of the context.
 _CROWDED_SHARE = 1 / 16
 
 
 class Agent:
-    """One conversation with a model about one folder."""
+    """One conversation with a model about one folder.
+
+    Attributes:
+        conversation: what was said.
+        history: its turns, and what can undo them.
+    """
 
     def __init__(
         self,
@@ -40,6 +47,7 @@ class Agent:
         options: AgentOptions | None = None,
         opening: Callable[[], str] | None = None,
         attacher: Attacher | None = None,
+        history: TurnHistory | None = None,
     ) -> None:
         """Prepare a conversation; nothing is computed yet.
 
@@ -50,12 +58,14 @@ class Agent:
             options: sampling and limits.
             opening: what stands before the first question; None states what the model's profile wants.
             attacher: brings along what a message mentions; None attaches nothing.
+            history: what can undo its turns; None where nobody can.
         """
         self._engine = engine
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._attacher = attacher
         self._told: list[Attachment] = []
+        self.history = history or TurnHistory(no_journal)
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
         # Tokens of the conversation when nothing more could be left out of it.
@@ -71,8 +81,7 @@ class Agent:
     def new_chat(self) -> None:
         """Forget the conversation; the system prompt stays, and so does its place in the engine's cache."""
         self.conversation = self.conversation.emptied()
-        # A new conversation knows of no edit.
-        self._toolbox.forget_news()
+        self.history.new_chat()
         self._told.clear()
 
     def tell(self, attachment: Attachment) -> bool:
@@ -118,6 +127,7 @@ class Agent:
         """
         self.conversation = self.conversation.retold_for(toolbox.profile, vocabulary, thinking=options.thinking)
         self._engine, self._options, self._toolbox, self._attacher = engine, options, toolbox, attacher
+        self.history.use_model()
 
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""
@@ -160,19 +170,18 @@ class Agent:
         notes = conversation.take_new_notes(gathered.notes)
         if gathered.attachments or notes:
             yield Attached(tuple(map(_titled, gathered.attachments)), notes)
-        news = self._toolbox.news
-        preview = self._engine.preview(tokens := conversation.begun(message, gathered, news))
+        preview = self._engine.preview(tokens := conversation.begun(message, gathered))
         if not preview.fits and self._forgets_for(message, gathered):
             # Of a chat that is forgotten turn by turn, none but the message itself is too long.
             conversation.forget(0)
-            preview = self._engine.preview(tokens := conversation.begun(message, gathered, news))
-        yield TurnStarted(len(tokens), preview.cached)
+            preview = self._engine.preview(tokens := conversation.begun(message, gathered))
+        yield TurnStarted(len(tokens), preview.cached, self.history.next_number if preview.fits else 0)
         if not preview.fits:
             # Nothing is added, so that a shorter message can still be sent.
             yield self._refused(message, gathered)
             return
-        conversation.begin(message, gathered, news)
-        self._toolbox.forget_news()
+        self.history.begin(message, conversation)
+        conversation.begin(message, gathered)
         self._told.clear()
         make_room = self._make_room if conversation.profile.turns is None else None
         parts = TurnParts(self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled, make_room)
@@ -180,7 +189,23 @@ class Agent:
             yield from Turn(parts).run()
         finally:
             conversation.forget_old_turns()
+            self.history.end(conversation)
         self._note_computed()
+
+    def apply_undo(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
+        """Put files and conversation back, or forth, together; not while a turn runs.
+
+        Args:
+            plan: of the history's present state.
+            overwrite: paths of conflicts that the user agreed to lose.
+
+        Raises:
+            UndoError, CheckpointError: nothing was changed.
+        """
+        result = self.history.apply(plan, overwrite, self.conversation)
+        self._crowded = None
+        self._note_computed()
+        return result
 
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
         """Make room in the conversation now; not while a turn runs.

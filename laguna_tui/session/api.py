@@ -17,6 +17,10 @@ from laguna_tui.base.permission_request import Approver
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from laguna_tui.journal.file_diff import FileDiff
+    from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
     from laguna_tui.sandbox.background import BackgroundCommand
 
 
@@ -82,10 +86,6 @@ class Chat(Protocol):
 
     def new_chat(self) -> None:
         """Forget the conversation."""
-        ...
-
-    def undo(self) -> str:
-        """Take back the newest change of this session; a sentence about what became of it. Not while a turn runs."""
         ...
 
     def prefetch(self, message: str) -> None:
@@ -176,6 +176,53 @@ class PermissionSettings(Protocol):
 
     def use_approver(self, approver: Approver) -> None:
         """Whom to ask; set before the session is opened. Whoever iterates `ask` waits for the answer."""
+        ...
+
+
+class History(Protocol):
+    """The turns, what they changed, and the way back. Any thread, but for `apply`; each call may take seconds.
+
+    Everything raises UserError where there is nothing to do, or nothing can be stored. All texts are raw.
+    """
+
+    def points(self) -> "Sequence[UndoPoint]":
+        """The turns, also those that changed nothing or are undone; newest last."""
+        ...
+
+    def plan_undo(self) -> "UndoPlan":
+        """What undoing the last turn would do."""
+        ...
+
+    def plan_redo(self) -> "UndoPlan":
+        """What redoing the turn that was undone last would do."""
+        ...
+
+    def plan_rewind(self, number: int) -> "UndoPlan":
+        """What undoing this turn and all after it would do."""
+        ...
+
+    def unfinished(self) -> "UndoPlan | None":
+        """The rest of an undo that an earlier session about this folder was killed in; None if there is none."""
+        ...
+
+    def preview(self, plan: "UndoPlan") -> "Sequence[FileDiff]":
+        """What applying a plan would change, conflicts included."""
+        ...
+
+    def apply(self, plan: "UndoPlan", overwrite: "Collection[str]" = ()) -> "UndoResult":
+        """Put files and conversation where a plan wants them. The session's thread only, while no turn runs.
+
+        Args:
+            plan: of the present state; another one is refused.
+            overwrite: paths of its conflicts that the user agreed to lose; the others stay as they are.
+        """
+        ...
+
+    def diff(self, *, turn: bool = False) -> "Sequence[FileDiff]":
+        """What the turns of this session changed, but for those that are undone.
+
+        turn: only the last one.
+        """
         ...
 
 
@@ -296,6 +343,11 @@ class ChatSession(Protocol):
     @property
     def permissions(self) -> PermissionSettings:
         """What is done unasked."""
+        ...
+
+    @property
+    def history(self) -> History:
+        """What can be undone."""
         ...
 
     @property

@@ -19,6 +19,7 @@ from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.edits.edit_controller import EditController
 from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.event_sanitizer import safe_path
+from laguna_tui.tui.history.history_controller import HistoryController
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.model_controller import ModelController
 from laguna_tui.tui.models.plan_screen import PlanScreen
@@ -55,6 +56,9 @@ class LagunaApp(BaseApp):
             self, session.models, controller, model_setup, settings.marker,
             prompt=prompt, hint_bar=hint_bar, resume=self._resume,
         )  # fmt: skip
+        self.history_controller = HistoryController(
+            self, session, controller, writer, prompt=prompt, transcript=transcript, resume=self._resume
+        )
         self.chat_controller = ChatController(
             self,
             controller,
@@ -68,6 +72,7 @@ class LagunaApp(BaseApp):
             speed=self.speed_controller,
             edits=self.edit_controller,
             typing=self.prompt_controller,
+            history=self.history_controller,
         )
         self._interrupted_at = -TWICE_S
 
@@ -117,8 +122,11 @@ class LagunaApp(BaseApp):
     @on(EditPanel.Stopped)
     def action_stop(self) -> None:
         """Stop the answer; queued messages and the focus return to the input."""
+        idle = self._controller.free and self.prompt.has_focus and not self.prompt.text
         self.prompt.focus()
         self.chat_controller.stop()
+        if idle:
+            self.history_controller.escape()
 
     def action_new_chat(self) -> None:
         """Forget the conversation."""
@@ -154,11 +162,6 @@ class LagunaApp(BaseApp):
     def _decided(self, event: EditPanel.Decided) -> None:
         self.edit_controller.decide(event.decision)
 
-    def action_undo(self) -> None:
-        """Undo the newest edit."""
-        self.edit_controller.undo()
-        self._resume()
-
     def action_mode(self, wanted: str = "") -> None:
         """Show or change the mode."""
         self.edit_controller.use(wanted)
@@ -167,6 +170,24 @@ class LagunaApp(BaseApp):
     def action_next_mode(self) -> None:
         """Change to the next mode."""
         self.edit_controller.use_next()
+
+    # -- history
+
+    def action_undo(self) -> None:
+        """Undo the last turn: its files, and what was said."""
+        self.history_controller.undo()
+
+    def action_redo(self) -> None:
+        """Redo the turn that was undone last."""
+        self.history_controller.redo()
+
+    def action_rewind(self) -> None:
+        """Show the turns to go back to."""
+        self.history_controller.rewind()
+
+    def action_diff(self, wanted: str = "") -> None:
+        """Show what the session changed, or its last turn."""
+        self.history_controller.diff(wanted)
 
     # -- models
 

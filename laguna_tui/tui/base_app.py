@@ -50,7 +50,7 @@ class BaseApp(CrashSafeApp):
     ENABLE_COMMAND_PALETTE = True
     HORIZONTAL_BREAKPOINTS = [(0, "-small"), (COLUMN_FROM, "-wide")]  # noqa: RUF012 textual's own type
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop the answer; back to the input"),
+        Binding("escape", "stop", "Stop the answer; back to the input; twice: rewind"),
         Binding("ctrl+c", "interrupt", "Copy, clear or stop; twice: quit", priority=True),
         Binding("ctrl+q", "quit", "Quit", priority=True),
         Binding("f1", "help", "This help", priority=True),

@@ -19,6 +19,7 @@ from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.edits.edit_controller import EditController
 from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_replay
 from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.history.history_controller import HistoryController
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.process_setup import GcTuner
 from laguna_tui.tui.prompt.prompt_controller import PromptController
@@ -28,7 +29,6 @@ from laguna_tui.tui.session_messages import (
     NO_MODEL,
     ChatCleared,
     ContextChanged,
-    EditUndone,
     ModeChanged,
     ModelChanged,
     SessionFailed,
@@ -70,10 +70,11 @@ class ChatController:
         speed: SpeedController,
         edits: EditController,
         typing: PromptController,
+        history: HistoryController,
     ) -> None:
         self._app, self._controller, self._writer = app, controller, writer
         self._transcript, self._prompt, self._hint_bar, self._status_bar = transcript, prompt, hint_bar, status_bar
-        self._speed, self._edits, self._typing = speed, edits, typing
+        self._speed, self._edits, self._typing, self._history = speed, edits, typing, history
         self._model, self._folder = sanitize_line(title), safe_path(folder)
         self._sanitizer = EventSanitizer()
         self._gc = GcTuner()
@@ -206,11 +207,10 @@ class ChatController:
         elif isinstance(item, ReplayProgress | ReplayCheck):
             item = safe_replay(item) if isinstance(item, ReplayCheck) else item
             self._writer.show_replay(item)
-        elif isinstance(item, EditUndone):
-            self._writer.add_notice(item.sentence)
         self._status_bar.status = self._status_bar.status.updated(item)
         self._typing.handle(item)
         self._react(item)
+        self._history.handle(item)
 
     def _react(self, item: object) -> None:
         """Handle a change of the session's state."""

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeGuard, get_args
+from typing import TYPE_CHECKING, TypeGuard, get_args
 
 from laguna_engine.events import DrafterFailed, LoadProgress
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -28,6 +28,9 @@ from laguna_tui.base.events import (
 from laguna_tui.base.hunks import HunkLine
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
 from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
+
+if TYPE_CHECKING:
+    from laguna_tui.journal.file_diff import FileDiff
 
 _KINDS = get_args(AgentEvent)
 
@@ -131,6 +134,13 @@ def _safe_change(change: ChangeProposal) -> ChangeProposal:
     hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in change.hunks)
     path, target, warning = map(sanitize_line, (change.path, change.target, change.warning))
     return replace(change, path=path, target=target, warning=warning, hunks=hunks)
+
+
+def safe_file_diff(file: "FileDiff") -> "FileDiff":
+    """A file's diff, sanitised; its whole texts are left out."""
+    hunks = tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in file.hunks)
+    path, target, note = map(sanitize_line, (file.path, file.target, file.note))
+    return replace(file, path=path, target=target, note=note, before="", after="", hunks=hunks)
 
 
 def _safe_line(line: HunkLine) -> HunkLine:

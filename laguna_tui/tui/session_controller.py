@@ -8,19 +8,17 @@ comes first.
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from queue import SimpleQueue
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import ReasoningDelta, ReplayProgress, TextDelta
-from laguna_tui.base.text import sanitize
 from laguna_tui.context.blocks import Place
 from laguna_tui.session.api import Chat, ChatSession
+from laguna_tui.tui.event_queue import EventQueue
 from laguna_tui.tui.session_messages import (
     ChatCleared,
     ContextChanged,
-    EditUndone,
     ModeChanged,
     ModeChanging,
     ModelChanged,
@@ -32,69 +30,8 @@ from laguna_tui.tui.session_messages import (
     error_sentence,
 )
 
-# Several seconds of the fastest decoding; the screen polls 20 times per second.
-MAX_EVENTS = 4096
-
-
-class EventQueue:
-    """A bounded queue of events, coalesced when drained. Safe for many putting threads and one draining thread.
-
-    `put` blocks while the queue is full. The screen's thread never puts, never waits for a thread that does, and closes
-    the queue when the app exits, which releases blocked threads.
-    """
-
-    def __init__(self, limit: int = MAX_EVENTS) -> None:
-        """limit: number of events held before `put` blocks."""
-        self._limit = limit
-        self._room = threading.Condition()
-        self._items: list[object] = []
-        self._closed = False
-
-    def put(self, item: object) -> None:
-        """Add an event, once there is room; cheap, since the engine's thread waits for it. Dropped if closed."""
-        with self._room:
-            self._room.wait_for(lambda: self._closed or len(self._items) < self._limit)
-            if not self._closed:
-                self._items.append(item)
-
-    def drain(self) -> list[object]:
-        """Take all events, with adjacent text deltas joined."""
-        with self._room:
-            items, self._items = self._items, []
-            self._room.notify_all()
-        return coalesced(items)
-
-    def close(self) -> None:
-        """Release threads blocked in `put`; events put from now on are dropped. Idempotent."""
-        with self._room:
-            self._closed = True
-            self._room.notify_all()
-
-
-def coalesced(items: list[object]) -> list[object]:
-    """The events with runs of text deltas of one type and source joined."""
-    out: list[object] = []
-    texts: list[str] = []
-    for item in items:
-        last = out[-1] if out else None
-        if isinstance(item, TextDelta | ReasoningDelta):
-            if texts and type(last) is type(item) and getattr(last, "source", None) == item.source:
-                texts.append(item.text)
-                continue
-            _join(out, texts)
-            texts = [item.text]
-        else:
-            _join(out, texts)
-            texts = []
-        out.append(item)
-    _join(out, texts)
-    return out
-
-
-def _join(out: list[object], texts: list[str]) -> None:
-    """Set the text of the last delta to the joined texts."""
-    if len(texts) > 1 and isinstance(last := out[-1], TextDelta | ReasoningDelta):
-        out[-1] = replace(last, text="".join(texts))
+Put = Callable[[object], None]
+"""Puts an event into the queue to the screen."""
 
 
 class SessionThread:
@@ -225,18 +162,18 @@ class SessionController:
 
     def check_replay(self) -> bool:
         """Generate the last answer again and compare. Returns whether it was started, which needs a free session."""
-        if self.state is not SessionState.READY or self._clearing:
-            return False
-        self.state = SessionState.BUSY
-        self._submit(lambda: self._guard(self._check_replay, SessionIdle()))
-        return True
+        return self.start(self._check_replay)
 
-    def undo(self) -> bool:
-        """Undo the newest edit. Returns whether it was started, which needs a free session."""
+    def start(self, job: Callable[[Put], None]) -> bool:
+        """Run a job on the session's thread; it is given what puts events into the queue.
+
+        Returns:
+            Whether it was started, which needs a free session.
+        """
         if self.state is not SessionState.READY or self._clearing:
             return False
         self.state = SessionState.BUSY
-        self._submit(lambda: self._guard(self._undo, SessionIdle()))
+        self._submit(lambda: self._guard(lambda: job(self._events.put), SessionIdle()))
         return True
 
     def speculate(self, mode: Speculation) -> None:
@@ -370,12 +307,9 @@ class SessionController:
         prefetch.run()
         self._events.put(PrefetchEnded())
 
-    def _check_replay(self) -> None:
-        self._events.put(ReplayProgress(0, 0))
-        self._events.put(self._session.chat.check_replay(self._events.put))
-
-    def _undo(self) -> None:
-        self._events.put(EditUndone(sanitize(self._session.chat.undo())))
+    def _check_replay(self, put: Put) -> None:
+        put(ReplayProgress(0, 0))
+        put(self._session.chat.check_replay(put))
 
     def _guard(self, job: Callable[[], None], after: object) -> None:
         """Run a job on the session's thread; an error is reported and the thread continues."""

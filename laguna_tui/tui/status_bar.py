@@ -22,7 +22,7 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.tui import formatting
 from laguna_tui.tui.formatting import BAD, BUSY, GOOD, MUTED, StyledText, width_of
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_messages import SessionState, UndoApplied
 from laguna_tui.tui.text_lines import cells, crop
 
 MAX_BAR = 20
@@ -88,6 +88,8 @@ class SessionStatus:
                 return replace(self, used=event.context_used, size=event.context_size, rate=rate, prefill=None)
             case TextDelta() | ReasoningDelta() | ToolStarted() | TurnFinished():
                 return replace(self, doing=_DOING[type(event)], prefill=None)
+            case UndoApplied(used=used):
+                return replace(self, used=used, rate=None)
             case ReplayProgress():
                 return replace(self, doing="replaying", replay=event, rate=None)
             case ReplayCheck():

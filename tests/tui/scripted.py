@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
-from typing import Self
+from typing import NoReturn, Self
 
 from laguna_engine.config import Speculation
 from laguna_engine.draft.dflash import DFlash
@@ -22,6 +22,7 @@ from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import (
     AgentEvent,
     DraftRound,
@@ -44,6 +45,7 @@ from laguna_tui.base.permission_request import Approver, Decision, PermissionAns
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.session.api import ModelChoice, SessionInfo
+from laguna_tui.session.history import LocalHistory
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
 
@@ -269,8 +271,12 @@ class ScriptedSession:
     def use_approver(self, approver: Approver) -> None:
         self.gate.approver = approver
 
-    def undo(self) -> str:
-        return self.made.undo()
+    @property
+    def history(self) -> LocalHistory:
+        return LocalHistory(self.path, None, self._no_agent)
+
+    def _no_agent(self) -> NoReturn:
+        raise UserError("There is no agent.")
 
     def close(self) -> None:
         self.closed = True

@@ -8,7 +8,7 @@ import pytest
 
 from laguna_tui.base.events import AgentEvent, TextDelta
 from laguna_tui.tui import session_controller
-from laguna_tui.tui.session_controller import EventQueue
+from laguna_tui.tui.event_queue import EventQueue
 from tests.tui.pilot import ask, ready, running, transcript, until
 from tests.tui.scripted import ScriptedSession
 

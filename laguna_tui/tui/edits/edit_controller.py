@@ -1,4 +1,4 @@
-"""Asks for permission, moves the focus to the edit panel, handles /undo and /mode, and blocks the session's thread.
+"""Asks for permission, moves the focus to the edit panel, handles /mode, and blocks the session's thread.
 
 The session's thread waits until the user decides, the turn is stopped, or the app exits.
 """
@@ -167,11 +167,6 @@ class EditController:
     def leave(self) -> None:
         """Release the session's thread when the app exits."""
         self._approvals.leave()
-
-    def undo(self) -> None:
-        """Undo the newest edit."""
-        if not self._controller.undo():
-            notify(self._app, "The session is busy. Stop it with Esc, then /undo.", "warning")
 
     def use(self, wanted: str) -> None:
         """Change the mode, or show it."""

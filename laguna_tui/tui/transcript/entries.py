@@ -25,6 +25,7 @@ class Entry:
 
     Attributes:
         stop: whether the block cursor stops here; an answer is one stop made of many entries.
+        of_turn: whether it goes when the turn is undone in which it was appended.
         gap: whether a blank row precedes it.
         serial: a unique number.
         version: raised with every change.
@@ -32,6 +33,7 @@ class Entry:
     """
 
     stop = True
+    of_turn = True
 
     def __init__(self, *, gap: bool = True) -> None:
         self.gap = gap

@@ -36,6 +36,7 @@ from laguna_tui.tui.transcript.edit_entry import CallRequestEntry, EditEntry, Ed
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
+from laguna_tui.tui.transcript.turn_entries import TurnEntries
 
 # Kind of the notice for each end of a turn; the others are warnings.
 _KINDS = {
@@ -60,6 +61,7 @@ class TranscriptWriter:
     Attributes:
         document: the entries.
         tint: whether answers are tinted.
+        turns: which entries belong to which turn.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class TranscriptWriter:
     ) -> None:
         self.document = document
         self.tint = TintSwitch()
+        self.turns = TurnEntries(document)
         self._clock = clock
         self._convert = converter
         self._stream: AnswerStream | None = None
@@ -89,7 +92,9 @@ class TranscriptWriter:
 
     def add_question(self, text: str) -> None:
         """Append the user's message."""
-        self.document.append(QuestionEntry(text))
+        question = QuestionEntry(text)
+        self.document.append(question)
+        self.turns.begin(question)
         self._work()
 
     def add_notice(self, text: str, kind: str = "info") -> None:
@@ -116,6 +121,7 @@ class TranscriptWriter:
     def clear(self) -> None:
         """Start a new chat."""
         self.document.clear()
+        self.turns.clear()
         self._stream = self._thought = self._working = self._replay = self._asked = None
         self._calls.clear()
 
@@ -185,7 +191,8 @@ class TranscriptWriter:
         match event:
             case Attached():
                 self._attached(event)
-            case TurnStarted(total, cached):
+            case TurnStarted(total, cached, number):
+                self.turns.number(number)
                 self._work(Prefill(cached, total, cached, 0.0))
             case Prefill():
                 self._work(event)

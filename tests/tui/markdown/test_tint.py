@@ -12,10 +12,10 @@ from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.events import Source
 from laguna_tui.base.events import ReasoningDelta, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.tui.drafter_colours import colour_of
+from laguna_tui.tui.event_queue import coalesced
 from laguna_tui.tui.markdown.attributed_text import AttributedText, Tinter, tinted
 from laguna_tui.tui.markdown.layout import lay_out
 from laguna_tui.tui.markdown.markdown_parser import to_flows
-from laguna_tui.tui.session_controller import coalesced
 from laguna_tui.tui.text_lines import TextLine, TextRun, plain
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry

@@ -16,9 +16,9 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.tui.event_queue import coalesced
 from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
-from laguna_tui.tui.session_controller import coalesced
 from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.document import Document

@@ -28,6 +28,5 @@ FULL = ModelProfile(
     # What such a model says is taken as it is.
     guard=lambda asked, before: Guard(),
     attaches=True,
-    takes_news=True,
 )
 """Template and kept turns are those of a model's entry in the catalogue."""
