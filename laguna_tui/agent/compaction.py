@@ -76,12 +76,13 @@ class Compaction:
         """Whether too little is free beside `more` tokens that are about to be added."""
         return len(self._conversation.tokens) + more + self.reserve > self._engine.n_ctx
 
-    def run(self, guidance: str = "", more: int = 0) -> Generator[AgentEvent, None, bool]:
-        """Make room; whether there is enough now.
+    def run(self, guidance: str = "", more: int = 0, *, asked: bool = False) -> Generator[AgentEvent, None, bool]:
+        """Make room; whether there is enough now. Nothing is reported where nothing can be left out.
 
         Args:
             guidance: what the user wants kept in mind; mostly empty.
             more: tokens that are about to be added.
+            asked: whether the user asked for it, who is told also that nothing can be left out.
 
         Raises:
             EngineError: while iterating, when the engine fails; the conversation is whole.
@@ -90,10 +91,12 @@ class Compaction:
         before = len(conversation.tokens)
         kept = int(before * _KEPT_SHARE)
         goal = max(0, min(self._share(_GOAL_SHARE), kept) - more)
-        yield Compacting(before, self._engine.n_ctx)
         shortened = 0 if guidance else self._shorten(before - min(kept, self._engine.n_ctx - self.reserve - more))
-        replaced, summary = (0, "") if shortened else (yield from self._replace(guidance, goal))
-        if self._cancelled():
+        replaced, summary = 0, ""
+        if not shortened and self._replaceable(self._oldest(self._share(_TAIL_SHARE))) >= self._summary_tokens:
+            yield Compacting(before, self._engine.n_ctx)
+            replaced, summary = yield from self._replace(guidance, goal)
+        if self._cancelled() or not (asked or shortened or replaced):
             return False
         preview, after = self._engine.preview(conversation.tokens), len(conversation.tokens)
         yield Compacted(before, after, shortened, replaced, preview.new, summary)
@@ -162,8 +165,6 @@ class Compaction:
     def _replace(self, guidance: str, goal: int) -> Generator[AgentEvent, None, tuple[int, str]]:
         """Replace the oldest messages by a summary; how many, and the summary."""
         conversation, tail = self._conversation, self._share(_TAIL_SHARE)
-        if self._replaceable(self._oldest(tail)) < self._summary_tokens:
-            return 0, ""
         words = yield from self._written(guidance)
         if self._cancelled():
             return 0, ""

@@ -5,8 +5,10 @@ that what the engine has cached stays a prefix of what it is given next; only th
 the oldest turns leave it where a model reads only the newest ones.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from laguna_engine.chat.encoding import Tokenizer
@@ -18,7 +20,7 @@ from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import Turn, TurnParts
 from laguna_tui.agent.turn_history import TurnHistory, no_journal
-from laguna_tui.base.events import AgentEvent, Attached, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.events import AgentEvent, Attached, Steered, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, Gathered, Place
 from laguna_tui.repo.workspace import WorkspaceError
@@ -29,6 +31,51 @@ if TYPE_CHECKING:
 
 # Where nothing could be left out, it is tried again once the conversation has grown by so much of the context.
 _CROWDED_SHARE = 1 / 16
+
+
+class Steering:
+    """What the user says while a turn runs, until it stands in the conversation. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: deque[str] = deque()
+        self._open = False
+
+    def begin(self) -> None:
+        """Accept messages; those that were left before are forgotten."""
+        with self._lock:
+            self._waiting.clear()
+            self._open = True
+
+    def put(self, message: str) -> bool:
+        """Have a message go in at the next opportunity; whether there will be one."""
+        with self._lock:
+            if self._open:
+                self._waiting.append(message)
+            return self._open
+
+    def next(self, *, last: bool) -> str:
+        """The oldest message, which waits on; empty for none. last: then no other one is accepted."""
+        with self._lock:
+            self._open = self._open and not (last and not self._waiting)
+            return self._waiting[0] if self._waiting else ""
+
+    def took(self) -> None:
+        """The oldest message stands in the conversation."""
+        with self._lock:
+            self._waiting.popleft()
+
+    def end(self) -> None:
+        """Accept no more."""
+        with self._lock:
+            self._open = False
+
+    def left(self) -> tuple[str, ...]:
+        """What did not go in; each is given once."""
+        with self._lock:
+            left = tuple(self._waiting)
+            self._waiting.clear()
+            return left
 
 
 class Agent:
@@ -66,6 +113,7 @@ class Agent:
         self._attacher = attacher
         self._told: list[Attachment] = []
         self.history = history or TurnHistory(no_journal)
+        self._steering = Steering()
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
         # Tokens of the conversation when nothing more could be left out of it.
@@ -134,6 +182,20 @@ class Agent:
         self._cancelled = True
         self._engine.cancel()
 
+    def steer(self, message: str) -> bool:
+        """Say something while a turn runs: it goes in once the calls of a step are answered, or the model ends.
+
+        Nothing is cut off for it. Any thread.
+
+        Returns:
+            Whether it is accepted: a turn runs, of a model that may be steered. What the turn ends without is `left`.
+        """
+        return self._steering.put(message)
+
+    def left(self) -> tuple[str, ...]:
+        """What was said while the last turn ran and did not go in, because it was stopped or too long; given once."""
+        return self._steering.left()
+
     def run(self, message: str) -> Iterator[AgentEvent]:
         """Answer a message; iterate to make it go on. The last event is `TurnFinished`.
 
@@ -161,7 +223,7 @@ class Agent:
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
         conversation = self.conversation
-        yield from self._make_room(conversation.count(message))
+        yield from self._make_room(message)
         gathered = self.prompt_preview().gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
@@ -184,10 +246,16 @@ class Agent:
         conversation.begin(message, gathered)
         self._told.clear()
         make_room = self._make_room if conversation.profile.turns is None else None
-        parts = TurnParts(self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled, make_room)
+        steer = self._steer if make_room else None
+        parts = TurnParts(
+            self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled, make_room, steer
+        )
+        if steer:
+            self._steering.begin()
         try:
             yield from Turn(parts).run()
         finally:
+            self._steering.end()
             conversation.forget_old_turns()
             self.history.end(conversation)
         self._note_computed()
@@ -207,6 +275,25 @@ class Agent:
         self._note_computed()
         return result
 
+    def _steer(self, last: bool) -> Generator[AgentEvent, None, bool]:
+        """Add what the user said meanwhile; whether there was anything that fits."""
+        steered = False
+        while not self._cancelled and (message := self._steering.next(last=last and not steered)):
+            yield from self._make_room(message)
+            looked = self.prompt_preview()
+            gathered = looked.gathered(message, lambda: self._cancelled)
+            fits = self._engine.preview(self.conversation.begun(message, gathered)).fits
+            if self._cancelled or not fits:
+                break
+            self.conversation.begin(message, gathered)
+            del self._told[: len(looked.told)]
+            self._steering.took()
+            steered = True
+            yield Steered(message)
+            if gathered.attachments or gathered.notes:
+                yield Attached(tuple(map(_titled, gathered.attachments)), tuple(gathered.notes))
+        return steered
+
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
         """Make room in the conversation now; not while a turn runs.
 
@@ -217,13 +304,16 @@ class Agent:
             EngineError: while iterating, when the engine fails. The conversation stays whole.
         """
         self._cancelled = False
-        yield from self._compaction().run(guidance)
+        yield from self._compaction().run(guidance, asked=True)
         self._note_computed()
 
-    def _make_room(self, more: int = 0) -> Iterator[AgentEvent]:
-        """Compact the conversation if too little of the context is free beside `more` tokens."""
+    def _make_room(self, message: str = "") -> Iterator[AgentEvent]:
+        """Compact the conversation if too little of the context is free beside a message."""
+        if self.conversation.profile.turns is not None or not self.conversation.started:
+            return
         used, size = len(self.conversation.tokens), self._engine.n_ctx
-        if self.conversation.profile.turns is not None or used + more + answer_reserve(size) <= size or more > size:
+        more = self.conversation.count(message) if message else 0
+        if used + more + answer_reserve(size) <= size or more > size:
             return
         # No use until the conversation has grown, where nothing could be left out.
         if self._crowded is None or not 0 <= used - self._crowded < size * _CROWDED_SHARE:

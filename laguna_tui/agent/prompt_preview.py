@@ -48,6 +48,8 @@ class PromptPreview:
 
     def gathered(self, message: str, should_stop: Callable[[], bool]) -> Gathered:
         """What the message brings along when it is sent; may take seconds."""
+        if self.attacher is None and not self.told:
+            return self._unattached(message)
         told, room = self._told(message)
         if self.attacher is None:
             return told.followed_by(self._unattached(message))
@@ -89,6 +91,8 @@ class PromptPreview:
         return Cost(preview.new, preview.cached, lost, preview.seconds, preview.fits, notes)
 
     def _previewed(self, message: str) -> Gathered:
+        if self.attacher is None and not self.told:
+            return self._unattached(message)
         told, room = self._told(message)
         if self.attacher is None:
             return told.followed_by(self._unattached(message))

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from laguna_tui.agent.project_check import CheckReminder
     from laguna_tui.agent.tool_calls import CallRun
 
-# A question about code that needs more rounds than this has gone astray.
-MAX_STEPS = 25
+# A task that needs more rounds than this has gone astray.
+MAX_STEPS = 200
 # A model that writes this many calls in a row that cannot be run does not recover.
 MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
@@ -44,6 +44,9 @@ MAX_CALLS_A_STEP = 8
 
 # A model that fills the context again and again with one answer does not come to an end.
 MAX_FILLED = 2
+
+# What the user said meanwhile cannot go in any more.
+_FINAL = frozenset({TurnEnd.CANCELLED, TurnEnd.CONTEXT_FULL})
 
 _CUT_OFF = "The context was full, so your words were cut off here. Room was made: go on where you stopped."
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
@@ -60,6 +63,8 @@ class TurnParts:
     Attributes:
         cancelled: whether the turn is to end; may be set from any thread.
         make_room: makes room in the context where too little is free; None for a model that forgets old turns instead.
+        steer: adds what the user said meanwhile; whether there was anything. Its argument: whether the turn ends
+            without, so that nothing more is accepted.
     """
 
     engine: TokenEngine
@@ -68,6 +73,7 @@ class TurnParts:
     options: AgentOptions
     cancelled: Callable[[], bool]
     make_room: Callable[[], Iterator[AgentEvent]] | None = None
+    steer: Callable[[bool], Generator[AgentEvent, None, bool]] | None = None
 
 
 class Turn:
@@ -100,18 +106,31 @@ class Turn:
                 yield from self._parts.make_room()
             end = yield from self._step()
             reminder = self._reminder(end)
-            if end is not None and not reminder:
+            if end is None or reminder:
+                end = yield from self._answer_calls()
+                if end is None and self._refused:
+                    self._conversation.add_answer(self._refused)
+                    yield TextDelta(self._refused)
+                    end = TurnEnd.ANSWERED
+            steered = yield from self._steered(end)
+            if end is not None and not steered:
                 return end
-            end = yield from self._answer_calls()
-            if end is not None:
-                return end
-            if self._refused:
-                self._conversation.add_answer(self._refused)
-                yield TextDelta(self._refused)
-                return TurnEnd.ANSWERED
-            if reminder:
+            if reminder and not steered:
                 self._conversation.add_reminder(reminder)
         return TurnEnd.TOO_MANY_STEPS
+
+    def _steered(self, end: TurnEnd | None) -> Generator[AgentEvent, None, bool]:
+        """Add what the user said meanwhile, where the model works on or would end the turn; whether there was any."""
+        if self._parts.steer is None or end in _FINAL:
+            return False
+        self._answer_the_rest()
+        steered = yield from self._parts.steer(end is not None)
+        if steered:
+            # It is another question: what counts against the model began with it.
+            self._loops, self._rejected = LoopGuard(), 0
+            self._guard = self._parts.toolbox.guard(*self._conversation.asked())
+            self._reminded.clear()
+        return steered
 
     def _reminder(self, end: TurnEnd | None) -> str:
         """What the model is told where it would end the turn like this, so that it goes on; "" lets it end."""

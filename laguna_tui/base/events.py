@@ -165,6 +165,13 @@ class TodoChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Steered:
+    """What the user said while the model worked stands in the conversation now, as a message of theirs."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """A sentence for the user."""
 
@@ -295,6 +302,7 @@ AgentEvent = (
     | ToolStarted
     | ToolFinished
     | ToolEvent
+    | Steered
     | CallRejected
     | DraftRound
     | DrafterFailed

@@ -306,6 +306,9 @@ def _like(file: TextFile, content: str) -> str:
         for at in range(size):
             if _LINE_BREAK.search(old[start + at]) and _LINE_BREAK.search(new[other + at]):
                 made[other + at] = old[start + at]
+    for at in range(len(made) - 2, -1, -1):
+        if made[at].endswith("\r") and made[at + 1] == "\n":
+            made[at] = made[at][:-1] + "\n"  # the two would be one line break
     return "".join(made)
 
 

@@ -19,8 +19,8 @@ LINE_CHARS = 400
 # Words looked for: more of them say no more about where a text is.
 _WANTED_LINES = 200
 _WORD = re.compile(r"\w+|[^\w\s]+")
-# Of the wanted words in a long line, the longest are looked for.
-_SOUGHT = 20
+# So many of the wanted words are looked for in a block, or in a long line.
+_SOUGHT = 100
 # Lines that have a smaller share of the wanted words are like any others.
 _LEAST = 0.3
 # What a line adds that is the same but for its blanks, in words.
@@ -57,8 +57,13 @@ def nearest_text(inside: str, text: str, old: str) -> str:
 
 def _share(found: Sequence[str], wanted: Sequence[str]) -> float:
     """The share of the wanted words that lines have."""
-    words, text = set(_WORD.findall("\n".join(wanted))), "\n".join(found)
+    words, text = _longest(set(_WORD.findall("\n".join(wanted)))), "\n".join(found)
     return sum(word in text for word in words) / len(words)
+
+
+def _longest(words: Set[str]) -> list[str]:
+    """The longest of the words; each of them is looked for in what may be a very long line."""
+    return sorted(words, key=len)[-_SOUGHT:]
 
 
 def _scores(lines: Sequence[str], wanted: Sequence[str]) -> tuple[list[float], frozenset[str]]:
@@ -87,7 +92,7 @@ def _cut(line: str, words: Set[str]) -> str:
     """The line, or the part of a long one around the rarest of the wanted words in it."""
     if len(line) <= LINE_CHARS:
         return line
-    likely = sorted((word for word in words if word in line), key=len)[-_SOUGHT:]
+    likely = [word for word in _longest(words) if word in line]
     rarest = min(likely, key=line.count, default="")
     start = max(line.find(rarest) - LINE_CHARS // 4, 0)
     end = start + LINE_CHARS

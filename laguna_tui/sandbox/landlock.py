@@ -18,6 +18,7 @@ MAX_PROCESSES = 1024
 GAPS = (
     "git's configuration and hooks, and files that assistants and editors execute, can be changed in the workspace",
     "the command lines of your other processes can be read, and their priority lowered",
+    "the machine's network interfaces and connections can be listed",
     "permissions and times of your files elsewhere can be changed, their contents cannot",
     "programs that it leaves in the background outlive it",
     "for root, the number of processes is not limited",

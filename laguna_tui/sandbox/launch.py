@@ -124,7 +124,9 @@ def prepare(
         files, hidden = protected_files(roots), hidden_paths(policy)
         own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
         prepared._undo.append(lambda: shutil.rmtree(own, ignore_errors=True))
-        prepared._look = lambda: _changed(files, roots)
+        # Where nothing is mounted over them, they may have changed.
+        before = _contents(files) if status.kind is SandboxKind.LANDLOCK else {}
+        prepared._look = lambda: _changed(files, roots, before)
         prepared._undo.append(lambda: _put_back(files))
         private = PrivateFiles.make(own, policy.tmp)
         _STARTERS[status.kind](prepared, _Sandbox(status.program, policy, files, hidden, private, stubs))
@@ -192,13 +194,27 @@ def _put_back(files: ProtectedFiles) -> None:
             link.symlink_to(target)
 
 
-def _changed(files: ProtectedFiles, roots: Sequence[Path]) -> tuple[str, ...]:
-    """Protected paths that were made or replaced."""
-    now = [(top, path, identity) for top in roots for path, identity in protected_paths(top).items()]
-    new = [(top, path) for top, path, identity in now if files.found.get(path) != identity]
-    return tuple(
-        str(path.relative_to(top)) for top, path in new if path not in files.links and not _is_empty_folder(path)
-    )
+def _changed(files: ProtectedFiles, roots: Sequence[Path], before: Mapping[Path, object]) -> tuple[str, ...]:
+    """Protected paths that were made or replaced, or whose contents are not as before."""
+    now = (item for top in roots for item in protected_paths(top).items())
+    new = [path for path, identity in now if files.found.get(path) != identity and path not in files.links]
+    new += [path for path, contents in before.items() if _content(path) != contents]
+    real = (path for path in dict.fromkeys(new) if not _is_empty_folder(path))
+    return tuple(str(path.relative_to(roots[0])) if path.is_relative_to(roots[0]) else str(path) for path in real)
+
+
+def _contents(files: ProtectedFiles) -> dict[Path, object]:
+    return {path: _content(path) for path in (*sorted(files.held), *sorted(files.absent))}
+
+
+def _content(path: Path, depth: int = 3) -> object:
+    """A value that changes with a file, or with a file in a folder, as far down; None for what is not there."""
+    try:
+        status = path.stat()
+        inside = sorted(entry.path for entry in os.scandir(path)) if depth and path.is_dir() else ()
+        return status.st_ino, status.st_mtime_ns, status.st_size, [_content(Path(each), depth - 1) for each in inside]
+    except OSError:
+        return None
 
 
 def _is_empty_folder(path: Path) -> bool:

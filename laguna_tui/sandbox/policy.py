@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,6 +54,8 @@ def scrubbed(environment: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def home_folders() -> tuple[Path, ...]:
     """Return the user's home folders without links: $HOME, and the one of the account."""
+    import pwd  # not on Windows, where the doctor still runs
+
     named = [os.environ.get("HOME", "")]
     with contextlib.suppress(KeyError):
         named.append(pwd.getpwuid(os.getuid()).pw_dir)

@@ -17,6 +17,7 @@ from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.bubblewrap import filter_descriptor, trial_command
 from laguna_tui.sandbox.landlock import gaps, trial_confinement
 from laguna_tui.sandbox.seatbelt import PROGRAM, seatbelt_command
+from laguna_tui.sandbox.stubs import remove_leftovers
 
 
 class SandboxKind(Enum):
@@ -75,7 +76,9 @@ def probe_sandbox() -> SandboxStatus:
 
 
 def _linux() -> SandboxStatus:
-    program = find_program("bwrap", *_FOLDERS)
+    remove_leftovers()
+    # The system's first: the PATH may lead into a folder of the project.
+    program = find_program("bwrap", path=os.pathsep.join(_FOLDERS)) or find_program("bwrap")
     reason, remedy = ("bubblewrap is not installed", _INSTALL) if program is None else _bubblewrap_fails(program)
     if program is not None and not reason:
         sentence = f"Commands run under bubblewrap: {_HOLDS}."

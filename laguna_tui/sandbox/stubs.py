@@ -9,7 +9,6 @@ one, or the next command anywhere, removes what the record names.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -50,7 +49,7 @@ class Stubs:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_leftovers(self._folder)
         while self._lock is None:
-            self._lock = _locked(self._record, fcntl.LOCK_SH)
+            self._lock = _locked(self._record, alone=False)
 
     def make(self, paths: Iterable[Path]) -> tuple[Path, ...]:
         """Make a place for each absent path, and return the places: the topmost missing folder of each path.
@@ -111,7 +110,7 @@ def remove_leftovers(records: Path | None = None) -> None:
 
 
 def _remove(record: Path) -> None:
-    lock = _locked(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    lock = _locked(record, alone=True)
     if lock is None:
         return
     try:
@@ -122,11 +121,13 @@ def _remove(record: Path) -> None:
         os.close(lock)
 
 
-def _locked(record: Path, how: int) -> int | None:
+def _locked(record: Path, *, alone: bool) -> int | None:
     """A descriptor that holds the lock on the record of that name; None if it is held, or was just removed."""
+    import fcntl  # not on Windows, where the doctor still runs
+
     lock = os.open(record, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, how)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
         if os.path.lexists(record) and os.path.samestat(os.fstat(lock), record.stat()):
             return lock
     except OSError:

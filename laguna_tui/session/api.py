@@ -70,7 +70,8 @@ class ModelChoice:
 
 
 class Chat(Protocol):
-    """Asking, and what is done to the conversation. `cancel` may be called from any thread, the rest from one."""
+    """Asking, and what is done to the conversation. `cancel` and `steer` may be called from any thread,
+    the rest from one."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         """Send a message; iterate to make it go on. Ends after `TurnFinished`.
@@ -82,6 +83,17 @@ class Chat(Protocol):
 
     def cancel(self) -> None:
         """Stop what runs now, soon. Harmless when nothing runs."""
+        ...
+
+    def steer(self, message: str) -> bool:
+        """Say something while the model works: it goes in at the next tool boundary, or where the turn would end.
+
+        Any thread. Returns whether it is accepted; otherwise send it with `ask`.
+        """
+        ...
+
+    def left(self) -> Sequence[str]:
+        """What was steered with and did not go in, because the turn was stopped; each is given once."""
         ...
 
     def new_chat(self) -> None:

@@ -204,6 +204,16 @@ class LocalChat:
         if self._session.parts is not None:
             self._session.parts.agent.cancel()
 
+    def steer(self, message: str) -> bool:
+        """Say something while the model works; whether it is accepted. Any thread."""
+        parts = self._session.parts
+        return parts is not None and parts.agent.steer(message)
+
+    def left(self) -> Sequence[str]:
+        """What was steered with and did not go in; each is given once."""
+        parts = self._session.parts
+        return () if parts is None else parts.agent.left()
+
     def new_chat(self) -> None:
         """Forget the conversation."""
         self._session.opened().agent.new_chat()

@@ -18,6 +18,7 @@ from laguna_tui.base.events import (
     PermissionAsked,
     ReasoningDelta,
     ReplayCheck,
+    Steered,
     TextDelta,
     ToolFinished,
     ToolProgress,
@@ -71,8 +72,8 @@ def safe_event(event: AgentEvent) -> AgentEvent:
             return _safe_permission(event)
         case CallRejected() | DrafterFailed():
             return _safe_problem(event)
-        case AnswerCorrected(said):
-            return AnswerCorrected(sanitize(said))
+        case AnswerCorrected() | Steered():
+            return _safe_words(event)
         case TurnFinished(end, detail):
             return TurnFinished(end, sanitize(detail))
         case DraftRound(spun, stood, instead):
@@ -91,6 +92,12 @@ def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | Drafter
     if isinstance(event, CallRejected):
         return CallRejected(sanitize(event.raw), sanitize_line(event.problem))
     return replace(event, problem=sanitize_line(event.problem))
+
+
+def _safe_words(event: AnswerCorrected | Steered) -> AnswerCorrected | Steered:
+    if isinstance(event, AnswerCorrected):
+        return AnswerCorrected(sanitize(event.said))
+    return Steered(sanitize(event.message))
 
 
 def _safe_permission(

@@ -1,13 +1,10 @@
 """Runs a task through `laguna-tui ask`, in this process, by the command line's own arguments."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from laguna_tui.agent.tools.full.profile import FULL
-from laguna_tui.base.settings import KEYS
 from tests.agent_tasks.task import Outcome, Task, ToolCallRecord
 from tests.scripted_model import Script
 from tests.scripted_model.ask import run
@@ -21,15 +18,6 @@ def arguments(task: Task, folder: Path) -> list[str]:
     return ["ask", "--stream-json", *where, *rules, task.question]
 
 
-def missing(task: Task) -> str:
-    """Why the task cannot run here, or cannot yet; empty if it can."""
-    tools = set(task.tools) - {spec.name for spec in FULL.specs}
-    lacks = [f"the tool {name}" for name in sorted(tools)]
-    lacks += [f"the program {program}" for program in task.programs if shutil.which(program) is None]
-    lacks += [] if "mode" in KEYS else ["the option --mode"]
-    return f"needs {', '.join(lacks)}" if lacks else ""
-
-
 def run_by_ask(task: Task, folder: Path, home: Path, output: Callable[[], str]) -> tuple[int, Outcome]:
     """Run the task in a folder that holds its files; the exit code, and what came of it.
 
@@ -37,7 +25,7 @@ def run_by_ask(task: Task, folder: Path, home: Path, output: Callable[[], str]) 
         home: an empty folder for the model.
         output: gives what was printed since it was last asked.
     """
-    script = Script(task.model(folder))
+    script = task.script(folder)
     code = run(script, arguments(task, folder), home)
     events = [json.loads(line) for line in output().splitlines()]
     return code, outcome_of(events, folder, script)

@@ -8,7 +8,15 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from laguna_tui.base.events import AgentEvent, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from laguna_tui.base.events import (
+    AgentEvent,
+    PermissionAnswered,
+    PermissionAsked,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
 from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.app import LagunaApp
 from tests.agent_tasks.task import Outcome, Task, ToolCallRecord
@@ -16,6 +24,9 @@ from tests.scripted_model import Script, scripted_session
 from tests.tui.pilot import ready, running, screen, transcript, until
 
 SIZE = (100, 40)
+
+_REACTION_S = 0.5
+"""A question about a permission ignores keys for a little less: they were meant for something else."""
 
 
 class RecordedChat:
@@ -74,10 +85,25 @@ class Screen:
         await until(self.pilot, lambda: self.turns > turns)
         await ready(self.app, self.pilot)
 
+    async def answer(self, *keys: str) -> str:
+        """Wait for the next question about a permission, and press these keys; what was shown before they were."""
+        number = self._count(PermissionAnswered)
+        await until(self.pilot, lambda: self._count(PermissionAsked) > number)
+        # The question takes the focus once the user does not type, and keys a moment later.
+        await until(self.pilot, lambda: self.app.focused is not self.app.prompt)
+        await self.pilot.pause(_REACTION_S)
+        shown = self.shown
+        await self.pilot.press(*keys)
+        await until(self.pilot, lambda: self._count(PermissionAnswered) > number)
+        return shown
+
+    def _count(self, kind: type) -> int:
+        return sum(isinstance(event, kind) for event in self.events)
+
     @property
     def turns(self) -> int:
         """Turns that ended."""
-        return sum(isinstance(event, TurnFinished) for event in self.events)
+        return self._count(TurnFinished)
 
     def outcome(self) -> Outcome:
         """What came of it so far."""
@@ -95,9 +121,9 @@ class Screen:
 @asynccontextmanager
 async def on_screen(task: Task, folder: Path, **settings: Any) -> AsyncIterator[Screen]:
     """The app about a folder that holds the task's files."""
-    script = Script(task.model(folder))
+    script = task.script(folder)
     chosen = {"context": task.context, "mode": task.mode, **settings}
-    session = scripted_session(folder, script, **chosen)
+    session = scripted_session(folder, script, allow=task.allow, deny=task.deny, **chosen)
     session.chat = RecordedChat(session.chat)  # type: ignore[assignment]
     try:
         async with running(session, size=SIZE) as (app, pilot):  # type: ignore[arg-type]

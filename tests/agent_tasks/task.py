@@ -1,11 +1,21 @@
 """A task: a small repository, what the user asks, what the model does about it, and when that is right."""
 
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from laguna_tui.sandbox.probe import SandboxKind, always_asks, probe_sandbox
 from tests.scripted_model import Lines, Script, Seen
+
+
+def _runs_unasked() -> bool:
+    status = probe_sandbox()
+    return status.kind is not SandboxKind.NONE and not always_asks("make test", status)
+
 
 PASSED = re.compile(r'"exit_code": ?0\b')
 
@@ -75,7 +85,6 @@ class Task:
         deny: rules that forbid.
         context: tokens.
         programs: what must be on the machine for the repository's own check.
-        tools: those that the model calls.
         end: how the turn ends.
     """
 
@@ -83,18 +92,31 @@ class Task:
     language: str
     files: Mapping[str, str | bytes]
     question: str
-    model: Callable[[Path], Lines]
+    model: Callable[[Path], Script | Lines]
     verdict: Callable[[Outcome], None]
     mode: str = "accept-edits"
     allow: Sequence[str] = ("shell(make …)",)
     deny: Sequence[str] = ()
     context: int = 16_384
     programs: Sequence[str] = ("make",)
-    tools: Sequence[str] = ("read", "edit", "shell")
     end: str = "answered"
+
+    def script(self, folder: Path) -> Script:
+        """What the model says in this folder."""
+        lines = self.model(folder)
+        return lines if isinstance(lines, Script) else Script(lines)
+
+    def require(self) -> None:
+        """Skip the test if the task cannot be tried on this machine."""
+        missing = [program for program in self.programs if shutil.which(program) is None]
+        if missing:
+            pytest.skip(f"needs {', '.join(missing)}")
+        if (self.programs or self.mode == "auto") and not _runs_unasked():
+            pytest.skip("no sandbox here lets commands run unasked")
 
     def make(self, folder: Path) -> Path:
         """Make the repository."""
+        folder.mkdir(exist_ok=True)
         for path, content in self.files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content if isinstance(content, bytes) else content.encode())

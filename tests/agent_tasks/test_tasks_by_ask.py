@@ -6,7 +6,7 @@ import pytest
 
 from laguna_tui.headless.outcome import ExitCode
 from tests.agent_tasks import trouble, work
-from tests.agent_tasks.by_ask import missing, run_by_ask
+from tests.agent_tasks.by_ask import run_by_ask
 from tests.agent_tasks.task import Task
 
 TASKS = [*work.TASKS, *trouble.TASKS]
@@ -20,8 +20,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("task", TASKS, ids=[f"{task.name} ({task.language})" for task in TASKS])
 def test_a_task_ends_as_it_should(task: Task, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    if missing(task):
-        pytest.skip(missing(task))
+    task.require()
     for folder in ("repository", "model"):
         (tmp_path / folder).mkdir()
     folder = task.make(tmp_path / "repository")

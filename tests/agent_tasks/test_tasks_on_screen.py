@@ -1,13 +1,13 @@
 """Some of the tasks on the screen: what the user sees of them, and what only a user can do (stop, go on)."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.agent_tasks import trouble, work
-from tests.agent_tasks.by_ask import missing
 from tests.agent_tasks.by_screen import on_screen
-from tests.agent_tasks.repositories import PYTHON
+from tests.agent_tasks.repositories import PYTHON, C
 from tests.agent_tasks.task import Outcome, Task
 from tests.scripted_model import call, say
 from tests.tui.pilot import ready, until
@@ -17,8 +17,7 @@ NAMED = {task.name: task for task in [*work.TASKS, *trouble.TASKS]}
 
 def task_named(name: str) -> Task:
     task = NAMED[name]
-    if missing(task):
-        pytest.skip(missing(task))
+    task.require()
     return task
 
 
@@ -36,6 +35,68 @@ async def test_a_task_ends_on_the_screen_as_it_should(name: str, tmp_path: Path)
         assert outcome.answer.split("\n")[-1] in screen.transcript
 
 
+async def test_the_user_allows_a_command_and_an_edit_by_keys(tmp_path: Path):
+    task = replace(task_named("an off by one is mended in C"), allow=(), mode="ask")
+    async with on_screen(task, task.make(tmp_path)) as screen:
+        await screen.send(task.question)
+        assert "make test" in await screen.answer("y")
+        shown = await screen.answer("y")
+        assert "top > LIMIT" in shown
+        assert "top >= LIMIT" in shown
+        await screen.answer("y")
+        await ready(screen.app, screen.pilot)
+        task.verdict(screen.outcome())
+        assert 'shell("make test")' in screen.transcript
+        assert "A full stack refuses more; passed." in screen.transcript
+
+
+async def test_what_the_user_declines_by_key_is_not_done(tmp_path: Path):
+    async with on_screen(trouble.DECLINED, trouble.DECLINED.make(tmp_path)) as screen:
+        await screen.send(trouble.DECLINED.question)
+        await screen.answer("n")
+        await screen.answer("n")
+        await ready(screen.app, screen.pilot)
+        trouble.DECLINED.verdict(screen.outcome())
+        assert "Then I leave it." in screen.transcript
+
+
+def _wait_long(seen):
+    # What still runs after ten seconds leaves a file.
+    seen = yield call("shell", cmd="echo begun; touch begun; sleep 10; touch late")
+    assert seen.user == "go on", seen.text
+    yield "It had begun." if "begun" in seen.text.rpartition("<tool_response>")[2] else "?"
+
+
+def _it_was_ended(outcome: Outcome) -> None:
+    assert (outcome.folder / "begun").exists()
+    assert not (outcome.folder / "late").exists()
+    assert outcome.answer == "It had begun."
+
+
+HANGING = Task(
+    "a command is stopped and the work goes on",
+    "C",
+    C,
+    "Run it.",
+    lambda folder: _wait_long,
+    _it_was_ended,
+    mode="auto",
+    programs=(),
+)
+
+
+async def test_a_command_that_is_stopped_ends_and_the_work_goes_on(tmp_path: Path):
+    HANGING.require()
+    async with on_screen(HANGING, HANGING.make(tmp_path)) as screen:
+        await screen.send(HANGING.question)
+        await until(screen.pilot, (tmp_path / "begun").exists)
+        await screen.pilot.press("escape")
+        await ready(screen.app, screen.pilot)
+        assert screen.outcome().end == "cancelled"
+        await screen.ask("go on")
+        HANGING.verdict(screen.outcome())
+
+
 WORDS = " ".join(f"word{number}" for number in range(4000))
 
 
@@ -51,14 +112,12 @@ STOPPED = Task(
     lambda folder: [say(WORDS), call("read", path="shop/cart.py"), "And that was all."],
     _nothing_is_wrong,
     context=32_768,
-    tools=("read",),
     programs=(),
 )
 
 
 async def test_an_answer_that_is_stopped_goes_on_with_its_cache(tmp_path: Path):
-    if missing(STOPPED):
-        pytest.skip(missing(STOPPED))
+    STOPPED.require()
     async with on_screen(STOPPED, STOPPED.make(tmp_path)) as screen:
         await screen.send(STOPPED.question)
         await until(screen.pilot, lambda: "word20" in screen.transcript)

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.agent_tasks.repositories import GO, JAVASCRIPT, PYTHON, RUST, C
 from tests.agent_tasks.task import Outcome, Task, passed
 from tests.agent_tasks.work import CHECK
-from tests.scripted_model import Lines, call, raw, say, think
+from tests.scripted_model import Lines, Script, call, raw, say, think
 
 OLD, NEW = "for name, price, count", "for _, price, count"
 
@@ -148,6 +148,9 @@ def _many_files() -> dict[str, str]:
     return {f"steps/part_{part}.py": f"# part {part}\n{body}" for part in range(12)} | PYTHON
 
 
+SUMMARY = "everything above will be replaced by a summary"
+
+
 def _a_context_that_fills(seen):
     seen = yield call("read", path="shop/cart.py")
     for part in range(12):
@@ -162,6 +165,8 @@ def _it_ends_with_the_edit(outcome: Outcome) -> None:
     assert "sum(price * count for" in outcome.text("shop/cart.py")
     assert outcome.answer.endswith("mended the total.")
     assert len(outcome.outputs("read")) == 13
+    assert "compacted" in outcome.notices
+    assert "Read all parts, then mend the total." in outcome.script.asked[-1].text
     assert max(len(seen.tokens) for seen in outcome.script.asked) < 8192
 
 
@@ -366,6 +371,34 @@ def _it_is_asked_again(outcome: Outcome) -> None:
     assert len(outcome.script.asked) == 2
 
 
+def _nothing_is_made(outcome: Outcome) -> None:
+    assert outcome.text("stack.c") == C["stack.c"]
+    assert not (outcome.folder / "run_tests").exists()
+    assert len(outcome.refused) == 2
+    assert outcome.answer.endswith("Then I leave it.")
+
+
+def take_no(seen):
+    seen = yield call("shell", cmd="make test")
+    assert "declined" in seen.result, seen.result
+    seen = yield call("edit", path="stack.c", old="top > LIMIT", new="top >= LIMIT")
+    assert "declined" in seen.result, seen.result
+    yield "Then I leave it."
+
+
+DECLINED = Task(
+    "a command and an edit are declined",
+    "C",
+    C,
+    "Mend the stack.",
+    lambda folder: take_no,
+    _nothing_is_made,
+    mode="ask",
+    allow=(),
+    programs=(),
+)
+"""The user is asked about everything, and says no."""
+
 TASKS = [
     Task(
         "the user saves a file that is being edited",
@@ -383,7 +416,6 @@ TASKS = [
         "Compare with an empty list.",
         _changed_since_read,
         _nothing_of_the_user_is_lost,
-        tools=("read", "edit"),
         programs=(),
     ),
     Task(
@@ -393,7 +425,6 @@ TASKS = [
         "Swap the factors.",
         lambda folder: _a_text_that_is_not_there,
         _the_second_try_is_right,
-        tools=("edit", "shell"),
         programs=("make", "rustc"),
     ),
     Task(
@@ -405,7 +436,6 @@ TASKS = [
         _the_timeout_is_told,
         # A rule for a command allows it alone, not what it is joined with.
         mode="auto",
-        tools=("shell",),
         programs=(),
     ),
     Task(
@@ -415,7 +445,6 @@ TASKS = [
         "What does main call?",
         lambda folder: _calls_that_are_malformed,
         _it_finds_the_right_form,
-        tools=("read",),
         programs=(),
     ),
     Task(
@@ -425,7 +454,6 @@ TASKS = [
         "Let is_empty count.",
         lambda folder: _a_baseline_that_fails,
         _it_does_not_claim_success,
-        tools=("edit", "shell"),
         programs=("make", "python3"),
     ),
     Task(
@@ -435,14 +463,13 @@ TASKS = [
         "Join with slashes.",
         lambda folder: _a_check_that_cannot_pass,
         _it_stops_after_two_tries,
-        tools=("edit", "shell"),
     ),
     Task(
         "the context fills in the middle",
         "Python",
         _many_files(),
         "Read all parts, then mend the total.",
-        lambda folder: _a_context_that_fills,
+        lambda folder: Script(_a_context_that_fills, asides={SUMMARY: "The total leaves out the counts; read on."}),
         _it_ends_with_the_edit,
         context=8192,
         programs=("make", "python3"),
@@ -454,7 +481,6 @@ TASKS = [
         "Where is Hello?",
         lambda folder: _a_tool_that_is_not_there,
         _it_uses_one_that_is,
-        tools=("find",),
         programs=(),
     ),
     Task(
@@ -464,7 +490,6 @@ TASKS = [
         "Show me greet.go.",
         lambda folder: _a_path_that_is_wrong,
         _it_finds_the_file,
-        tools=("read", "find"),
         programs=(),
     ),
     Task(
@@ -474,7 +499,6 @@ TASKS = [
         "Make it bigger.",
         lambda folder: _a_file_in_latin_1,
         _its_bytes_stay_latin_1,
-        tools=("read", "edit"),
         programs=(),
     ),
     Task(
@@ -484,7 +508,6 @@ TASKS = [
         "Open at eight.",
         lambda folder: _a_file_from_windows,
         _its_line_ends_and_mark_stay,
-        tools=("read", "edit"),
         programs=(),
     ),
     Task(
@@ -495,7 +518,6 @@ TASKS = [
         lambda folder: _a_command_that_is_denied,
         _nothing_ran,
         deny=("shell(git push …)",),
-        tools=("shell",),
         programs=(),
     ),
     Task(
@@ -505,7 +527,6 @@ TASKS = [
         "Which token?",
         lambda folder: _a_secret,
         _the_secret_stays,
-        tools=("read", "edit"),
         programs=(),
     ),
     Task(
@@ -515,7 +536,6 @@ TASKS = [
         "Read the notes.",
         lambda folder: _an_order_in_a_file,
         _nothing_is_owned,
-        tools=("read", "shell", "write"),
         programs=(),
     ),
     Task(
@@ -525,7 +545,6 @@ TASKS = [
         "Count.",
         lambda folder: _much_output,
         _head_and_tail_are_seen,
-        tools=("shell",),
     ),
     Task(
         "an answer is empty",
@@ -534,7 +553,6 @@ TASKS = [
         "What is it?",
         lambda folder: _an_empty_answer,
         _it_is_asked_again,
-        tools=(),
         programs=(),
     ),
     Task(
@@ -545,7 +563,6 @@ TASKS = [
         lambda folder: _a_job_in_the_background,
         _the_job_is_stopped,
         mode="auto",
-        tools=("shell",),
         programs=(),
     ),
     Task(
@@ -555,7 +572,6 @@ TASKS = [
         "Which package?",
         lambda folder: _the_same_look_again,
         _it_is_told_and_looks_elsewhere,
-        tools=("read",),
         programs=(),
     ),
     Task(
@@ -565,7 +581,6 @@ TASKS = [
         "What is wrong?",
         lambda folder: _words_that_repeat,
         _it_leaves_the_circle,
-        tools=(),
         programs=(),
     ),
     Task(
@@ -576,7 +591,6 @@ TASKS = [
         lambda folder: _calls_that_stay_malformed,
         _nothing_ran_at_all,
         end="malformed_call",
-        tools=("read",),
         programs=(),
     ),
     Task(

@@ -226,7 +226,6 @@ TASKS = [
         "Rename calc to area_of.",
         lambda folder: _rename_calc,
         _calc_is_renamed,
-        tools=("search", "edit", "shell"),
         programs=("make", "rustc"),
     ),
     Task(
@@ -236,7 +235,6 @@ TASKS = [
         "Farewell is missing, write it.",
         lambda folder: _write_farewell,
         _farewell_is_there,
-        tools=("read", "write", "shell"),
     ),
     Task(
         "a file that nothing uses is deleted",
@@ -245,7 +243,6 @@ TASKS = [
         "Is OldQueue used? If not, delete it.",
         lambda folder: _delete_the_old_queue,
         _old_queue_is_gone,
-        tools=("search", "delete", "shell"),
         programs=("make", "javac"),
     ),
     Task(
@@ -255,7 +252,6 @@ TASKS = [
         "Call money.py rounding.py.",
         lambda folder: _move_money,
         _money_is_moved,
-        tools=("move", "edit", "shell"),
         programs=("make", "python3"),
     ),
     Task(
@@ -265,7 +261,6 @@ TASKS = [
         "Give line a variable for the area.",
         lambda folder: _rewrite_line,
         _line_is_rewritten,
-        tools=("read", "replace_symbol", "shell"),
         programs=("make", "rustc"),
     ),
     Task(
@@ -275,7 +270,6 @@ TASKS = [
         "Add a peek, and mend the bound.",
         lambda folder: _plan_a_peek,
         _peek_is_there,
-        tools=("todo", "read", "edit", "shell"),
         programs=("make", "cc"),
     ),
     Task(
@@ -285,7 +279,6 @@ TASKS = [
         "What does it do?",
         lambda folder: _explain,
         _nothing_is_changed,
-        tools=("read",),
         programs=(),
     ),
 ]

@@ -19,7 +19,7 @@ from tests.engine import drafters
 
 @pytest.fixture
 def session(tiny_model_path, tmp_path):
-    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=8, temperature=0.0)
+    settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
     session = LocalSession.prepare(settings, tmp_path)
     yield session
     session.close()
@@ -28,7 +28,7 @@ def session(tiny_model_path, tmp_path):
 def test_opening_tells_the_context_and_what_it_runs_on(session):
     stages = []
     info = session.open(lambda progress: stages.append(progress.stage))
-    assert info.context_size == 4096
+    assert info.context_size == 8192
     assert "f16 cache" in info.details
     assert set(stages) == {"weights", "context"}
 
@@ -116,7 +116,7 @@ def test_speculation_is_switched_off_and_on_without_loading_again(session):
 
 
 def test_a_session_that_began_plain_can_still_speculate(tiny_model_path, tmp_path):
-    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=8, speculation="off")
+    settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, speculation="off")
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
@@ -135,7 +135,7 @@ def test_strict_cannot_be_had_once_something_was_computed_and_the_command_that_h
     engine = session.slot.engine
     model, folder = session.slot.selection.settings.model, session.folder.path
     assert info.no_strict.endswith(
-        f"start again with: laguna-tui --folder {folder} --model {model} --context 4096 --threads 1 --temperature 0.0 "
+        f"start again with: laguna-tui --folder {folder} --model {model} --context 8192 --threads 1 --temperature 0.0 "
         "--max-tokens 8 --speculation strict"
     )
     with pytest.raises(UserError, match="start again with: laguna-tui"):
@@ -152,7 +152,7 @@ def test_a_session_that_began_strict_may_go_back_and_forth(session, monkeypatch)
 
 
 def test_an_engine_that_cannot_be_had_leaves_the_session_with_the_one_before(tiny_model_path, tmp_path, monkeypatch):
-    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=8, speculation="off")
+    settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, speculation="off")
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
@@ -171,7 +171,7 @@ def test_an_engine_that_cannot_be_had_leaves_the_session_with_the_one_before(tin
 
 
 def test_what_was_learned_about_drafts_is_there_in_the_next_session(tiny_model_path, tmp_path):
-    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=32)
+    settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=32)
 
     def learned():
         session = LocalSession.prepare(settings, tmp_path, tmp_path / "state")
@@ -211,7 +211,7 @@ def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidate
 
 
 def test_a_proof_that_is_cancelled_tells_how_far_it_came(tiny_model_path, tmp_path):
-    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=400, temperature=0.0)
+    settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=400, temperature=0.0)
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
@@ -240,7 +240,7 @@ from laguna_tui.session.local import LocalSession
 from laguna_tui.base.events import TurnFinished
 from laguna_tui.base.settings import Settings
 
-session = LocalSession.prepare(Settings(model=sys.argv[1], context=4096, threads=1, max_tokens=8), Path(sys.argv[2]))
+session = LocalSession.prepare(Settings(model=sys.argv[1], context=8192, threads=1, max_tokens=8), Path(sys.argv[2]))
 session.open(lambda progress: None)
 print(type(list(session.chat.ask("hello"))[-1]).__name__)
 context, tokens = session.slot.engine._sequence.context, (ctypes.c_int32 * 513)(*[5] * 513)
@@ -266,7 +266,7 @@ def test_a_drafters_adapter_and_drawn_drafts_can_be_asked_for(tiny_model_path, t
     adapter = drafters.adapter(variant, "blk.0.attn_q.weight").write(tmp_path / "mine.gguf")
     settings = Settings(
         model=str(tiny_model_path), drafter=str(drafter), adapter=str(adapter), sample_drafts=True,
-        temperature=0.8, context=4096, threads=1, max_tokens=8, draft_length=3, seed=1,
+        temperature=0.8, context=8192, threads=1, max_tokens=8, draft_length=3, seed=1,
     )  # fmt: skip
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)

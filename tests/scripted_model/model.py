@@ -73,6 +73,9 @@ def scripted_session(
     *,
     settings: Settings | None = None,
     state: Path | None = None,
+    rules: Path | None = None,
+    allow: Sequence[str] = (),
+    deny: Sequence[str] = (),
     wait_s: float = 2.0,
     shape: tiny.Shape = SHAPE,
     **changes: Any,
@@ -84,6 +87,9 @@ def scripted_session(
         script: what the model says.
         settings: the user's settings, but for the model; those of the app by default.
         state: the user's state folder; None keeps nothing.
+        rules: the user's file of rules; None for none.
+        allow: rules of the session.
+        deny: likewise.
         wait_s: seconds that a message waits for the folder's index.
         shape: dimensions of the model.
         changes: single settings, such as `context=8192`, `thinking=False`, `temperature=0.0`, `draft_length=4`.
@@ -91,7 +97,7 @@ def scripted_session(
     home = Path(tempfile.mkdtemp(prefix="scripted-model-"))
     path = scripted_file(home / "scripted.gguf", script, shape)
     wanted = (settings or Settings()).merged({"scorer": "none", **changes, "model": str(path)})
-    session = LocalSession.prepare(wanted, folder, state, wait_s=wait_s)
+    session = LocalSession.prepare(wanted, folder, state, wait_s=wait_s, rules=rules, allow=allow, deny=deny)
     weakref.finalize(session, shutil.rmtree, home, ignore_errors=True)
     return session
 

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import json
 import os
-import resource
 import signal
 import stat
 import struct
@@ -89,6 +88,8 @@ def confine(confinement: Confinement) -> None:
     Raises:
         OSError: A step failed; some may already be in force.
     """
+    import resource  # not on Windows, where this module is imported too
+
     libc = _libc()
     program = system_call_filter(confinement.sockets, ipc=False)
     if program is None:
@@ -152,6 +153,8 @@ def _load(libc: ctypes.CDLL, program: bytes) -> None:
 
 def _limit_processes(more: int) -> None:
     """Limit the processes of this user, threads included, to what runs now and `more`."""
+    import resource
+
     running = 0
     for name in os.listdir("/proc"):  # noqa: PTH208
         with contextlib.suppress(OSError):

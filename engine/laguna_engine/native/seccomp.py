@@ -1,4 +1,4 @@
-"""A seccomp filter for commands that do not trust each other with the kernel, as the bytes of a classic BPF program.
+"""A seccomp filter for untrusted commands, as the bytes of a classic BPF program.
 
 The filter refuses what namespaces and Landlock do not hold: typing into a terminal (TIOCSTI), reading other processes,
 key rings, unix sockets (also on read-only mounts they can be connected to), io_uring (which makes sockets past any

@@ -20,6 +20,7 @@ from laguna_tui.base.events import (
     ReasoningDelta,
     ReplayCheck,
     ReplayProgress,
+    Steered,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -189,8 +190,8 @@ class TranscriptWriter:
     def apply(self, event: AgentEvent) -> None:
         """Apply an event."""
         match event:
-            case Attached():
-                self._attached(event)
+            case Attached() | Steered():
+                self._asked_about(event)
             case TurnStarted(total, cached, number):
                 self.turns.number(number)
                 self._work(Prefill(cached, total, cached, 0.0))
@@ -230,9 +231,14 @@ class TranscriptWriter:
             self.add_notice(f"The model wrote an invalid tool call: {event.problem}", "warning")
             self._work()
 
-    def _attached(self, event: Attached) -> None:
-        """Show under the question what was attached to it."""
+    def _asked_about(self, event: Attached | Steered) -> None:
+        """Show what the user said meanwhile, or under a question what was attached to it."""
         self._idle()
+        if isinstance(event, Steered):
+            self._end_text()
+            self.document.append(QuestionEntry(event.message))
+            self._work()
+            return
         if event.titles:
             self.document.append(NoticeEntry(f"with {', '.join(event.titles)}", gap=False))
         for note in event.notes:

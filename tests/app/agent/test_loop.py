@@ -19,7 +19,7 @@ from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_FILLED, MAX_REJECTED, MAX_STEPS
+from laguna_tui.agent.turn import MAX_CALLS_A_STEP, MAX_FILLED, MAX_REJECTED
 from laguna_tui.base.events import (
     CallRejected,
     DraftRound,
@@ -251,8 +251,10 @@ def test_another_call_after_that_goes_on(chat):
     assert chat(SEARCH, SEARCH, SEARCH, other, answer("Here.")).ask("Where?")[-1].end is TurnEnd.ANSWERED
 
 
-def test_calls_without_end_stop(chat):
-    talk = chat(*[call("search", pattern=f"name{n}") for n in range(MAX_STEPS)])
+def test_calls_without_end_stop(chat, monkeypatch):
+    # Fewer than there may be, which fill the context.
+    monkeypatch.setattr("laguna_tui.agent.turn.MAX_STEPS", 25)
+    talk = chat(*[call("search", pattern=f"name{n}") for n in range(25)])
     assert talk.ask("Where?")[-1].end is TurnEnd.TOO_MANY_STEPS
 
 

@@ -126,7 +126,7 @@ def test_a_file_that_is_no_model_is_refused_with_its_name(tmp_path, content, par
 @pytest.fixture(scope="session")
 def slow_path(tmp_path_factory):
     """A model of random weights that reads and talks for about a second, whatever it says."""
-    shape = tiny.Shape(n_embd=768, n_layer=4, n_ff=1024, expert_ff=512, n_ctx=4096)
+    shape = tiny.Shape(n_embd=768, n_layer=4, n_ff=1024, expert_ff=512, n_ctx=8192)
     return tiny.laguna(shape).write(tmp_path_factory.mktemp("models") / "slow.gguf")
 
 

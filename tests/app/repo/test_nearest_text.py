@@ -70,6 +70,13 @@ def test_line_breaks_make_no_difference(text):
     assert nearest_text("cart.py", text, old) == nearest_text("cart.py", CART, old)
 
 
+def test_a_text_of_two_megabytes_is_not_looked_for_word_by_word():
+    text = " ".join(f"a{number}" for number in range(250_000))
+    begun = time.process_time()
+    nearest_text("a.txt", text, text.replace("a", "b") + " a7")
+    assert time.process_time() - begun < 3
+
+
 @pytest.mark.parametrize("joint", ["\n", " "])
 def test_two_megabytes_take_less_than_a_second(joint):
     text = joint.join(f"    name_{number} = call_{number % 97}(argument_{number % 1009})" for number in range(60_000))

@@ -1,6 +1,7 @@
 """Attempts to escape from the sandbox. Each succeeds outside; `check` looks from outside, else "ESCAPED" is printed."""
 
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +119,14 @@ def _gone_after(path):
     found = Path(path).exists()
     Path(path).unlink(missing_ok=True)
     return found
+
+
+def _late(world):
+    """Whether the file that is written after the command's end appears; a busy machine may take seconds."""
+    deadline = time.monotonic() + 6
+    while time.monotonic() < deadline and EVIL not in world.text("workspace/late"):
+        time.sleep(0.1)
+    return EVIL in world.text("workspace/late")
 
 
 IN_THE_WORKSPACE = (
@@ -388,8 +397,7 @@ PROCESSES = (
         "for i in range(3): os.close(i)\n"
         "time.sleep(0.7)\n"
         "open('late', 'w').write('@EVIL@')\n",
-        "workspace/late",
-        after_s=1.5,
+        check=_late,
         gap=LEFT,
     ),
 )

@@ -157,6 +157,17 @@ def test_a_repository_without_its_folder_is_reported(repository, status):
     assert set(made) == {"x/HEAD", "x/config"}
 
 
+def test_under_landlock_what_changed_in_protected_files_is_reported(repository):
+    if landlock_abi() < LEAST_ABI:
+        pytest.skip("this kernel has no Landlock")
+    landlock = SandboxStatus(SandboxKind.LANDLOCK, "")
+    (repository / "AGENTS.md").write_text("mine")
+    assert shell(landlock, repository, "git add -A; git commit -qm first") == ("", ())
+    code = "git config a.b c; echo x > .git/hooks/pre-commit; echo . > .git/commondir"
+    _, made = shell(landlock, repository, f"{code}; echo x >> AGENTS.md; echo x > .envrc")
+    assert set(made) == {".git/config", ".git/hooks", "AGENTS.md", ".git/commondir", ".envrc"}
+
+
 def test_what_took_the_place_of_a_link_is_kept_beside_it(repository, status):
     (repository / "AGENTS.md").write_text("mine")
     (repository / "CLAUDE.md").symlink_to("AGENTS.md")

@@ -17,6 +17,7 @@ BUBBLEWRAP = SandboxStatus(SandboxKind.BUBBLEWRAP, "")
 def linux(tmp_path, monkeypatch):
     """Probe again, with a bubblewrap that is a script, or none."""
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(probe, "_FOLDERS", ())
 
     def probed(script=None, landlock=7):
@@ -36,6 +37,13 @@ class TestLinux:
     def test_a_bubblewrap_that_runs_a_program_is_taken(self, linux, tmp_path):
         status = linux("exit 0")
         assert (status.kind, status.program) == (SandboxKind.BUBBLEWRAP, str(tmp_path / "bwrap"))
+
+    def test_the_systems_is_preferred_to_one_of_the_project(self, linux, tmp_path, monkeypatch):
+        (tmp_path / "system").mkdir()
+        (tmp_path / "system/bwrap").write_text("#!/bin/sh\nexit 0\n")
+        (tmp_path / "system/bwrap").chmod(0o755)
+        monkeypatch.setattr(probe, "_FOLDERS", (str(tmp_path / "system"),))
+        assert linux("exit 0").program == str(tmp_path / "system/bwrap")
 
     def test_it_is_tried_with_the_filter_of_commands(self, linux, tmp_path):
         find = 'while [ "$1" != --seccomp ]; do shift; done'

@@ -2,6 +2,7 @@
 
 import codecs
 import contextlib
+import importlib
 import json
 import os
 import pwd
@@ -23,6 +24,7 @@ from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 
 # Loaded now: another user may not be able to read the folder of this Python.
 codecs.lookup("ascii")
+importlib.import_module("psutil")
 
 NOBODY = 65534
 SECRET = "the-secret-of-this-test"

@@ -90,7 +90,7 @@ def test_more_context_than_the_model_can_use_is_refused_with_the_numbers(
     monkeypatch.setattr(session_opening, "SMALL_BYTES", (1 << 30) if small else 0)
     settings = Settings(model=str(tiny_model_path)).merged({"context": 100_000})
     session = LocalSession.prepare(settings, tmp_path)
-    with pytest.raises(UserError, match=r"--context 100000: .* can use 4,096 tokens .* give 4096 or less"):
+    with pytest.raises(UserError, match=r"--context 100000: .* can use 8,192 tokens .* give 8192 or less"):
         session.open(lambda progress: None)
     assert not tried[0]
 
@@ -98,16 +98,16 @@ def test_more_context_than_the_model_can_use_is_refused_with_the_numbers(
 def test_a_context_from_the_settings_file_is_refused_by_the_name_of_the_file(tiny_model_path, tmp_path):
     file = tmp_path / "config.toml"
     file.write_text(f"model = '{tiny_model_path}'\ncontext = 100000\n")
-    with pytest.raises(UserError, match=r"config\.toml: context = 100000: .* can use 4,096"):
+    with pytest.raises(UserError, match=r"config\.toml: context = 100000: .* can use 8,192"):
         LocalSession.prepare(load_settings(file), tmp_path).open(lambda progress: None)
 
 
 def test_all_that_the_model_can_use_is_kept_and_what_the_catalogue_asks_for_is_never_more(
     tried, tiny_model_path, tmp_path
 ):
-    kept = opened(tiny_model_path, tmp_path, context=4096)
+    kept = opened(tiny_model_path, tmp_path, context=8192)
     left_open = opened(tiny_model_path, tmp_path)
-    assert (kept.context_size, left_open.context_size) == (4096, 4096)
+    assert (kept.context_size, left_open.context_size) == (8192, 8192)
     assert all(info.plan[0].startswith("4 K tokens of context") and not info.warnings for info in (kept, left_open))
 
 
@@ -116,7 +116,7 @@ def test_layers_on_a_gpu_that_is_not_there_are_refused(tiny_model_path, tmp_path
     monkeypatch.setattr(session_opening.Device, "gpus", list)
     with pytest.raises(UserError, match=rf"--gpu-layers {layers}: llama.cpp finds no GPU here, .* laguna-tui doctor"):
         opened(tiny_model_path, tmp_path, gpu_layers=layers)
-    assert opened(tiny_model_path, tmp_path, gpu_layers=0).context_size == 4096
+    assert opened(tiny_model_path, tmp_path, gpu_layers=0).context_size == 8192
 
 
 def test_more_layers_on_the_gpu_than_the_model_has_are_refused(tried, tiny_model_path, tmp_path, monkeypatch):

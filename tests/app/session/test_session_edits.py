@@ -26,7 +26,7 @@ def cart(tmp_path):
 @pytest.fixture
 def session(tiny_model_path, cart, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=8, temperature=0.0)
+    settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
     session = LocalSession.prepare(settings, cart.parent)
     yield session
     session.close()

@@ -21,7 +21,7 @@ def quiet(progress):
 
 @pytest.fixture
 def session(tiny_model_path, tmp_path):
-    settings = Settings(model=str(tiny_model_path), context=4096, threads=1, max_tokens=8, temperature=0.0)
+    settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
     session = LocalSession.prepare(settings, tmp_path)
     session.open(quiet)
     yield session
@@ -125,10 +125,10 @@ def test_a_model_that_cannot_chat_is_closed_again(session, other, monkeypatch):
 def test_after_a_model_that_could_not_be_opened_at_all_another_can(tmp_path, tiny_model_path):
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
-    session = LocalSession.prepare(Settings(model=str(broken), context=4096, threads=1, max_tokens=8), tmp_path)
+    session = LocalSession.prepare(Settings(model=str(broken), context=8192, threads=1, max_tokens=8), tmp_path)
     with pytest.raises(EngineError):
         session.open(quiet)
-    assert session.models.switch(str(tiny_model_path), quiet).context_size == 4096
+    assert session.models.switch(str(tiny_model_path), quiet).context_size == 8192
     assert isinstance(list(session.chat.ask("hello"))[-1], TurnFinished)
     session.close()
 

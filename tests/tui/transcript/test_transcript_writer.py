@@ -1,6 +1,7 @@
 """The agent's events become the right entries, and a block is converted once."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +9,12 @@ from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     CallRejected,
+    ChangeMade,
+    Notice,
+    PermissionAnswered,
+    PermissionAsked,
     ReasoningDelta,
+    Steered,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -16,15 +22,18 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.tui.event_queue import coalesced
 from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.edit_entry import EditEntry, EditOutcome
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
+from tests.tui.changes import Project
 from tests.tui.scripted import call, deltas, thinking
 from tests.tui.story import ANSWER
 
@@ -188,3 +197,30 @@ def test_blank_text_opens_nothing() -> None:
 def test_neighbouring_deltas_are_one() -> None:
     events = [*deltas("abcdefgh", 1), ReasoningDelta("x"), ReasoningDelta("y"), TurnFinished(TurnEnd.ANSWERED)]
     assert coalesced(list(events)) == [TextDelta("abcdefgh"), ReasoningDelta("xy"), TurnFinished(TurnEnd.ANSWERED)]
+
+
+def test_what_the_user_said_meanwhile_is_a_question_of_its_own_between_two_answers() -> None:
+    chat = Chat()
+    chat.hear(TurnStarted(10, 0), TextDelta("First."), Steered("use cents"), TextDelta("Second."))
+    chat.hear(TurnFinished(TurnEnd.ANSWERED))
+    assert chat.kinds() == [AnswerEntry, QuestionEntry, AnswerEntry]
+
+
+def test_a_notice_ends_no_answer_and_is_shown_where_it_came() -> None:
+    chat = Chat()
+    chat.hear(TurnStarted(10, 0), Notice("The rule cannot be written."), TextDelta("Done."))
+    chat.hear(TurnFinished(TurnEnd.ANSWERED))
+    assert chat.kinds() == [NoticeEntry, AnswerEntry]
+
+
+def test_the_entry_of_a_change_shows_what_the_user_made_of_it(tmp_path: Path) -> None:
+    project, chat = Project(tmp_path), Chat()
+    proposed, made = project.rename(), project.edit("items", "goods", all=True)
+    yes = PermissionAnswer(Decision.YES, edited=made.after)
+    chat.hear(ToolStarted(1, "edit", {}), PermissionAsked(1, PermissionRequest("edit", proposed)))
+    chat.hear(PermissionAnswered(1, yes, "user"), ChangeMade(1, made))
+    chat.hear(ToolFinished(1, "edit", "Changed.", ok=True, seconds=0.1), TurnFinished(TurnEnd.ANSWERED))
+    (entry,) = [entry for entry in chat.document.entries if isinstance(entry, EditEntry)]
+    assert entry.outcome is EditOutcome.MADE
+    assert "goods" in entry.source()
+    assert "amount" not in entry.source()

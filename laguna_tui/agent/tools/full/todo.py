@@ -13,7 +13,7 @@ from laguna_tui.base.schema import declared
 
 @dataclass(frozen=True, slots=True)
 class TodoArguments:
-    """The whole list."""
+    """The whole list: each call replaces it, so that no step has to be named to be changed."""
 
     items: str = declared(help="a line each: [ ] open, [~] in progress, [x] done", blank=True)
 
@@ -22,7 +22,10 @@ def _todo(services: ToolServices) -> Callable[[ToolRun, TodoArguments], Answer]:
     todo_list: TodoList = services.todo
 
     def todo(run: ToolRun, wanted: TodoArguments) -> Answer:
-        """Replace the list; the answer repeats it."""
+        """Replace the list.
+
+        The answer repeats it as it was understood, so that it stands at the end of what the model has read.
+        """
         notes = todo_list.replace(wanted.items)
         run.emit(TodoChanged(todo_list.items))
         return Answer("\n".join([todo_list.text or "The list is empty.", *notes]))
