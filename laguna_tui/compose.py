@@ -61,10 +61,12 @@ def run_ask(
         session.close()
 
 
-def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
+def run_tui(settings: Settings, folder: Path, *, named: bool, question: str = "") -> int:
     """Run the TUI until the user leaves; returns the exit code. UserError for settings that name no model.
 
-    named: the user chose the folder, so that all of it may be read, whatever it is.
+    Args:
+        named: the user chose the folder, so that all of it may be read, whatever it is.
+        question: the first message; empty for none.
     """
     holds_more = "" if named else too_wide_because(folder)
     session = LocalSession.prepare(settings, folder, state_dir(), holds_more=holds_more, rules=rules_path())
@@ -75,7 +77,7 @@ def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
-    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), ModelSetup(settings))
+    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker), ModelSetup(settings), question)
     try:
         return app.run_to_the_end()
     finally:

@@ -28,18 +28,30 @@ from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.shell_controller import ShellController
 from laguna_tui.tui.speed.speed_controller import SpeedController
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 from laguna_tui.tui.tui_settings import TuiSettings
 
 # Seconds in which a second Ctrl+C quits.
 TWICE_S = 1.5
+INIT = """Write an AGENTS.md for this folder, for coding agents that work in it. Look around first: the README, the \
+build and test configuration, the layout of the code, and an AGENTS.md or CONTRIBUTING file that is there already. Say \
+in at most 60 lines how to build, test and check the project, how the code is laid out, and which conventions a \
+newcomer would get wrong. State only what you have seen. If there is an AGENTS.md, improve it, do not replace it."""
 
 
 class LagunaApp(BaseApp):
     """The TUI. `return_code` is 128 + n after signal n."""
 
-    def __init__(self, session: ChatSession, settings: TuiSettings, model_setup: ModelSetup | None = None) -> None:
+    def __init__(
+        self,
+        session: ChatSession,
+        settings: TuiSettings,
+        model_setup: ModelSetup | None = None,
+        question: str = "",
+    ) -> None:
+        """question: sent once the model is ready; mostly empty."""
         super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder.path)}")
         self._session = session
         controller = self._controller = SessionController(session)
@@ -74,7 +86,9 @@ class LagunaApp(BaseApp):
             typing=self.prompt_controller,
             history=self.history_controller,
         )
+        self.shell_controller = ShellController(self, session.commands, writer, prompt=prompt, transcript=transcript)
         self._interrupted_at = -TWICE_S
+        self._question = question
 
     @property
     def state(self) -> SessionState:
@@ -89,6 +103,9 @@ class LagunaApp(BaseApp):
         )
         self.chat_controller.open()
         self.model_controller.begin()
+        if self._question.strip():
+            self.prompt.past.add(self._question)
+            self.chat_controller.send(self._question)
 
     # -- the conversation
 
@@ -103,10 +120,12 @@ class LagunaApp(BaseApp):
 
     @on(PromptInput.Sent)
     def _sent(self, event: PromptInput.Sent) -> None:
-        if is_slash(event.text):
+        if event.text.startswith("!"):
+            self.shell_controller.run(event.text)
+        elif is_slash(event.text):
             self._command(event.text)
         else:
-            self.chat_controller.send(event.text)
+            self.chat_controller.send(event.text, later=event.later)
 
     def _command(self, text: str) -> None:
         parsed = argument(text)
@@ -122,11 +141,24 @@ class LagunaApp(BaseApp):
     @on(EditPanel.Stopped)
     def action_stop(self) -> None:
         """Stop the answer; queued messages and the focus return to the input."""
+        if self.shell_controller.stop():
+            return
         idle = self._controller.free and self.prompt.has_focus and not self.prompt.text
         self.prompt.focus()
         self.chat_controller.stop()
         if idle:
             self.history_controller.escape()
+
+    def action_queue(self, message: str = "") -> None:
+        """Send a message when the answer is done."""
+        if message:
+            self.chat_controller.send(message, later=True)
+        else:
+            notify(self, "Write the message behind it: /queue TEXT", "warning")
+
+    def action_init(self) -> None:
+        """Have the model write an AGENTS.md for the folder."""
+        self.chat_controller.send(INIT, later=True)
 
     def action_new_chat(self) -> None:
         """Forget the conversation."""
@@ -283,13 +315,15 @@ class LagunaApp(BaseApp):
         self.exit(return_code=code)
 
     def _stop_work(self) -> None:
+        self.shell_controller.stop()
         self._controller.leave()
         self.edit_controller.leave()
         self.model_controller.leave()
 
     def _keep_draft(self) -> None:
         """Add unsent text to the history."""
-        for text in (*self._controller.queued, self.prompt.text):
+        waiting = (*self._controller.returned, *self._controller.steered, *self._controller.queued)
+        for text in (*waiting, self.prompt.text):
             self.prompt.past.add(text)
 
     def when_failed(self) -> Sequence[Callable[[], None]]:

@@ -37,7 +37,13 @@ from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
 
 ALWAYS = ("quit", "interrupt")
+SHELL_KEYS = (
+    ("!COMMAND", "Run a command in your shell; Esc stops it"),
+    ("!!COMMAND", "Run it, and tell the model with the next message"),
+)
 MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
+# What a line is that begins so.
+_SHELL_TITLES = (("!!", "!! runs in your shell, and the model reads it"), ("!", "! runs in your shell"))
 # Minimum width for a column beside prose of full width.
 COLUMN_FROM = 150
 
@@ -135,6 +141,7 @@ class BaseApp(CrashSafeApp):
     @on(PromptInput.Changed)
     def _hint_commands(self) -> None:
         text = self.prompt.text
+        self.prompt.border_title = next((title for mark, title in _SHELL_TITLES if text.startswith(mark)), "")
         self.hint_bar.commands = tuple(matching(text)) if text.startswith("/") and is_slash(text) else ()
 
     @on(MentionList.Clicked)
@@ -241,7 +248,7 @@ class BaseApp(CrashSafeApp):
         """The sections of the help screen and of the README's table of keys."""
         return {
             "Everywhere": key_rows(BaseApp.BINDINGS),
-            "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING)],
+            "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING), *SHELL_KEYS],
             "In the transcript": key_rows(Transcript.BINDINGS),
             "When an edit is proposed": key_rows(EditPanel.BINDINGS),
             "In the context": key_rows(ContextScreen.BINDINGS),

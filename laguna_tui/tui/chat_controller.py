@@ -93,13 +93,18 @@ class ChatController:
 
     # -- to the session
 
-    def send(self, message: str) -> None:
-        """Send a message, now or when the session is free."""
+    def send(self, message: str, *, later: bool = False) -> None:
+        """Send a message: at once, into the turn that runs, or when the session is free.
+
+        later: not into the turn that runs.
+        """
         if self._controller.state is SessionState.FAILED:
             notify(self._app, NO_MODEL, "warning")
             self._prompt.replace_text(message)
             return
-        if self._controller.send(message):
+        if not later and self._controller.steer(message):
+            self._transcript.follow()
+        elif self._controller.send(message):
             self._writer.add_question(sanitize(message))
             self._transcript.follow()
         self.resume()
@@ -161,7 +166,9 @@ class ChatController:
 
     def _restore_queued(self) -> None:
         """Move queued messages into the input."""
-        waiting = self._controller.unqueue()
+        self._restore(self._controller.unqueue())
+
+    def _restore(self, waiting: str) -> None:
         if waiting:
             self._prompt.replace_text("\n".join(part for part in (self._prompt.text, waiting) if part))
 
@@ -192,6 +199,7 @@ class ChatController:
         if not self._controller.free:
             self._typing.busy()
         self._hint_bar.queued = tuple(sanitize_line(message) for message in self._controller.queued)
+        self._writer.show_waiting([sanitize(message) for message in self._controller.steered])
         self._speed.show(busy=self._controller.busy)
         self._transcript.update_rows()
         if self._poller is not None and not self._controller.busy:
@@ -231,6 +239,7 @@ class ChatController:
                 if self._controller.state is SessionState.FAILED:
                     self._restore_queued()
             case SessionIdle():
+                self._restore(self._controller.take_returned())
                 self._writer.settle()
                 self._gc.collect_and_freeze()
                 if isinstance(self._app.screen, ContextScreen):

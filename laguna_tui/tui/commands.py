@@ -16,6 +16,7 @@ class Command:
         action: name of the app's action.
         slash: the slash command, if any.
         takes: syntax of its argument, if any; the action is called with it.
+        lines: whether the argument may have several lines.
     """
 
     title: str
@@ -23,6 +24,7 @@ class Command:
     action: str
     slash: str = ""
     takes: str = ""
+    lines: bool = False
 
 
 COMMANDS = (
@@ -35,6 +37,8 @@ COMMANDS = (
     Command("Tint", "Tint the answer by who proposed it", "tint", "/tint"),
     Command("Drafts", "What was drafted, and what was rejected", "drafts", "/drafts"),
     Command("Prove", "Check that speculation changed nothing", "prove", "/prove"),
+    Command("Queue", "Send a message when the answer is done", "queue", "/queue", "TEXT", lines=True),
+    Command("Init", "Have the model write an AGENTS.md for this folder", "init", "/init"),
     Command("Model", "Choose the model that answers", "model", "/model", "NAME|FILE"),
     Command("Set up", "Download the model that suits this machine", "setup", "/setup"),
     Command("Fit", "Which contexts and caches of a model fit here", "fit", "/fit", "NAME|FILE"),
@@ -64,7 +68,9 @@ def argument(text: str) -> tuple[Command, str] | None:
     """The command and its argument, if the input is a command with one."""
     name, _, rest = text.strip().partition(" ")
     found = next((command for command in COMMANDS if command.takes and command.slash == name), None)
-    return (found, rest.strip()) if found is not None and rest.strip() and "\n" not in rest else None
+    if found is None or not rest.strip() or ("\n" in rest and not found.lines):
+        return None
+    return found, rest.strip()
 
 
 def matching(text: str) -> list[Command]:

@@ -12,7 +12,7 @@ from queue import SimpleQueue
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
-from laguna_tui.base.events import ReasoningDelta, ReplayProgress, TextDelta
+from laguna_tui.base.events import ReasoningDelta, ReplayProgress, Steered, TextDelta
 from laguna_tui.context.blocks import Place
 from laguna_tui.session.api import Chat, ChatSession
 from laguna_tui.tui.event_queue import EventQueue
@@ -99,11 +99,15 @@ class SessionController:
     Attributes:
         state: the state of the session.
         queued: messages that wait for the session.
+        steered: messages that wait to go into the turn that runs.
+        returned: messages of a turn that was stopped before they went in.
     """
 
     def __init__(self, session: ChatSession) -> None:
         self.state = SessionState.LOADING
         self.queued: list[str] = []
+        self.steered: list[str] = []
+        self.returned: list[str] = []
         self._session = session
         self._events = EventQueue()
         self._thread = SessionThread()
@@ -145,6 +149,13 @@ class SessionController:
             return False
         self.state = SessionState.BUSY
         self._submit(lambda: self._ask(message))
+        return True
+
+    def steer(self, message: str) -> bool:
+        """Have a message go into the turn that runs. Returns whether it is accepted."""
+        if self.state is not SessionState.BUSY or self._clearing or not self._session.chat.steer(message):
+            return False
+        self.steered.append(message)
         return True
 
     def prefetch(self, message: str) -> bool:
@@ -204,6 +215,7 @@ class SessionController:
         """Stop the turn and clear the conversation."""
         self.stop()
         self.queued.clear()
+        self.steered.clear()
         self._places.clear()
         if self.state is not SessionState.FAILED:
             self._clearing = True
@@ -216,6 +228,11 @@ class SessionController:
     def unqueue(self) -> str:
         """Take all queued messages, as one text."""
         text, self.queued = "\n".join(self.queued), []
+        return text
+
+    def take_returned(self) -> str:
+        """Take the messages that a stopped turn left, as one text."""
+        text, self.returned = "\n".join(self.returned), []
         return text
 
     def poll(self) -> list[object]:
@@ -263,12 +280,21 @@ class SessionController:
                 self._places.clear()
             case ChatCleared():
                 self._clearing = False
+            case Steered(message) if message in self.steered:
+                self.steered.remove(message)
             case SessionIdle():
+                self._end_steering()
                 self.state, self._may_prefetch = SessionState.READY, True
                 return not self._clearing
             case TextDelta() | ReasoningDelta():
                 return not self._clearing and self.state is not SessionState.STOPPING
         return not self._clearing or isinstance(item, SessionOpened | ModeChanged | ModelChanged | SessionFailed)
+
+    def _end_steering(self) -> None:
+        """What did not go into the turn is sent next, or returned if the turn was stopped."""
+        left = self.returned if self.state is SessionState.STOPPING else self.queued
+        left[:0] = self.steered
+        self.steered.clear()
 
     def _open(self) -> None:
         try:

@@ -45,6 +45,7 @@ from laguna_tui.base.permission_request import Approver, Decision, PermissionAns
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.session.api import ModelChoice, SessionInfo
+from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.history import LocalHistory
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
@@ -190,6 +191,12 @@ class ScriptedSession:
         self.ended.set()
         yield ToolFinished(70, "edit", output, ok, 0.02)
 
+    def steer(self, message: str) -> bool:
+        return False
+
+    def left(self) -> tuple[()]:
+        return ()
+
     def cancel(self) -> None:
         self.cancelled.set()
 
@@ -270,6 +277,10 @@ class ScriptedSession:
 
     def use_approver(self, approver: Approver) -> None:
         self.gate.approver = approver
+
+    @property
+    def commands(self) -> LocalCommands:
+        return LocalCommands(self.path, lambda piece: "")
 
     @property
     def history(self) -> LocalHistory:

@@ -117,6 +117,26 @@ class QuestionEntry(FoldingEntry):
         return self.text
 
 
+class WaitingEntry(Entry):
+    """A message that waits to go into the turn that runs."""
+
+    stop = of_turn = False
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def mark(self) -> TextRun:
+        return TextRun("❯ ", "muted")
+
+    def lay(self, width: int) -> Sequence[TextLine]:
+        runs = (TextRun(self.text.expandtabs(TAB), "muted"), TextRun("  waits for the next step", "muted em"))
+        return wrap(runs, min(width, MAX_PROSE))[:ASKED_ROWS]
+
+    def source(self) -> str:
+        return self.text
+
+
 class NoticeEntry(Entry):
     """A message of the app: an error, a warning, a note. `kind` is a key of `NOTICE_MARKS`."""
 

@@ -4,7 +4,7 @@ Markdown is split as it streams, and each block is converted once, when it close
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from laguna_engine.events import DrafterFailed, Prefill, Source
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -34,7 +34,7 @@ from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.transcript.answer_entries import AnswerStream
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.edit_entry import CallRequestEntry, EditEntry, EditOutcome, RequestEntry
-from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
+from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry, WaitingEntry
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.turn_entries import TurnEntries
@@ -85,6 +85,7 @@ class TranscriptWriter:
         self._asked: RequestEntry | None = None
         self._declined: set[int] = set()
         self._failed: list[str] = []
+        self._waiting: list[WaitingEntry] = []
 
     @property
     def proposed(self) -> RequestEntry | None:
@@ -97,6 +98,17 @@ class TranscriptWriter:
         self.document.append(question)
         self.turns.begin(question)
         self._work()
+
+    def show_waiting(self, messages: Sequence[str]) -> None:
+        """Show these messages at the end, as long as they wait to go into the turn."""
+        shown = [entry.text for entry in self._waiting]
+        if shown == messages and (not shown or self._waiting[-1] is self.document.last):
+            return
+        for entry in reversed(self._waiting):
+            self.document.remove(entry)
+        self._waiting = [WaitingEntry(text) for text in messages]
+        for entry in self._waiting:
+            self.document.append(entry)
 
     def add_notice(self, text: str, kind: str = "info") -> None:
         """Append a message of the app; `kind` is a key of `NOTICE_MARKS`."""
@@ -123,6 +135,7 @@ class TranscriptWriter:
         """Start a new chat."""
         self.document.clear()
         self.turns.clear()
+        self._waiting.clear()
         self._stream = self._thought = self._working = self._replay = self._asked = None
         self._calls.clear()
 
