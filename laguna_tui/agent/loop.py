@@ -294,6 +294,38 @@ class Agent:
                 yield Attached(tuple(map(_titled, gathered.attachments)), tuple(gathered.notes))
         return steered
 
+    def commit_message(self, material: str, limit: int) -> str:
+        """A commit's message, which the model writes beside the conversation; not while a turn runs.
+
+        Args:
+            material: what is committed, and how; its beginning where not all of it has room.
+            limit: tokens of the message.
+
+        Returns:
+            The message; empty where there is no room for one. `cancel` ends it early.
+
+        Raises:
+            EngineError: the engine fails.
+        """
+        from laguna_tui.agent.aside import written_aside
+        from laguna_tui.agent.prompt import system_prompt
+
+        self._cancelled = False
+        conversation, instruction = self.conversation, system_prompt("commit")
+        room = self._engine.n_ctx - len(conversation.tokens) - limit - 2 * conversation.count(instruction)
+        while material and conversation.count(material) > room:
+            material = material[: len(material) * 3 // 4]
+        writing = written_aside(
+            self._engine, conversation, self._options, f"{instruction}\n\n{material}", limit, lambda: self._cancelled
+        )
+        while True:
+            try:
+                next(writing)
+            except StopIteration as stop:
+                self._note_computed()
+                message: str = stop.value
+                return message
+
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
         """Make room in the conversation now; not while a turn runs.
 

@@ -239,6 +239,38 @@ class History(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class CommitDraft:
+    """What would be committed. Texts are raw.
+
+    Attributes:
+        message: what the model suggests; empty where it has no room for one.
+        files: paths that are committed.
+        stages_all: whether everything is committed, because nothing is staged.
+        sandbox: what holds the repository's hooks.
+    """
+
+    message: str
+    files: tuple[str, ...]
+    stages_all: bool
+    sandbox: str
+
+
+class Commits(Protocol):
+    """Commits of the folder. The session's thread, while no turn runs; UserError where it cannot be done."""
+
+    def draft(self) -> CommitDraft:
+        """What would be committed, with a message that the model writes beside the conversation.
+
+        `Chat.cancel` ends the writing early.
+        """
+        ...
+
+    def commit(self, message: str, draft: CommitDraft) -> str:
+        """Commit, with the repository's hooks in the sandbox; a sentence about it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class CommandOutput:
     """More of what a command of the user's puts out, raw."""
 
@@ -360,6 +392,11 @@ class ChatSession(Protocol):
     @property
     def history(self) -> History:
         """What can be undone."""
+        ...
+
+    @property
+    def commits(self) -> Commits:
+        """What is committed."""
         ...
 
     @property

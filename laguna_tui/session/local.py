@@ -19,6 +19,7 @@ from laguna_tui.base.permission_request import Approver
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.commands import LocalCommands
+from laguna_tui.session.commits import LocalCommits
 from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.local_models import LocalModels
@@ -73,6 +74,7 @@ class LocalSession:
         self.commands = LocalCommands(folder, self._tell)
         self.folder = LocalFolder(self, folder, holds_more)
         self.history = LocalHistory(folder, state, lambda: self.opened().agent)
+        self.commits = LocalCommits(folder, lambda: self.opened().agent, self.commands.runner)
 
     @classmethod
     def prepare(

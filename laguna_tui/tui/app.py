@@ -19,6 +19,7 @@ from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.edits.edit_controller import EditController
 from laguna_tui.tui.edits.edit_panel import EditPanel
 from laguna_tui.tui.event_sanitizer import safe_path
+from laguna_tui.tui.history.commit_controller import CommitController
 from laguna_tui.tui.history.history_controller import HistoryController
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.model_controller import ModelController
@@ -71,6 +72,9 @@ class LagunaApp(BaseApp):
         self.history_controller = HistoryController(
             self, session, controller, writer, prompt=prompt, transcript=transcript, resume=self._resume
         )
+        self.commit_controller = CommitController(
+            self, session.commits, controller, writer, transcript=transcript, resume=self._resume
+        )
         self.chat_controller = ChatController(
             self,
             controller,
@@ -85,6 +89,7 @@ class LagunaApp(BaseApp):
             edits=self.edit_controller,
             typing=self.prompt_controller,
             history=self.history_controller,
+            commits=self.commit_controller,
         )
         self.shell_controller = ShellController(self, session.commands, writer, prompt=prompt, transcript=transcript)
         self._interrupted_at = -TWICE_S
@@ -220,6 +225,10 @@ class LagunaApp(BaseApp):
     def action_diff(self, wanted: str = "") -> None:
         """Show what the session changed, or its last turn."""
         self.history_controller.diff(wanted)
+
+    def action_commit(self) -> None:
+        """Commit, with a message that the model drafts."""
+        self.commit_controller.begin()
 
     # -- models
 

@@ -19,6 +19,7 @@ from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.edits.edit_controller import EditController
 from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_replay
 from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.history.commit_controller import CommitController
 from laguna_tui.tui.history.history_controller import HistoryController
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.process_setup import GcTuner
@@ -71,10 +72,12 @@ class ChatController:
         edits: EditController,
         typing: PromptController,
         history: HistoryController,
+        commits: CommitController,
     ) -> None:
         self._app, self._controller, self._writer = app, controller, writer
         self._transcript, self._prompt, self._hint_bar, self._status_bar = transcript, prompt, hint_bar, status_bar
-        self._speed, self._edits, self._typing, self._history = speed, edits, typing, history
+        self._speed, self._edits, self._typing = speed, edits, typing
+        self._history, self._commits = history, commits
         self._model, self._folder = sanitize_line(title), safe_path(folder)
         self._sanitizer = EventSanitizer()
         self._gc = GcTuner()
@@ -219,6 +222,7 @@ class ChatController:
         self._typing.handle(item)
         self._react(item)
         self._history.handle(item)
+        self._commits.handle(item)
 
     def _react(self, item: object) -> None:
         """Handle a change of the session's state."""

@@ -37,6 +37,7 @@ COMMANDS = (
     Command("Tint", "Tint the answer by who proposed it", "tint", "/tint"),
     Command("Drafts", "What was drafted, and what was rejected", "drafts", "/drafts"),
     Command("Prove", "Check that speculation changed nothing", "prove", "/prove"),
+    Command("Commit", "Commit, with a message that the model drafts", "commit", "/commit"),
     Command("Queue", "Send a message when the answer is done", "queue", "/queue", "TEXT", lines=True),
     Command("Init", "Have the model write an AGENTS.md for this folder", "init", "/init"),
     Command("Model", "Choose the model that answers", "model", "/model", "NAME|FILE"),

@@ -9,7 +9,7 @@ from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
-from laguna_tui.session.api import SessionInfo
+from laguna_tui.session.api import CommitDraft, SessionInfo
 
 if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff
@@ -110,6 +110,21 @@ class UndoRefused:
     """It could not be undone or redone. `sentence`: why, sanitised."""
 
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitDrafted:
+    """What would be committed, raw."""
+
+    draft: CommitDraft
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """It was committed, or not. `text`: what came of it, sanitised."""
+
+    text: str
+    ok: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost,
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.session.api import ModelChoice, SessionInfo
 from laguna_tui.session.commands import LocalCommands
+from laguna_tui.session.commits import LocalCommits
 from laguna_tui.session.history import LocalHistory
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
@@ -285,6 +286,10 @@ class ScriptedSession:
     @property
     def history(self) -> LocalHistory:
         return LocalHistory(self.path, None, self._no_agent)
+
+    @property
+    def commits(self) -> LocalCommits:
+        return LocalCommits(self.path, self._no_agent, self.commands.runner)
 
     def _no_agent(self) -> NoReturn:
         raise UserError("There is no agent.")
