@@ -161,6 +161,10 @@ class LagunaApp(BaseApp):
         else:
             notify(self, "Write the message behind it: /queue TEXT", "warning")
 
+    def action_shell(self, command: str = "") -> None:
+        """Leave the screen to a shell, or to a command that needs a terminal."""
+        self.shell_controller.hand_over(command, self._session.folder.path)
+
     def action_init(self) -> None:
         """Have the model write an AGENTS.md for the folder."""
         self.chat_controller.send(INIT, later=True)

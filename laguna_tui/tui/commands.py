@@ -39,6 +39,7 @@ COMMANDS = (
     Command("Prove", "Check that speculation changed nothing", "prove", "/prove"),
     Command("Commit", "Commit, with a message that the model drafts", "commit", "/commit"),
     Command("Queue", "Send a message when the answer is done", "queue", "/queue", "TEXT", lines=True),
+    Command("Shell", "Leave the screen to your shell, or to vim, less, git add -p …", "shell", "/shell", "COMMAND"),
     Command("Init", "Have the model write an AGENTS.md for this folder", "init", "/init"),
     Command("Model", "Choose the model that answers", "model", "/model", "NAME|FILE"),
     Command("Set up", "Download the model that suits this machine", "setup", "/setup"),

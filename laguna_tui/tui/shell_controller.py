@@ -1,10 +1,15 @@
-"""Runs the user's own commands: `!` shows the output, `!!` also tells the model. Screen's thread only."""
+"""Runs the user's own commands: `!`, `!!` and `/shell`. Screen's thread only."""
 
+import os
+import sys
 import threading
+import time
 from functools import partial
+from pathlib import Path
 
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 
+from laguna_tui.base.terminal import run_in_foreground
 from laguna_tui.base.text import TextSanitizer, sanitize
 from laguna_tui.session.api import CommandFinished, Commands
 from laguna_tui.tui.modal import notify
@@ -14,6 +19,8 @@ from laguna_tui.tui.transcript.command_entry import CommandEntry
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
+# A command that ends sooner has only printed something, which would be gone with its screen.
+GLANCE_S = 1.0
 ONE_AT_A_TIME = "A command of yours runs already. Esc stops it."
 TOLD = " The model reads it with your next message."
 
@@ -47,6 +54,23 @@ class ShellController:
         self._transcript.follow()
         self._transcript.update_rows()
         threading.Thread(target=self._read, args=(entry, command, tell), name="laguna-shell", daemon=True).start()
+
+    def hand_over(self, command: str, folder: Path) -> None:
+        """Leave the screen to a command that needs a terminal, such as an editor, until it ends; empty: a shell."""
+        shell = os.environ.get("SHELL") or "/bin/sh"
+        try:
+            with self._app.suspend():
+                began = time.monotonic()
+                code = run_in_foreground((shell, "-c", command) if command else (shell,), folder)
+                if command and (code or time.monotonic() - began < GLANCE_S):
+                    sys.__stderr__.write(f"\n[exit code {code}; Enter goes back to laguna-tui] ")  # type: ignore[union-attr]
+                    sys.__stderr__.flush()  # type: ignore[union-attr]
+                    sys.__stdin__.readline()  # type: ignore[union-attr]
+        except SuspendNotSupported:
+            notify(self._app, "This needs a terminal; ! runs a command without one.", "warning")
+        except OSError as error:
+            notify(self._app, f"It was not run: {error.strerror}.", "warning")
+        self._app.refresh(layout=True)
 
     def stop(self) -> bool:
         """Stop the command. Returns whether one runs."""
