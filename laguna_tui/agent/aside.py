@@ -6,6 +6,7 @@ from laguna_engine.config import Request
 from laguna_engine.events import Prefill
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import AgentOptions, Generation, TokenEngine
+from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.base.events import AgentEvent, Rate
 
 
@@ -42,3 +43,28 @@ def written_aside(
         if isinstance(event, Prefill | Rate):
             yield event
     return step.record(request).answer.text.strip()
+
+
+def commit_message(
+    engine: TokenEngine,
+    conversation: Conversation,
+    options: AgentOptions,
+    material: str,
+    limit: int,
+    cancelled: Callable[[], bool],
+) -> str:
+    """Have the model write a commit's message; arguments as for `written_aside`.
+
+    material: what is committed, and how; its beginning where not all of it has room.
+    """
+    instruction = system_prompt("commit")
+    room = engine.n_ctx - len(conversation.tokens) - limit - 2 * conversation.count(instruction)
+    while material and conversation.count(material) > room:
+        material = material[: len(material) * 3 // 4]
+    writing = written_aside(engine, conversation, options, f"{instruction}\n\n{material}", limit, cancelled)
+    while True:
+        try:
+            next(writing)
+        except StopIteration as stop:
+            message: str = stop.value
+            return message

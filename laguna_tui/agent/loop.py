@@ -307,24 +307,13 @@ class Agent:
         Raises:
             EngineError: the engine fails.
         """
-        from laguna_tui.agent.aside import written_aside
-        from laguna_tui.agent.prompt import system_prompt
+        from laguna_tui.agent.aside import commit_message
 
         self._cancelled = False
-        conversation, instruction = self.conversation, system_prompt("commit")
-        room = self._engine.n_ctx - len(conversation.tokens) - limit - 2 * conversation.count(instruction)
-        while material and conversation.count(material) > room:
-            material = material[: len(material) * 3 // 4]
-        writing = written_aside(
-            self._engine, conversation, self._options, f"{instruction}\n\n{material}", limit, lambda: self._cancelled
-        )
-        while True:
-            try:
-                next(writing)
-            except StopIteration as stop:
-                self._note_computed()
-                message: str = stop.value
-                return message
+        parts = self._engine, self.conversation, self._options
+        message = commit_message(*parts, material, limit, lambda: self._cancelled)
+        self._note_computed()
+        return message
 
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
         """Make room in the conversation now; not while a turn runs.

@@ -78,13 +78,14 @@ class TurnHistory:
 
     def end(self, conversation: Conversation) -> None:
         """The turn that began last has ended."""
-        from laguna_tui.journal.undo import CheckpointError
-
         with self._lock:
             if self._position:
                 self._turns[self._position - 1].after = conversation.mark()
             journal = self._journal
         if journal is not None:
+            # Imported late: most questions change nothing.
+            from laguna_tui.journal.undo import CheckpointError
+
             # What cannot be written down now is tried again with the next change.
             with suppress(CheckpointError):
                 journal.end_turn()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff
     from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
     from laguna_tui.sandbox.background import BackgroundCommand
+    from laguna_tui.session.commits import CommitDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,34 +239,17 @@ class History(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class CommitDraft:
-    """What would be committed. Texts are raw.
-
-    Attributes:
-        message: what the model suggests; empty where it has no room for one.
-        files: paths that are committed.
-        stages_all: whether everything is committed, because nothing is staged.
-        sandbox: what holds the repository's hooks.
-    """
-
-    message: str
-    files: tuple[str, ...]
-    stages_all: bool
-    sandbox: str
-
-
 class Commits(Protocol):
     """Commits of the folder. The session's thread, while no turn runs; UserError where it cannot be done."""
 
-    def draft(self) -> CommitDraft:
+    def draft(self) -> "CommitDraft":
         """What would be committed, with a message that the model writes beside the conversation.
 
         `Chat.cancel` ends the writing early.
         """
         ...
 
-    def commit(self, message: str, draft: CommitDraft) -> str:
+    def commit(self, message: str, draft: "CommitDraft") -> str:
         """Commit, with the repository's hooks in the sandbox; a sentence about it."""
         ...
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.session.api import CommitDraft
 
 if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
@@ -21,6 +21,23 @@ COMMITTED = "Committed: {subject}"
 _TIMEOUT_S = 1800
 _MESSAGE_TOKENS = 256
 _HEADER = re.compile(r"^diff --git a/(.+?) b/", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitDraft:
+    """What would be committed. Texts are raw.
+
+    Attributes:
+        message: what the model suggests; empty where it has no room for one.
+        files: paths that are committed.
+        stages_all: whether everything is committed, because nothing is staged.
+        sandbox: what holds the repository's hooks.
+    """
+
+    message: str
+    files: tuple[str, ...]
+    stages_all: bool
+    sandbox: str
 
 
 class LocalCommits:

@@ -9,7 +9,8 @@ from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
-from laguna_tui.session.api import CommitDraft, SessionInfo
+from laguna_tui.session.api import SessionInfo
+from laguna_tui.session.commits import CommitDraft
 
 if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff

@@ -11,7 +11,7 @@ from textual.widgets import Static, TextArea
 
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
-from laguna_tui.session.api import CommitDraft
+from laguna_tui.session.commits import CommitDraft
 from laguna_tui.tui.modal import Modal, notify
 
 _SHOWN = 8

@@ -198,8 +198,7 @@ def applied_sentence(result: UndoResult) -> str:
 def _outcome(result: UndoResult) -> str:
     """What became of the files, raw."""
     count = len(result.restored)
-    how = "as the model left it" if result.kind is UndoKind.REDO else "as before"
-    how = how.replace("it", "them") if count > 1 and result.kind is UndoKind.REDO else how
+    how = "as before the undo" if result.kind is UndoKind.REDO else "as before"
     said = [f"{count:,} {plural(count, 'file is', 'files are')} {how}: {_named(result.restored)}."] if count else []
     if result.kept:
         kept = [f"{sanitize_line(path)} ({sanitize_line(why)})" for path, why in list(result.kept.items())[:_NAMED]]
