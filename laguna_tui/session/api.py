@@ -17,7 +17,12 @@ from laguna_tui.base.permission_request import Approver
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from laguna_tui.journal.file_diff import FileDiff
+    from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
     from laguna_tui.sandbox.background import BackgroundCommand
+    from laguna_tui.session.commits import CommitDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +99,6 @@ class Chat(Protocol):
 
     def new_chat(self) -> None:
         """Forget the conversation."""
-        ...
-
-    def undo(self) -> str:
-        """Take back the newest change of this session; a sentence about what became of it. Not while a turn runs."""
         ...
 
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
@@ -199,6 +200,68 @@ class PermissionSettings(Protocol):
 
     def use_approver(self, approver: Approver) -> None:
         """Whom to ask; set before the session is opened. Whoever iterates `ask` waits for the answer."""
+        ...
+
+
+class History(Protocol):
+    """The turns, what they changed, and the way back. Any thread, but for `apply`; each call may take seconds.
+
+    Everything raises UserError where there is nothing to do, or nothing can be stored. All texts are raw.
+    """
+
+    def points(self) -> "Sequence[UndoPoint]":
+        """The turns, also those that changed nothing or are undone; newest last."""
+        ...
+
+    def plan_undo(self) -> "UndoPlan":
+        """What undoing the last turn would do."""
+        ...
+
+    def plan_redo(self) -> "UndoPlan":
+        """What redoing the turn that was undone last would do."""
+        ...
+
+    def plan_rewind(self, number: int) -> "UndoPlan":
+        """What undoing this turn and all after it would do."""
+        ...
+
+    def unfinished(self) -> "UndoPlan | None":
+        """The rest of an undo that an earlier session about this folder was killed in; None if there is none."""
+        ...
+
+    def preview(self, plan: "UndoPlan") -> "Sequence[FileDiff]":
+        """What applying a plan would change, conflicts included."""
+        ...
+
+    def apply(self, plan: "UndoPlan", overwrite: "Collection[str]" = ()) -> "UndoResult":
+        """Put files and conversation where a plan wants them. The session's thread only, while no turn runs.
+
+        Args:
+            plan: of the present state; another one is refused.
+            overwrite: paths of its conflicts that the user agreed to lose; the others stay as they are.
+        """
+        ...
+
+    def diff(self, *, turn: bool = False) -> "Sequence[FileDiff]":
+        """What the turns of this session changed, but for those that are undone.
+
+        turn: only the last one.
+        """
+        ...
+
+
+class Commits(Protocol):
+    """Commits of the folder. The session's thread, while no turn runs; UserError where it cannot be done."""
+
+    def draft(self) -> "CommitDraft":
+        """What would be committed, with a message that the model writes beside the conversation.
+
+        `Chat.cancel` ends the writing early.
+        """
+        ...
+
+    def commit(self, message: str, draft: "CommitDraft") -> str:
+        """Commit, with the repository's hooks in the sandbox; a sentence about it."""
         ...
 
 
@@ -323,6 +386,16 @@ class ChatSession(Protocol):
     @property
     def permissions(self) -> PermissionSettings:
         """What is done unasked."""
+        ...
+
+    @property
+    def history(self) -> History:
+        """What can be undone."""
+        ...
+
+    @property
+    def commits(self) -> Commits:
+        """What is committed."""
         ...
 
     @property

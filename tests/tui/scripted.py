@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
-from typing import Self
+from typing import NoReturn, Self
 
 from laguna_engine.config import Speculation
 from laguna_engine.draft.dflash import DFlash
@@ -22,6 +22,7 @@ from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import (
     AgentEvent,
     DraftRound,
@@ -51,6 +52,9 @@ from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost,
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.sandbox.background import BackgroundCommand
 from laguna_tui.session.api import ModelChoice, SessionInfo
+from laguna_tui.session.commands import LocalCommands
+from laguna_tui.session.commits import LocalCommits
+from laguna_tui.session.history import LocalHistory
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
 
@@ -209,6 +213,12 @@ class ScriptedSession:
         self.ended.set()
         yield ToolFinished(70, "edit", output, ok, 0.02)
 
+    def steer(self, message: str) -> bool:
+        return False
+
+    def left(self) -> tuple[()]:
+        return ()
+
     def cancel(self) -> None:
         self.cancelled.set()
 
@@ -300,8 +310,16 @@ class ScriptedSession:
     def use_approver(self, approver: Approver) -> None:
         self.gate.approver = approver
 
-    def undo(self) -> str:
-        return self.made.undo()
+    @property
+    def history(self) -> LocalHistory:
+        return LocalHistory(self.path, None, self._no_agent)
+
+    @property
+    def commits(self) -> LocalCommits:
+        return LocalCommits(self.path, self._no_agent, LocalCommands(self.path, lambda piece: "").runner)
+
+    def _no_agent(self) -> NoReturn:
+        raise UserError("There is no agent.")
 
     def close(self) -> None:
         self.closed = True

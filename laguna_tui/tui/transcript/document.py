@@ -81,7 +81,7 @@ class Document:
         self._change(index)
 
     def remove(self, entry: Entry) -> None:
-        """Remove an entry. Only the open block and the progress line are ever removed, and they are near the end."""
+        """Remove an entry. It costs as much as there are entries behind it."""
         index = self._index.pop(entry)
         del self._slots[index]
         self._tops.pop()

@@ -34,7 +34,5 @@ FULL = ModelProfile(
     guard=lambda asked, before: Guard(),
     # It reads files beside a question, which saves the calls to look them up.
     attaches=True,
-    # What it remembers of a file is no longer so once the user took a change back.
-    takes_news=True,
 )
 """Template and kept turns are those of a model's entry in the catalogue."""
