@@ -266,13 +266,6 @@ class Commits(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandOutput:
-    """More of what a command of the user's puts out, raw."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class CommandFinished:
     """The last event of a command of the user's.
 
@@ -289,14 +282,11 @@ class CommandFinished:
     told: bool
 
 
-CommandEvent = CommandOutput | CommandFinished
-
-
 class Commands(Protocol):
     """The user's own commands, and those that the model has in the background. Any thread."""
 
-    def run(self, command: str, *, tell: bool = False) -> Iterator[CommandEvent]:
-        """Run a command of the user's; iterate to make it go on. Ends after `CommandFinished`.
+    def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:
+        """Run a command of the user's; iterate to make it go on. Yields its output, raw, then `CommandFinished`.
 
         It runs in the folder as in the user's shell: without the sandbox, with their environment, and unasked. It has
         no terminal and reads nothing. What it leaves running in the background goes on.

@@ -15,7 +15,7 @@ from laguna_tui.session.api import CommandFinished, Commands
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_messages import error_sentence
-from laguna_tui.tui.transcript.command_entry import CommandEntry
+from laguna_tui.tui.transcript.shell_entry import ShellEntry
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
@@ -39,7 +39,7 @@ class ShellController:
     ) -> None:
         self._app, self._commands, self._writer = app, commands, writer
         self._prompt, self._transcript = prompt, transcript
-        self._entry: CommandEntry | None = None
+        self._entry: ShellEntry | None = None
 
     def run(self, typed: str) -> None:
         """Run a command as it was typed, with its marks."""
@@ -49,7 +49,7 @@ class ShellController:
             return
         tell = typed.startswith("!!")
         command = typed[2 if tell else 1 :].strip()
-        entry = self._entry = CommandEntry(sanitize(command))
+        entry = self._entry = ShellEntry(sanitize(command))
         self._writer.document.append(entry)
         self._transcript.follow()
         self._transcript.update_rows()
@@ -79,7 +79,7 @@ class ShellController:
         self._commands.cancel()
         return True
 
-    def _read(self, entry: CommandEntry, command: str, tell: bool) -> None:
+    def _read(self, entry: ShellEntry, command: str, tell: bool) -> None:
         """Pass on what a command says, on a thread of its own."""
         sanitizer = TextSanitizer()
         try:
@@ -88,18 +88,18 @@ class ShellController:
                     sentence = sanitize(event.sentence) + (TOLD if event.told else "")
                     self._call(partial(self._finish, entry, sentence, failed=event.exit_code != 0))
                 else:
-                    self._call(partial(self._add, entry, sanitizer.sanitize(event.text)))
+                    self._call(partial(self._add, entry, sanitizer.sanitize(event)))
         except Exception as error:
             self._call(partial(self._finish, entry, error_sentence(error), failed=True))
 
     def _call(self, done: partial[None]) -> None:
         self._app.call_later(done)
 
-    def _add(self, entry: CommandEntry, text: str) -> None:
+    def _add(self, entry: ShellEntry, text: str) -> None:
         entry.add(text)
         self._transcript.update_rows()
 
-    def _finish(self, entry: CommandEntry, sentence: str, *, failed: bool) -> None:
+    def _finish(self, entry: ShellEntry, sentence: str, *, failed: bool) -> None:
         entry.finish(sentence, failed=failed)
         self._entry = None
         self._transcript.update_rows()

@@ -127,8 +127,7 @@ class ScriptedSession:
         self.prefetch_gate = prefetch_gate
         self.prefetched: list[str] = []
         self.prefetched_whole: list[str] = []
-        self.jobs: list[BackgroundCommand] = []
-        self.written: dict[int, str] = {}
+        self.commands = ScriptedCommands(folder)
         self.compaction: Sequence[Step] = ()
         self.guidance: list[str] = []
         self.info = SessionInfo(context_size, details, warnings, mode, drafter, plan)
@@ -137,7 +136,7 @@ class ScriptedSession:
     def chat(self) -> Self:
         return self
 
-    prompt = models = permissions = commands = folder = chat
+    prompt = models = permissions = folder = chat
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         for percent in (0, 50, 100):
@@ -221,16 +220,6 @@ class ScriptedSession:
 
     def cancel(self) -> None:
         self.cancelled.set()
-
-    def background(self) -> Sequence[BackgroundCommand]:
-        return tuple(self.jobs)
-
-    def recent(self, number: int) -> str:
-        return self.written.get(number, "")
-
-    def stop(self, number: int) -> str:
-        self.jobs = [replace(job, exit_code=130) if job.number == number else job for job in self.jobs]
-        return f"Background command {number} is stopped."
 
     def new_chat(self) -> None:
         self.chats += 1
@@ -316,13 +305,33 @@ class ScriptedSession:
 
     @property
     def commits(self) -> LocalCommits:
-        return LocalCommits(self.path, self._no_agent, LocalCommands(self.path, lambda piece: "").runner)
+        return LocalCommits(self.path, self._no_agent, self.commands.runner)
 
     def _no_agent(self) -> NoReturn:
         raise UserError("There is no agent.")
 
     def close(self) -> None:
+        self.commands.close()
         self.closed = True
+
+
+class ScriptedCommands(LocalCommands):
+    """The user's commands really run; the model's background commands are those that a test gives."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, lambda piece: "")
+        self.jobs: list[BackgroundCommand] = []
+        self.written: dict[int, str] = {}
+
+    def background(self) -> Sequence[BackgroundCommand]:
+        return tuple(self.jobs)
+
+    def recent(self, number: int) -> str:
+        return self.written.get(number, "")
+
+    def stop(self, number: int) -> str:
+        self.jobs = [replace(job, exit_code=130) if job.number == number else job for job in self.jobs]
+        return f"Background command {number} is stopped."
 
 
 STATS = Stats(prompt_tokens=1200, cached_tokens=700, prefill_s=1.0, generated_tokens=81, decode_s=2.0)

@@ -1,21 +1,20 @@
-"""Undoes, redoes and rewinds turns, asks about files that the user changed meanwhile, and shows diffs."""
+"""Undoes, redoes and rewinds turns, asks about files that the user changed meanwhile, and shows diffs.
+
+The screens are imported when they are first shown: they bring the journal along, which costs the app's start.
+"""
 
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from textual.app import App
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
-from laguna_tui.journal.undo_log import UndoKind
-from laguna_tui.journal.undo_plan import UndoPlan, UndoResult
 from laguna_tui.session.api import ChatSession
-from laguna_tui.tui.history.conflict_screen import ConflictScreen
-from laguna_tui.tui.history.diff_screen import DiffScreen
-from laguna_tui.tui.history.rewind_screen import RewindScreen
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import Put, SessionController
@@ -30,12 +29,16 @@ from laguna_tui.tui.text_lines import crop
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
+if TYPE_CHECKING:
+    from laguna_tui.journal.file_diff import FileDiff
+    from laguna_tui.journal.undo_plan import UndoPlan, UndoResult
+
 # Seconds in which a second Esc asks for the list of turns.
 TWICE_S = 1.0
 # Paths that a sentence names.
 _NAMED = 5
-_TITLES = {UndoKind.UNDO: "Undo", UndoKind.REDO: "Redo", UndoKind.REWIND: "Rewind"}
-_DONE = {UndoKind.UNDO: "Undone", UndoKind.REDO: "Redone", UndoKind.REWIND: "Undone"}
+_TITLES = {"undo": "Undo", "redo": "Redo", "rewind": "Rewind"}
+_DONE = {"undo": "Undone", "redo": "Redone", "rewind": "Undone"}
 BUSY = "The session is busy. Stop it with Esc, then {command}."
 STOPPED = "Nothing was changed."
 _RESUMED = "An undo was interrupted when laguna-tui ended; it is done now. {what}"
@@ -77,6 +80,8 @@ class HistoryController:
             notify(self._app, BUSY.format(command="/rewind"), "warning")
             return
 
+        from laguna_tui.tui.history.rewind_screen import RewindScreen
+
         def go(number: int | None) -> None:
             if number is not None:
                 self._start(lambda: self._history.plan_rewind(number), "/rewind")
@@ -97,6 +102,8 @@ class HistoryController:
         if wanted not in ("", "turn"):
             notify(self._app, f"There is no /diff {wanted}. There are: /diff, /diff turn.", "warning")
             return
+        from laguna_tui.tui.history.diff_screen import DiffScreen
+
         turn = wanted == "turn"
         title = "Changes of the last turn" if turn else "Changes of this session"
         self._app.push_screen(DiffScreen(title, lambda: self._history.diff(turn=turn)))
@@ -109,14 +116,13 @@ class HistoryController:
             case SessionIdle():
                 self._writer.turns.end()
             case UndoPlanned(plan, files):
-                screen = ConflictScreen(_TITLES[plan.kind], plan, files)
-                self._app.push_screen(screen, lambda chosen: self._decided(plan, chosen))
+                self._ask(plan, files)
             case UndoRefused(sentence):
                 notify(self._app, sentence, "warning")
             case UndoApplied():
                 self._applied(item)
 
-    def _start(self, plan: Callable[[], UndoPlan], command: str) -> None:
+    def _start(self, plan: "Callable[[], UndoPlan]", command: str) -> None:
         """Plan, and do it at once unless something has to be asked."""
 
         def job(put: Put) -> None:
@@ -130,7 +136,14 @@ class HistoryController:
             notify(self._app, BUSY.format(command=command), "warning")
         self._resume()
 
-    def _decided(self, plan: UndoPlan, chosen: frozenset[str] | None) -> None:
+    def _ask(self, plan: "UndoPlan", files: "Sequence[FileDiff]") -> None:
+        """Show the files that the user changed meanwhile, and ask about each."""
+        from laguna_tui.tui.history.conflict_screen import ConflictScreen
+
+        screen = ConflictScreen(_TITLES[plan.kind], plan, files)
+        self._app.push_screen(screen, lambda chosen: self._decided(plan, chosen))
+
+    def _decided(self, plan: "UndoPlan", chosen: frozenset[str] | None) -> None:
         """Apply a plan with what is to be overwritten, or not at all."""
         if chosen is None:
             notify(self._app, STOPPED)
@@ -146,7 +159,7 @@ class HistoryController:
             notify(self._app, BUSY.format(command=f"/{plan.kind}"), "warning")
         self._resume()
 
-    def _apply(self, plan: UndoPlan, overwrite: Collection[str]) -> UndoApplied:
+    def _apply(self, plan: "UndoPlan", overwrite: Collection[str]) -> UndoApplied:
         result = self._history.apply(plan, overwrite)
         return UndoApplied(result, sum(block.tokens for block in self._session.prompt.blocks()), plan.resumes)
 
@@ -157,10 +170,10 @@ class HistoryController:
         if event.resumed:
             self._writer.add_notice(_RESUMED.format(what=sanitize(_outcome(result))))
         else:
-            if result.kind is UndoKind.REDO:
+            if result.kind == "redo":
                 turns.bring_back(numbers)
             elif message := turns.take_back(numbers):
-                self._return(message, into_input=result.kind is UndoKind.REWIND)
+                self._return(message, into_input=result.kind == "rewind")
             self._writer.add_notice(sanitize(applied_sentence(result)))
         self._transcript.follow()
 
@@ -187,7 +200,7 @@ class HistoryController:
         threading.Thread(target=look, name="laguna-undo", daemon=True).start()
 
 
-def applied_sentence(result: UndoResult) -> str:
+def applied_sentence(result: "UndoResult") -> str:
     """What an undo did, for the user, raw."""
     first, count = min(result.points, key=lambda point: point.number), len(result.points)
     title = f"“{crop(sanitize_line(first.title), _TITLE_CELLS)}”"
@@ -195,10 +208,10 @@ def applied_sentence(result: UndoResult) -> str:
     return f"{_DONE[result.kind]}: {named}. {_outcome(result)}"
 
 
-def _outcome(result: UndoResult) -> str:
+def _outcome(result: "UndoResult") -> str:
     """What became of the files, raw."""
     count = len(result.restored)
-    how = "as before the undo" if result.kind is UndoKind.REDO else "as before"
+    how = "as before the undo" if result.kind == "redo" else "as before"
     said = [f"{count:,} {plural(count, 'file is', 'files are')} {how}: {_named(result.restored)}."] if count else []
     if result.kept:
         kept = [f"{sanitize_line(path)} ({sanitize_line(why)})" for path, why in list(result.kept.items())[:_NAMED]]

@@ -36,13 +36,12 @@ from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.transcript.answer_entries import AnswerStream
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import Document, TurnEntries
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry, WaitingEntry
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
 from laguna_tui.tui.transcript.request_entries import RequestEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry
 from laguna_tui.tui.transcript.step_writer import StepWriter
-from laguna_tui.tui.transcript.turn_entries import TurnEntries
 
 # Kind of the notice for each end of a turn; the others are warnings.
 _KINDS = {

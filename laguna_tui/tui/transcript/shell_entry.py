@@ -11,7 +11,7 @@ from laguna_tui.tui.transcript.step_entries import bar
 PEEK = 12
 
 
-class CommandEntry(HeadlineEntry):
+class ShellEntry(HeadlineEntry):
     """A command and its output. It stays when the turn is undone in which it ran. All texts are sanitised."""
 
     of_turn = False
