@@ -137,7 +137,7 @@ def test_a_failing_screen_saves_the_conversation_and_says_so_in_one_sentence(tmp
         (b"\x1b[20~", b"AGENTS.md"),
         (b"\x1b[20~\x1b[B ", b"1 change"),
         (b"\x1b[19~", b"Enter"),
-        (b"\x10", b"All keys"),
+        (b"\x10", b"the model drafts"),
         (b"/theme\r", b"dracula"),
     ],
     ids=["models", "history", "context", "changed context", "setup", "commands", "themes"],
