@@ -57,6 +57,7 @@ def run_ask(settings: Settings, folder: Path, question: str, form: Format, optio
         rules=rules_path(),
         allow=options.allow,
         deny=options.deny,
+        undoable=False,
     )
     approver = terminal_approver()
     if approver is not None:
@@ -92,10 +93,12 @@ def _with_piped(session: LocalSession, question: str, piped: str) -> str:
     return f"{question}\n\n{piece.whole}" if session.tell(piece) else question
 
 
-def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
+def run_tui(settings: Settings, folder: Path, *, named: bool, question: str = "") -> int:
     """Run the TUI until the user leaves; returns the exit code. UserError for settings that name no model.
 
-    named: the user chose the folder, so that all of it may be read, whatever it is.
+    Args:
+        named: the user chose the folder, so that all of it may be read, whatever it is.
+        question: the first message; empty for none.
     """
     holds_more = "" if named else too_wide_because(folder)
     session = LocalSession.prepare(settings, folder, state_dir(), holds_more=holds_more, rules=rules_path())
@@ -106,7 +109,8 @@ def run_tui(settings: Settings, folder: Path, *, named: bool) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
-    app = LagunaApp(session, TuiSettings(state_dir(), settings.theme, marker, settings.notify), ModelSetup(settings))
+    options = TuiSettings(state_dir(), settings.theme, marker, settings.notify)
+    app = LagunaApp(session, options, ModelSetup(settings), question)
     try:
         return app.run_to_the_end()
     finally:

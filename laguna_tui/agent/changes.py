@@ -1,34 +1,23 @@
-"""The changes of files that a session's tools make: permitted, applied, told to the front end, and taken back.
-
-The journal is in memory and the old bytes lie where long results do; both are gone when the session ends.
-"""
+"""The changes of files that a session's tools make: permitted, told to the front end, and such that undo has them."""
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import platformdirs
 
-from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.seen_files import SeenFiles
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
-from laguna_tui.base.events import ChangeMade
-from laguna_tui.base.paths import APP, FolderIdentity
+from laguna_tui.base.events import ChangeMade, Notice
+from laguna_tui.base.paths import APP
 from laguna_tui.base.permission_request import PermissionRequest
-from laguna_tui.base.units import plural
 from laguna_tui.repo.file_changes import apply_change, with_text
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.source_writer import (
-    ChangedError,
-    TemporaryFiles,
-    create_file,
-    digest,
-    move_file,
-    remove_file,
-    replace_file,
-)
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.source_writer import TemporaryFiles
 
 UNFINISHED = "edits"
 """The folder in the state folder that notes which changes are being written."""
@@ -38,26 +27,25 @@ EDITED = "The user edited the change before it was made; read the file before yo
 EDITED_AWAY = "the user edited this change so that {path} stays as it is; ask what to do instead"
 STOPPED = "the turn was stopped before this edit was made"
 
-UNDONE = "{path} is as it was before the last edit."
-UNDONE_MORE = "{path} is as it was before its edit. {more} can be taken back too."
-NOTHING = "There is no edit to take back."
-CHANGED_SINCE = "{path} changed since it was edited, so it stays as it is."
-NOT_UNDONE = "The edit is not taken back: {why}."
-NEWS = "The user took back your newest edit of `{path}`: the file is as it was before it."
-LOST = "{path} stays as it is: its old text is no longer in the cache folder."
 
+class Checkpoints(Protocol):
+    """Remembers what is in the folder around each change, so that it can be undone."""
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """A change that was made: `left` is the digest of what it left, `kept` the old bytes or the file that has them."""
+    def before_change(self, paths: Collection[str] | None, should_stop: Callable[[], bool]) -> None:
+        """Take the checkpoint before a change of these paths; None for a command, which may change anything.
 
-    root: Path
-    identity: FolderIdentity
-    path: str
-    left: bytes
-    kept: Path | bytes
-    kind: ChangeKind
-    target: str
+        Raises:
+            CheckpointError: there is none, and the change must not be made.
+        """
+        ...
+
+    def after_change(self) -> None:
+        """Take the state after it.
+
+        Raises:
+            CheckpointError: it cannot be stored.
+        """
+        ...
 
 
 class Changes:
@@ -65,21 +53,20 @@ class Changes:
 
     Attributes:
         seen: what the model was shown of files.
+        unfinished: notes of what is being written.
     """
 
-    def __init__(self, kept: KeptFiles | None = None, state: Path | None = None) -> None:
+    def __init__(self, checkpoints: Checkpoints | None = None, state: Path | None = None) -> None:
         """Begin with no change made, and remove what the changes of killed sessions left half written.
 
         Args:
-            kept: where old bytes are kept; None means the cache folder.
+            checkpoints: what can undo them; None where nobody can.
             state: the user's state folder, where it is noted what is being written; None notes nothing.
         """
         self.seen = SeenFiles()
-        self._kept = kept or KeptFiles()
-        self._unfinished = TemporaryFiles(state / UNFINISHED if state is not None else None)
-        self._unfinished.sweep()
-        self._made: list[_Made] = []
-        self._news: list[str] = []
+        self.unfinished = TemporaryFiles(state / UNFINISHED if state is not None else None)
+        self.unfinished.sweep()
+        self._checkpoints = checkpoints
 
     def make(self, run: ToolRun, tool: str, proposal: ChangeProposal) -> ChangeProposal:
         """Make a change, if it is allowed.
@@ -103,69 +90,41 @@ class Changes:
                 raise ToolError(EDITED_AWAY.format(path=escaped(change.path)))
         if run.cancelled():
             raise ToolError(STOPPED)
-        # Kept first: a change that cannot be taken back is not made.
-        kept = self._kept.keep_bytes(change.old) or change.old
-        apply_change(change, self._unfinished)
-        self._made.append(
-            _Made(change.root, change.identity, change.path, digest(change.new), kept, change.kind, change.target)
-        )
+        with self._undoable(run, tuple(filter(None, (change.path, change.target)))):
+            apply_change(change, self.unfinished)
         run.emit(ChangeMade(run.call_id, change))
         return change
 
-    def undo(self) -> str:
-        """Take back the newest change; a sentence for the user about what became of it. Not while a turn runs.
+    @contextmanager
+    def around_command(self, run: ToolRun) -> Iterator[None]:
+        """What a command changes in here can be undone.
 
-        A change whose file was changed since is forgotten, so that the one before it can be taken back.
+        Raises:
+            ToolError: it cannot be, so the command must not be run.
         """
-        if not self._made:
-            return NOTHING
-        last = self._made[-1]
-        path = escaped(last.path)
+        with self._undoable(run, None):
+            yield
+
+    @contextmanager
+    def _undoable(self, run: ToolRun, paths: Collection[str] | None) -> Iterator[None]:
+        """paths: those that alone are changed; None for any."""
+        if self._checkpoints is None:
+            yield
+            return
+        # Imported late: only what changes files needs it.
+        from laguna_tui.journal.undo import CheckpointError
+
         try:
-            old = last.kept if isinstance(last.kept, bytes) else last.kept.read_bytes()
-            self._take_back(last, old)
-        except OSError:
-            return self._forget(LOST.format(path=path))
-        except ChangedError:
-            return self._forget(CHANGED_SINCE.format(path=path))
-        except WorkspaceError as error:
-            return NOT_UNDONE.format(why=error)
-        self._news.append(NEWS.format(path=path))
-        return self._forget((UNDONE_MORE if self._made[:-1] else UNDONE).format(path=path, more=self._more()))
-
-    @property
-    def news(self) -> tuple[str, ...]:
-        """Sentences for the model about changes that were taken back, until `forget_news`."""
-        return tuple(self._news)
-
-    def forget_news(self) -> None:
-        """The model was told, or is never to be told."""
-        self._news.clear()
-
-    def close(self) -> None:
-        """Forget everything; what was changed stays."""
-        self._made.clear()
-        self._kept.close()
-
-    def _take_back(self, made: _Made, old: bytes) -> None:
-        workspace = Workspace(made.root, made.identity)
-        match made.kind:
-            case ChangeKind.EDIT:
-                replace_file(workspace, made.path, made.left, old, self._unfinished)
-            case ChangeKind.CREATE:
-                remove_file(workspace, made.path, made.left)
-            case ChangeKind.DELETE:
-                create_file(workspace, made.path, old, self._unfinished)
-            case ChangeKind.MOVE:
-                move_file(workspace, made.target, made.path, made.left)
-
-    def _more(self) -> str:
-        count = len(self._made) - 1
-        return f"{count} earlier {plural(count, 'edit')}"
-
-    def _forget(self, sentence: str) -> str:
-        self._made.pop()
-        return sentence
+            self._checkpoints.before_change(paths, run.cancelled)
+        except CheckpointError as error:
+            raise ToolError(str(error)) from error
+        try:
+            yield
+        finally:
+            try:
+                self._checkpoints.after_change()
+            except CheckpointError as error:
+                run.emit(Notice(f"{str(error)[:1].upper()}{str(error)[1:]}."))
 
 
 def _check_owner(proposal: ChangeProposal) -> None:

@@ -12,13 +12,12 @@ from itertools import accumulate
 
 from laguna_engine.chat.messages import ToolCall
 from laguna_engine.chat.transcript import Role
-from laguna_engine.config import Request
-from laguna_engine.events import Prefill
+from laguna_tui.agent.aside import written_aside
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import AgentOptions, Generation, TokenEngine, answer_reserve
+from laguna_tui.agent.generation import AgentOptions, TokenEngine, answer_reserve
 from laguna_tui.agent.messages import SUMMARY, ChatMessage, ConversationBlock, GeneratedMessage, is_question
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.base.events import AgentEvent, Compacted, Compacting, Rate
+from laguna_tui.base.events import AgentEvent, Compacted, Compacting
 from laguna_tui.context.blocks import Attachment, Place
 
 # What is left afterwards of what there was, and of the context behind a summary: at least 30 % is freed.
@@ -208,23 +207,11 @@ class Compaction:
     def _written(self, guidance: str) -> Generator[AgentEvent, None, str]:
         """The model's summary of all so far; empty where there is no room for one or none comes."""
         instruction = system_prompt("summary") + (_GUIDANCE.format(guidance=guidance) if guidance else "")
-        tokens, parser = self._conversation.summary_prompt(instruction)
-        limit = self._summary_tokens
-        if len(tokens) + limit > self._engine.n_ctx:
-            return ""
-        options = self._options
-        request = Request(
-            tokens,
-            sampling=options.sampling,
-            stop_tokens=self._conversation.stop_tokens,
-            max_tokens=limit,
-            drafting=options.drafting,
+        return (
+            yield from written_aside(
+                self._engine, self._conversation, self._options, instruction, self._summary_tokens, self._cancelled
+            )
         )
-        step = Generation(self._engine, parser, self._conversation.piece)
-        for event in step.run(request, self._cancelled):
-            if isinstance(event, Prefill | Rate):
-                yield event
-        return step.record(request).answer.text.strip()
 
     def _summary(self, words: str, replaced: Sequence[ChatMessage | GeneratedMessage], room: int) -> ChatMessage:
         """The message that stands for those that are replaced."""

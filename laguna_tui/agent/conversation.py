@@ -26,6 +26,7 @@ from laguna_tui.agent.messages import (
     MessageWriter,
     is_answer,
     is_question,
+    retold,
     with_opening,
 )
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
@@ -158,25 +159,18 @@ class Conversation:
         """The tokens the engine would be given for a message and what stands before it, which are not added yet."""
         return self._prompt(self.tokens, said)
 
-    def begun(self, message: str, gathered: Gathered, news: Sequence[str] = ()) -> list[int]:
+    def begun(self, message: str, gathered: Gathered) -> list[int]:
         """The tokens the engine would be given if a turn began; the arguments are those of `begin`."""
-        return self.with_message(*self._beginning(message, gathered, news))
+        return self.with_message(self.message(message, gathered.attachments))
 
     def begun_alone(self, message: str, gathered: Gathered) -> list[int]:
         """The same for a new chat that begins with this message."""
         said = replace(self.message(message, gathered.attachments), opening=self._first())
         return self._prompt(self.tokens[: self.transcript.blocks[0].end], [said])
 
-    def begin(self, message: str, gathered: Gathered, news: Sequence[str] = ()) -> None:
-        """Begin a turn.
-
-        Args:
-            message: what the user typed.
-            gathered: what it brings along.
-            news: what the model is told before it; one that has heard nothing yet needs no reminder.
-        """
-        for said in self._beginning(message, gathered, news):
-            self.add_message(said)
+    def begin(self, message: str, gathered: Gathered) -> None:
+        """Begin a turn with what the user typed and what it brings along."""
+        self.add_message(self.message(message, gathered.attachments))
 
     def add_message(self, said: ChatMessage) -> None:
         """Add a message: the user's, a tool's, or one in the model's place."""
@@ -252,10 +246,7 @@ class Conversation:
         # What opens the chat stands before its first words, and again before those that are first in the prompt.
         opening = "" if self._forgotten else None
         heard = [*self._forgotten, *with_opening(self._heard, opening)]
-        return tuple(
-            each if isinstance(each, ChatMessage) else ChatMessage(Role.ASSISTANT, each.label, answer=each.answer)
-            for each in heard
-        )
+        return tuple(map(retold, heard))
 
     def retell(self, said: Sequence[ChatMessage]) -> None:
         """Add what was said to another model, written as this one writes it."""
@@ -344,10 +335,6 @@ class Conversation:
         if self._opened is None:
             self._opened = self._opening()
         return self._opened
-
-    def _beginning(self, message: str, gathered: Gathered, news: Sequence[str]) -> list[ChatMessage]:
-        reminders = [ChatMessage(Role.USER, REMINDER, each) for each in news] if self._heard else []
-        return [*reminders, self.message(message, gathered.attachments)]
 
     def _prompt(self, before: Iterable[int], said: Iterable[ChatMessage]) -> list[int]:
         added = (token for each in said for part in self.message_parts(each) for token in part)

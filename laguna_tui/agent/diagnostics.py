@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import Notice, ToolProgress
@@ -75,16 +76,16 @@ class Diagnostics:
     def __init__(
         self,
         commands: "Callable[[], CommandRunner] | None" = None,
-        before_command: Callable[[], None] = lambda: None,
+        changes: Changes | None = None,
     ) -> None:
         """Nothing is run yet.
 
         Args:
             commands: gives what runs the project's checks, once one is to be run; None runs none of them.
-            before_command: called before each command, which may change any file.
+            changes: what the commands go through, which may change any file; None where nobody can undo it.
         """
         self._commands = commands
-        self._before_command = before_command
+        self._changes = changes or Changes()
         self._checks: dict[tuple[str, str], _Checked] = {}
 
     def before_change(self, run: ToolRun, proposal: ChangeProposal) -> None:
@@ -200,15 +201,15 @@ class Diagnostics:
 
         assert self._commands is not None
         check = state.check
-        self._before_command()
         run.emit(ToolProgress(run.call_id, f"{check.name} …\n"))
         try:
-            return self._commands().run(
-                check.command,
-                folder=run.workspace.root / check.folder,
-                timeout_s=CHECK_TIMEOUT_S,
-                cancelled=run.cancelled,
-            )
+            with self._changes.around_command(run):
+                return self._commands().run(
+                    check.command,
+                    folder=run.workspace.root / check.folder,
+                    timeout_s=CHECK_TIMEOUT_S,
+                    cancelled=run.cancelled,
+                )
         except CommandNotRun as error:
             self._leave_out(run, state, _NOT_RUN.format(name=check.name, why=error))
             return None

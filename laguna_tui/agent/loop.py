@@ -6,7 +6,7 @@ the oldest turns leave it where a model reads only the newest ones.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import Turn, TurnParts
+from laguna_tui.agent.turn_history import TurnHistory, no_journal
 from laguna_tui.base.events import AgentEvent, Attached, Steered, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, Gathered, Place
@@ -26,6 +27,7 @@ from laguna_tui.repo.workspace import WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.agent.compaction import Compaction
+    from laguna_tui.journal.undo_plan import UndoPlan, UndoResult
 
 # Where nothing could be left out, it is tried again once the conversation has grown by so much of the context.
 _CROWDED_SHARE = 1 / 16
@@ -77,7 +79,12 @@ class Steering:
 
 
 class Agent:
-    """One conversation with a model about one folder."""
+    """One conversation with a model about one folder.
+
+    Attributes:
+        conversation: what was said.
+        history: its turns, and what can undo them.
+    """
 
     def __init__(
         self,
@@ -87,6 +94,7 @@ class Agent:
         options: AgentOptions | None = None,
         opening: Callable[[], str] | None = None,
         attacher: Attacher | None = None,
+        history: TurnHistory | None = None,
     ) -> None:
         """Prepare a conversation; nothing is computed yet.
 
@@ -97,12 +105,14 @@ class Agent:
             options: sampling and limits.
             opening: what stands before the first question; None states what the model's profile wants.
             attacher: brings along what a message mentions; None attaches nothing.
+            history: what can undo its turns; None where nobody can.
         """
         self._engine = engine
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._attacher = attacher
         self._told: list[Attachment] = []
+        self.history = history or TurnHistory(no_journal)
         self._steering = Steering()
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
@@ -119,8 +129,7 @@ class Agent:
     def new_chat(self) -> None:
         """Forget the conversation; the system prompt stays, and so does its place in the engine's cache."""
         self.conversation = self.conversation.emptied()
-        # A new conversation knows of no edit.
-        self._toolbox.forget_news()
+        self.history.new_chat()
         self._toolbox.todo.replace("")
         self._told.clear()
 
@@ -167,6 +176,7 @@ class Agent:
         """
         self.conversation = self.conversation.retold_for(toolbox.profile, vocabulary, thinking=options.thinking)
         self._engine, self._options, self._toolbox, self._attacher = engine, options, toolbox, attacher
+        self.history.use_model()
 
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""
@@ -223,19 +233,18 @@ class Agent:
         notes = conversation.take_new_notes(gathered.notes)
         if gathered.attachments or notes:
             yield Attached(tuple(map(_titled, gathered.attachments)), notes)
-        news = self._toolbox.news
-        preview = self._engine.preview(tokens := conversation.begun(message, gathered, news))
+        preview = self._engine.preview(tokens := conversation.begun(message, gathered))
         if not preview.fits and self._forgets_for(message, gathered):
             # Of a chat that is forgotten turn by turn, none but the message itself is too long.
             conversation.forget(0)
-            preview = self._engine.preview(tokens := conversation.begun(message, gathered, news))
-        yield TurnStarted(len(tokens), preview.cached)
+            preview = self._engine.preview(tokens := conversation.begun(message, gathered))
+        yield TurnStarted(len(tokens), preview.cached, self.history.next_number if preview.fits else 0)
         if not preview.fits:
             # Nothing is added, so that a shorter message can still be sent.
             yield self._refused(message, gathered)
             return
-        conversation.begin(message, gathered, news)
-        self._toolbox.forget_news()
+        self.history.begin(message, conversation)
+        conversation.begin(message, gathered)
         self._told.clear()
         make_room = self._make_room if conversation.profile.turns is None else None
         steer = self._steer if make_room else None
@@ -249,7 +258,23 @@ class Agent:
         finally:
             self._steering.end()
             conversation.forget_old_turns()
+            self.history.end(conversation)
         self._note_computed()
+
+    def apply_undo(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
+        """Put files and conversation back, or forth, together; not while a turn runs.
+
+        Args:
+            plan: of the history's present state.
+            overwrite: paths of conflicts that the user agreed to lose.
+
+        Raises:
+            UndoError, CheckpointError: nothing was changed.
+        """
+        result = self.history.apply(plan, overwrite, self.conversation)
+        self._crowded = None
+        self._note_computed()
+        return result
 
     def _steer(self, last: bool) -> Generator[AgentEvent, None, bool]:
         """Add what the user said meanwhile; whether there was anything that fits."""
@@ -269,6 +294,27 @@ class Agent:
             if gathered.attachments or gathered.notes:
                 yield Attached(tuple(map(_titled, gathered.attachments)), tuple(gathered.notes))
         return steered
+
+    def commit_message(self, material: str, limit: int) -> str:
+        """A commit's message, which the model writes beside the conversation; not while a turn runs.
+
+        Args:
+            material: what is committed, and how; its beginning where not all of it has room.
+            limit: tokens of the message.
+
+        Returns:
+            The message; empty where there is no room for one. `cancel` ends it early.
+
+        Raises:
+            EngineError: the engine fails.
+        """
+        from laguna_tui.agent.aside import commit_message
+
+        self._cancelled = False
+        parts = self._engine, self.conversation, self._options
+        message = commit_message(*parts, material, limit, lambda: self._cancelled)
+        self._note_computed()
+        return message
 
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
         """Make room in the conversation now; not while a turn runs.

@@ -174,6 +174,15 @@ class ConversationMark(NamedTuple):
     said: tuple[ChatMessage | GeneratedMessage, ...]
     forgotten: tuple[ChatMessage | GeneratedMessage, ...]
 
+    def retold(self) -> "ConversationMark":
+        """The same for another model, which writes all of it in its own format."""
+        return ConversationMark(tuple(map(retold, self.said)), tuple(map(retold, self.forgotten)))
+
+
+def retold(each: ChatMessage | GeneratedMessage) -> ChatMessage:
+    """What was said, without the tokens of the model that said it."""
+    return each if isinstance(each, ChatMessage) else ChatMessage(Role.ASSISTANT, each.label, answer=each.answer)
+
 
 def is_answer(each: ChatMessage | GeneratedMessage) -> bool:
     """Whether the model said it, or was given the words."""

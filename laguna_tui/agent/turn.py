@@ -17,7 +17,6 @@ from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generati
 from laguna_tui.agent.loop_guard import LoopGuard, call_key
 from laguna_tui.agent.messages import call_title
 from laguna_tui.agent.tools.base.guard import CheckedAnswer
-from laguna_tui.agent.tools.base.model_profile import SHELL
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, fitted
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -308,7 +307,7 @@ class Turn:
 
 def _check_reminder(toolbox: Toolbox) -> "CheckReminder | None":
     """What reminds a model of the project's check; None for one that cannot run commands."""
-    if all(tool.name != SHELL for tool in toolbox.profile.tools):
+    if not toolbox.runs_commands:
         return None
     # Imported late: a model without commands needs none of it.
     from laguna_tui.agent.project_check import CheckReminder, find_check

@@ -50,10 +50,14 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The message was appended; `prompt_tokens` are about to be processed, `cached` of them for free."""
+    """The message was appended; `prompt_tokens` are about to be processed, `cached` of them for free.
+
+    number: the turn's in the session's history; 0 where the message does not fit and nothing was appended.
+    """
 
     prompt_tokens: int
     cached: int
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

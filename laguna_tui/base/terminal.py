@@ -9,7 +9,8 @@ import mmap
 import os
 import signal
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 # Everything a full-screen program may have switched on, switched off.
@@ -83,6 +84,36 @@ class Terminal:
 
 
 terminal = Terminal()
+
+
+def run_in_foreground(command: Sequence[str], folder: Path) -> int:
+    """Give the terminal to a program until it ends; the app must have left the screen. Returns its exit code.
+
+    The program is a job of its own, so that Ctrl+C reaches it alone. It cannot be stopped with Ctrl+Z: there is no
+    shell to continue it.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    ours, defaults = os.getpgrp(), signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+    # A child can be put into another folder by a program of its own only.
+    words = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"', str(folder), *command)
+    with never_stopped():
+        child = os.posix_spawn("/bin/sh", words, os.environ, setpgroup=0, setsigmask=(), setsigdef=defaults)
+        try:
+            while True:
+                with contextlib.suppress(OSError):
+                    os.tcsetpgrp(_KEYS, child)
+                _, status = os.waitpid(child, os.WUNTRACED)
+                if not os.WIFSTOPPED(status):
+                    return os.waitstatus_to_exitcode(status)
+                # Stopped by Ctrl+Z, or because it asked for the terminal before it had it.
+                with contextlib.suppress(OSError):
+                    os.tcsetpgrp(_KEYS, child)
+                os.killpg(child, signal.SIGCONT)
+        finally:
+            with contextlib.suppress(OSError):
+                os.tcsetpgrp(_KEYS, ours)
 
 
 def wait_for_foreground() -> bool:

@@ -72,7 +72,10 @@ class SuggestingParser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, _Commands) and value not in action.choices:
             near = did_you_mean(value, action.choices)
-            self.error(f"there is no command {_quoted(value)}{near or '; there are ' + ', '.join(action.choices)}")
+            is_first = action.dest == argparse.SUPPRESS
+            message = f"; as a message: {self.prog} -- {sanitize_line(value)}" if is_first else ""
+            there_are = f"; there are {', '.join(action.choices)}{message}"
+            self.error(f"there is no command {_quoted(value)}{near or there_are}")
         super()._check_value(action, value)
 
     def _named(self, words: Sequence[str]) -> Iterator[argparse.ArgumentParser]:

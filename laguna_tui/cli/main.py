@@ -23,7 +23,7 @@ from laguna_tui.cli import (
     setup_gpu,
     trust,
 )
-from laguna_tui.cli.arguments import SuggestingParser, folder_of
+from laguna_tui.cli.arguments import SuggestingParser, commands_of, folder_of
 from laguna_tui.cli.session_options import add_session_options, chosen_settings
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -36,7 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     _forget_folder()
     with _ending_on_signals() as ended_by:
         _open_streams()
-        arguments = command_parser().parse(sys.argv[1:] if argv is None else argv)
+        parser = command_parser()
+        words, question = without_question(parser, sys.argv[1:] if argv is None else argv)
+        arguments = parser.parse(words)
+        arguments.first_message = question
+        if question and arguments.run is not _tui:
+            parser.error('a message goes to the TUI, without a command; for one answer: laguna-tui ask "QUESTION"')
         run: Callable[[argparse.Namespace], int] = arguments.run
         try:
             return _guarded(run, arguments)
@@ -136,7 +141,8 @@ def command_parser() -> SuggestingParser:
     """Return the parser of the whole command line, with every command."""
     parser = SuggestingParser(
         prog="laguna-tui",
-        description="A terminal coding assistant with the model inside it. Without a command: the TUI.",
+        description="A terminal coding assistant with the model inside it. Without a command: the TUI."
+        ' A text with a blank in it, or behind --, is its first message: laguna-tui "what does this do?"',
     )
     parser.add_argument("--version", action="version", version=f"laguna-tui {__version__}")
     add_session_options(parser)
@@ -157,6 +163,28 @@ def command_parser() -> SuggestingParser:
     return parser
 
 
+def without_question(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[list[str], str]:
+    """Take a first message for the TUI out of the words: one that has a blank in it, or stands behind `--`.
+
+    Without a blank a word is a command, or a misspelt one.
+
+    Returns:
+        The other words, and the message; empty if there is none.
+    """
+    options, commands = parser._option_string_actions, commands_of(parser)
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            return list(words[:at]), " ".join(words[at + 1 :])
+        if not word.startswith("-"):
+            is_message = word not in commands and any(map(str.isspace, word.strip()))
+            return ([*words[:at], *words[at + 1 :]], word) if is_message else (list(words), "")
+        action = options.get(word)
+        at += 2 if action is not None and action.nargs is None else 1
+    return list(words), ""
+
+
 def _tui(arguments: argparse.Namespace) -> int:
     from laguna_tui.supervise import run_supervised
 
@@ -172,7 +200,12 @@ def _tui_here(arguments: argparse.Namespace) -> int:
     from laguna_tui.compose import run_tui
 
     folder = folder_of(arguments.folder)
-    return run_tui(load_settings().merged(chosen_settings(arguments)), folder, named=arguments.folder is not None)
+    return run_tui(
+        load_settings().merged(chosen_settings(arguments)),
+        folder,
+        named=arguments.folder is not None,
+        question=arguments.first_message,
+    )
 
 
 if __name__ == "__main__":

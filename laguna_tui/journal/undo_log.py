@@ -268,6 +268,24 @@ class UndoLog:
         return json.loads(self._store.get(name))
 
 
+def unfinished_stores(parent: Path, root: Path) -> list[Path]:
+    """Stores of sessions about a folder that were killed in the middle of an undo, oldest first.
+
+    Args:
+        parent: The folder of the stores.
+        root: The workspace.
+    """
+    found: list[tuple[float, Path]] = []
+    with suppress(OSError):
+        for store in parent.iterdir():
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                lines = (store / LOG).read_bytes().splitlines()
+                first, last = json.loads(lines[0]), json.loads(lines[-1])
+                if first["root"] == str(root) and last["event"] == "apply":
+                    found.append(((store / LOG).stat().st_mtime, store))
+    return [store for _, store in sorted(found)]
+
+
 def _entry(values: Sequence[Any]) -> Entry:
     return Entry(Kind(values[0]), *values[1:])
 

@@ -17,7 +17,12 @@ from laguna_tui.base.permission_request import Approver
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from laguna_tui.journal.file_diff import FileDiff
+    from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
     from laguna_tui.sandbox.background import BackgroundCommand
+    from laguna_tui.session.commits import CommitDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +99,6 @@ class Chat(Protocol):
 
     def new_chat(self) -> None:
         """Forget the conversation."""
-        ...
-
-    def undo(self) -> str:
-        """Take back the newest change of this session; a sentence about what became of it. Not while a turn runs."""
         ...
 
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
@@ -202,11 +203,66 @@ class PermissionSettings(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class CommandOutput:
-    """More of what a command of the user's puts out, raw."""
+class History(Protocol):
+    """The turns, what they changed, and the way back. Any thread, but for `apply`; each call may take seconds.
 
-    text: str
+    Everything raises UserError where there is nothing to do, or nothing can be stored. All texts are raw.
+    """
+
+    def points(self) -> "Sequence[UndoPoint]":
+        """The turns, also those that changed nothing or are undone; newest last."""
+        ...
+
+    def plan_undo(self) -> "UndoPlan":
+        """What undoing the last turn would do."""
+        ...
+
+    def plan_redo(self) -> "UndoPlan":
+        """What redoing the turn that was undone last would do."""
+        ...
+
+    def plan_rewind(self, number: int) -> "UndoPlan":
+        """What undoing this turn and all after it would do."""
+        ...
+
+    def unfinished(self) -> "UndoPlan | None":
+        """The rest of an undo that an earlier session about this folder was killed in; None if there is none."""
+        ...
+
+    def preview(self, plan: "UndoPlan") -> "Sequence[FileDiff]":
+        """What applying a plan would change, conflicts included."""
+        ...
+
+    def apply(self, plan: "UndoPlan", overwrite: "Collection[str]" = ()) -> "UndoResult":
+        """Put files and conversation where a plan wants them. The session's thread only, while no turn runs.
+
+        Args:
+            plan: of the present state; another one is refused.
+            overwrite: paths of its conflicts that the user agreed to lose; the others stay as they are.
+        """
+        ...
+
+    def diff(self, *, turn: bool = False) -> "Sequence[FileDiff]":
+        """What the turns of this session changed, but for those that are undone.
+
+        turn: only the last one.
+        """
+        ...
+
+
+class Commits(Protocol):
+    """Commits of the folder. The session's thread, while no turn runs; UserError where it cannot be done."""
+
+    def draft(self) -> "CommitDraft":
+        """What would be committed, with a message that the model writes beside the conversation.
+
+        `Chat.cancel` ends the writing early.
+        """
+        ...
+
+    def commit(self, message: str, draft: "CommitDraft") -> str:
+        """Commit, with the repository's hooks in the sandbox; a sentence about it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +282,11 @@ class CommandFinished:
     told: bool
 
 
-CommandEvent = CommandOutput | CommandFinished
-
-
 class Commands(Protocol):
     """The user's own commands, and those that the model has in the background. Any thread."""
 
-    def run(self, command: str, *, tell: bool = False) -> Iterator[CommandEvent]:
-        """Run a command of the user's; iterate to make it go on. Ends after `CommandFinished`.
+    def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:
+        """Run a command of the user's; iterate to make it go on. Yields its output, raw, then `CommandFinished`.
 
         It runs in the folder as in the user's shell: without the sandbox, with their environment, and unasked. It has
         no terminal and reads nothing. What it leaves running in the background goes on.
@@ -323,6 +376,16 @@ class ChatSession(Protocol):
     @property
     def permissions(self) -> PermissionSettings:
         """What is done unasked."""
+        ...
+
+    @property
+    def history(self) -> History:
+        """What can be undone."""
+        ...
+
+    @property
+    def commits(self) -> Commits:
+        """What is committed."""
         ...
 
     @property

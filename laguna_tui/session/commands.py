@@ -10,7 +10,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.units import plural
 from laguna_tui.context.blocks import Attachment, BlockKind, Place
 from laguna_tui.context.frame import headed, one_line
-from laguna_tui.session.api import CommandEvent, CommandFinished, CommandOutput
+from laguna_tui.session.api import CommandFinished
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.background import BackgroundCommand
@@ -64,7 +64,7 @@ class LocalCommands:
                 self._runner = CommandRunner(self._folder, shows=self._shows)
             return self._runner
 
-    def run(self, command: str, *, tell: bool = False) -> Iterator[CommandEvent]:
+    def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:
         """Run a command of the user's; UserError if there is none, or if it cannot be run."""
         if not command.strip():
             raise UserError(NO_COMMAND)
@@ -100,7 +100,7 @@ class LocalCommands:
         if runner is not None:
             runner.close()
 
-    def _events(self, command: str, tell: bool) -> Iterator[CommandEvent]:
+    def _events(self, command: str, tell: bool) -> Iterator[str | CommandFinished]:
         if not self._running.acquire(blocking=False):
             raise UserError(ONE_AT_A_TIME)
         events: SimpleQueue[str | CommandResult | Exception] = SimpleQueue()
@@ -108,7 +108,7 @@ class LocalCommands:
         thread.start()
         try:
             while isinstance(event := events.get(), str):
-                yield CommandOutput(event)
+                yield event
             if isinstance(event, Exception):
                 raise event
             yield self._finished(command, event, tell)

@@ -19,7 +19,9 @@ from laguna_tui.base.permission_request import Approver
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.commands import LocalCommands
+from laguna_tui.session.commits import LocalCommits
 from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot
+from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.local_models import LocalModels
 from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.replay_check import check_replay
@@ -58,17 +60,21 @@ class LocalSession:
         wait_s: float,
         holds_more: str,
         permissions: "LocalPermissions",
+        *,
+        undoable: bool,
     ) -> None:
         self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt)
         self.parts: SessionParts | None = None
         self.state = state
-        self._wait_s = wait_s
+        self._wait_s, self._undoable = wait_s, undoable
         self.chat = LocalChat(self)
         self.prompt = LocalPromptView(self)
         self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info)
         self.permissions = permissions
         self.commands = LocalCommands(folder, self.tell, permissions.shows)
         self.folder = LocalFolder(self, folder, holds_more)
+        self.history = LocalHistory(folder, state, lambda: self.opened().agent)
+        self.commits = LocalCommits(folder, lambda: self.opened().agent, self.commands.runner)
 
     @classmethod
     def prepare(
@@ -82,6 +88,7 @@ class LocalSession:
         rules: Path | None = None,
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
+        undoable: bool = True,
     ) -> "LocalSession":
         """Find out what would be opened, without opening it.
 
@@ -92,12 +99,13 @@ class LocalSession:
             rules: the user's file of rules about what the model may do; None for none.
             allow: rules for this session only, as given on the command line.
             deny: likewise.
+            undoable: whether checkpoints are taken, which somebody can go back to.
 
         Raises:
             UserError: the settings name no model, or no drafter, that is there.
         """
         permissions = LocalPermissions(settings, folder, rules, allow, deny)
-        return cls(select_model(settings), folder, state, wait_s, holds_more, permissions)
+        return cls(select_model(settings), folder, state, wait_s, holds_more, permissions, undoable=undoable)
 
     @property
     def title(self) -> str:
@@ -149,6 +157,7 @@ class LocalSession:
         self.slot.close()
         if parts is not None:
             parts.close()
+        self.history.close()
 
     def tell(self, piece: "Attachment") -> str:
         """Bring a piece along with the next message; why not, empty where it is."""
@@ -163,11 +172,14 @@ class LocalSession:
             return
         from laguna_tui.agent.changes import Changes
 
-        changes, gate, folder = Changes(state=self.state), self.permissions.opened(), self.folder
+        history, gate, folder = self.history.turns, self.permissions.opened(), self.folder
+        changes = Changes(history if self._undoable else None, self.state)
         parts = SessionParts.begin(
-            engine, selection, changes, gate, folder.path, self.state, self._wait_s, self.commands.runner
+            engine, selection, changes, gate, folder.path, self.state, self._wait_s, self.commands.runner, history
         )
         parts.context.codebase.withheld = folder.withheld
+        if self._undoable and parts.toolbox.runs_commands and not folder.withheld:
+            self.history.prepare()
         # Other threads see it from here on.
         self.parts = parts
 
@@ -207,12 +219,6 @@ class LocalChat:
     def new_chat(self) -> None:
         """Forget the conversation."""
         self._session.opened().agent.new_chat()
-
-    def undo(self) -> str:
-        """Take back the newest change of this session; a sentence about what became of it. Not while a turn runs."""
-        from laguna_tui.agent.changes import NOTHING
-
-        return NOTHING if self._session.parts is None else self._session.parts.changes.undo()
 
     def compact(self, guidance: str = "") -> Generator[AgentEvent, None, None]:
         """Make room in the context now; iterate to make it go on. EngineError when the engine fails."""

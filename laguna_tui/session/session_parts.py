@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.permission_gate import PermissionGate
     from laguna_tui.agent.tools.registry import Toolbox
+    from laguna_tui.agent.turn_history import TurnHistory
     from laguna_tui.sandbox.runner import CommandRunner
     from laguna_tui.session.workspace_context import WorkspaceContext
 
 
 @dataclass(slots=True)
 class SessionParts:
-    """The conversation's agent, its tools, the folder's context, and the session's changes and permissions.
+    """The conversation's agent, its tools, the folder's context, and the session's permissions.
 
     All of them outlive a switch of models, but for the toolbox: each model has its own tools.
     """
@@ -31,7 +32,6 @@ class SessionParts:
     toolbox: "Toolbox"
     agent: "Agent"
     context: "WorkspaceContext"
-    changes: "Changes"
     permissions: "PermissionGate"
 
     @classmethod
@@ -45,13 +45,16 @@ class SessionParts:
         state: Path | None,
         wait_s: float,
         commands: "Callable[[], CommandRunner]",
+        history: "TurnHistory",
     ) -> "SessionParts":
         """Begin a conversation with an engine of this model; what it opened is closed if that fails.
 
         Args:
+            changes: what its tools change files through.
             state: folder that keeps what sessions learn; None for none.
             wait_s: seconds that a message waits for the folder's index where it needs it.
             commands: gives what runs the model's commands.
+            history: what can undo its turns.
         """
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.profile import profile_of
@@ -61,7 +64,6 @@ class SessionParts:
 
         entry, settings = selection.entry, selection.settings
         with ExitStack() as undo:
-            undo.callback(changes.close)
             workspace = Workspace(folder)
             context = WorkspaceContext(workspace, settings, state, wait_s, permissions.permissions.readable)
             undo.callback(context.close)
@@ -78,9 +80,10 @@ class SessionParts:
             )
             undo.callback(toolbox.close)
             attacher = context.attacher(engine, profile)
-            agent = Agent(engine, engine.vocab, toolbox, agent_options(settings, entry), attacher=attacher)
+            options = agent_options(settings, entry)
+            agent = Agent(engine, engine.vocab, toolbox, options, attacher=attacher, history=history)
             undo.pop_all()
-        return cls(toolbox, agent, context, changes, permissions)
+        return cls(toolbox, agent, context, permissions)
 
     def use_engine(self, engine: "Engine") -> None:
         """Go on with a fresh engine of the same model."""
@@ -104,5 +107,4 @@ class SessionParts:
     def close(self) -> None:
         """Close everything but the engine. Idempotent."""
         self.toolbox.close()
-        self.changes.close()
         self.context.close()

@@ -21,6 +21,8 @@ from laguna_tui.tui.commands import argument, find, is_slash
 from laguna_tui.tui.context.block_table import Changes
 from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.event_sanitizer import safe_path
+from laguna_tui.tui.history.commit_controller import CommitController
+from laguna_tui.tui.history.history_controller import HistoryController
 from laguna_tui.tui.jobs_screen import JobsController, JobsScreen
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.model_controller import ModelController
@@ -31,18 +33,30 @@ from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.shell_controller import ShellController
 from laguna_tui.tui.speed.speed_controller import SpeedController
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 from laguna_tui.tui.tui_settings import TuiSettings
 
 # Seconds in which a second Ctrl+C quits.
 TWICE_S = 1.5
+INIT = """Write an AGENTS.md for this folder, for coding agents that work in it. Look around first: the README, the \
+build and test configuration, the layout of the code, and an AGENTS.md or CONTRIBUTING file that is there already. Say \
+in at most 60 lines how to build, test and check the project, how the code is laid out, and which conventions a \
+newcomer would get wrong. State only what you have seen. If there is an AGENTS.md, improve it, do not replace it."""
 
 
 class LagunaApp(BaseApp):
     """The TUI. `return_code` is 128 + n after signal n."""
 
-    def __init__(self, session: ChatSession, settings: TuiSettings, model_setup: ModelSetup | None = None) -> None:
+    def __init__(
+        self,
+        session: ChatSession,
+        settings: TuiSettings,
+        model_setup: ModelSetup | None = None,
+        question: str = "",
+    ) -> None:
+        """question: sent once the model is ready; mostly empty."""
         super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder.path)}")
         self._session = session
         controller = self._controller = SessionController(session)
@@ -78,6 +92,12 @@ class LagunaApp(BaseApp):
             self, session.models, controller, model_setup, settings.marker,
             prompt=prompt, hint_bar=hint_bar, resume=self._resume,
         )  # fmt: skip
+        self.history_controller = HistoryController(
+            self, session, controller, writer, prompt=prompt, transcript=transcript, resume=self._resume
+        )
+        self.commit_controller = CommitController(
+            self, session.commits, controller, writer, transcript=transcript, resume=self._resume
+        )
         self.chat_controller = ChatController(
             self,
             controller,
@@ -95,8 +115,12 @@ class LagunaApp(BaseApp):
             jobs=self.jobs,
             notifier=notifier,
             typing=self.prompt_controller,
+            history=self.history_controller,
+            commits=self.commit_controller,
         )
+        self.shell_controller = ShellController(self, session.commands, writer, prompt=prompt, transcript=transcript)
         self._interrupted_at = -TWICE_S
+        self._question = question
 
     @property
     def state(self) -> SessionState:
@@ -111,6 +135,9 @@ class LagunaApp(BaseApp):
         )
         self.chat_controller.open()
         self.model_controller.begin()
+        if self._question.strip():
+            self.prompt.past.add(self._question)
+            self.chat_controller.send(self._question)
 
     # -- the conversation
 
@@ -125,10 +152,12 @@ class LagunaApp(BaseApp):
 
     @on(PromptInput.Sent)
     def _sent(self, event: PromptInput.Sent) -> None:
-        if is_slash(event.text):
+        if event.text.startswith("!"):
+            self.shell_controller.run(event.text)
+        elif is_slash(event.text):
             self._command(event.text)
         else:
-            self.chat_controller.send(event.text)
+            self.chat_controller.send(event.text, later=event.later)
 
     def _command(self, text: str) -> None:
         parsed = argument(text)
@@ -150,8 +179,28 @@ class LagunaApp(BaseApp):
 
     def action_stop(self) -> None:
         """Stop the answer; queued messages and the focus return to the input."""
+        if self.shell_controller.stop():
+            return
+        idle = self._controller.free and self.prompt.has_focus and not self.prompt.text
         self.prompt.focus()
         self.chat_controller.stop()
+        if idle:
+            self.history_controller.escape()
+
+    def action_queue(self, message: str = "") -> None:
+        """Send a message when the answer is done."""
+        if message:
+            self.chat_controller.send(message, later=True)
+        else:
+            notify(self, "Write the message behind it: /queue TEXT", "warning")
+
+    def action_shell(self, command: str = "") -> None:
+        """Leave the screen to a shell, or to a command that needs a terminal."""
+        self.shell_controller.hand_over(command, self._session.folder.path)
+
+    def action_init(self) -> None:
+        """Have the model write an AGENTS.md for the folder."""
+        self.chat_controller.send(INIT, later=True)
 
     def action_new_chat(self) -> None:
         """Forget the conversation."""
@@ -190,12 +239,6 @@ class LagunaApp(BaseApp):
         else:
             self.approvals.choose(event.key)
 
-    def action_undo(self) -> None:
-        """Undo the newest edit."""
-        if not self._controller.undo():
-            notify(self, "The session is busy. Stop it with Esc, then /undo.", "warning")
-        self._resume()
-
     def action_mode(self, wanted: str = "") -> None:
         """Show or change the mode."""
         self.modes.use(wanted)
@@ -216,6 +259,28 @@ class LagunaApp(BaseApp):
 
     def _send(self, message: str) -> None:
         self.chat_controller.send(message)
+
+    # -- history
+
+    def action_undo(self) -> None:
+        """Undo the last turn: its files, and what was said."""
+        self.history_controller.undo()
+
+    def action_redo(self) -> None:
+        """Redo the turn that was undone last."""
+        self.history_controller.redo()
+
+    def action_rewind(self) -> None:
+        """Show the turns to go back to."""
+        self.history_controller.rewind()
+
+    def action_diff(self, wanted: str = "") -> None:
+        """Show what the session changed, or its last turn."""
+        self.history_controller.diff(wanted)
+
+    def action_commit(self) -> None:
+        """Commit, with a message that the model drafts."""
+        self.commit_controller.begin()
 
     # -- models
 
@@ -315,13 +380,15 @@ class LagunaApp(BaseApp):
         self.exit(return_code=code)
 
     def _stop_work(self) -> None:
+        self.shell_controller.stop()
         self._controller.leave()
         self.approvals.leave()
         self.model_controller.leave()
 
     def _keep_draft(self) -> None:
         """Add unsent text to the history."""
-        for text in (*self._controller.queued, self.prompt.text):
+        waiting = (*self._controller.returned, *self._controller.steered, *self._controller.queued)
+        for text in (*waiting, self.prompt.text):
             self.prompt.past.add(text)
 
     def when_failed(self) -> Sequence[Callable[[], None]]:

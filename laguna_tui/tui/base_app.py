@@ -38,7 +38,13 @@ from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
 
 ALWAYS = ("quit", "interrupt")
+SHELL_KEYS = (
+    ("!COMMAND", "Run a command in your shell; Esc stops it"),
+    ("!!COMMAND", "Run it, and tell the model with the next message"),
+)
 MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
+# What a line is that begins so.
+_SHELL_TITLES = (("!!", "!! runs in your shell, and the model reads it"), ("!", "! runs in your shell"))
 # Minimum width for a column beside prose of full width.
 COLUMN_FROM = 150
 
@@ -51,7 +57,7 @@ class BaseApp(CrashSafeApp):
     ENABLE_COMMAND_PALETTE = True
     HORIZONTAL_BREAKPOINTS = [(0, "-small"), (COLUMN_FROM, "-wide")]  # noqa: RUF012 textual's own type
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop the answer; back to the input"),
+        Binding("escape", "stop", "Stop the answer; back to the input; twice: rewind"),
         Binding("ctrl+c", "interrupt", "Copy, clear or stop; twice: quit", priority=True),
         Binding("ctrl+q", "quit", "Quit", priority=True),
         Binding("f1", "help", "This help", priority=True),
@@ -136,6 +142,7 @@ class BaseApp(CrashSafeApp):
     @on(PromptInput.Changed)
     def _hint_commands(self) -> None:
         text = self.prompt.text
+        self.prompt.border_title = next((title for mark, title in _SHELL_TITLES if text.startswith(mark)), "")
         self.hint_bar.commands = tuple(matching(text)) if text.startswith("/") and is_slash(text) else ()
 
     @on(MentionList.Clicked)
@@ -242,7 +249,7 @@ class BaseApp(CrashSafeApp):
         """The sections of the help screen and of the README's table of keys."""
         return {
             "Everywhere": key_rows(BaseApp.BINDINGS),
-            "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING)],
+            "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING), *SHELL_KEYS],
             "In the transcript": key_rows(Transcript.BINDINGS),
             "When you are asked": key_rows(ApprovalPanel.BINDINGS),
             "In the context": key_rows(ContextScreen.BINDINGS),

@@ -21,6 +21,8 @@ from laguna_tui.tui.approvals.mode_controller import ModeController
 from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_replay
 from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.history.commit_controller import CommitController
+from laguna_tui.tui.history.history_controller import HistoryController
 from laguna_tui.tui.jobs_screen import JobsController
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.notification import Notifier
@@ -32,7 +34,6 @@ from laguna_tui.tui.session_messages import (
     NO_MODEL,
     ChatCleared,
     ContextChanged,
-    EditUndone,
     ModeChanged,
     ModelChanged,
     SessionFailed,
@@ -78,12 +79,15 @@ class ChatController:
         jobs: JobsController,
         notifier: Notifier,
         typing: PromptController,
+        history: HistoryController,
+        commits: CommitController,
     ) -> None:
         self._app, self._controller, self._writer = app, controller, writer
         self._transcript, self._prompt, self._hint_bar, self._status_bar = transcript, prompt, hint_bar, status_bar
         self._speed, self._typing = speed, typing
         self._permissions, self._approvals, self._modes = permissions, approvals, modes
         self._jobs, self._notifier = jobs, notifier
+        self._history, self._commits = history, commits
         self._model, self._folder = sanitize_line(title), safe_path(folder)
         self._sanitizer = EventSanitizer()
         self._gc = GcTuner()
@@ -104,15 +108,20 @@ class ChatController:
 
     # -- to the session
 
-    def send(self, message: str) -> None:
-        """Send a message, now or when the session is free."""
+    def send(self, message: str, *, later: bool = False) -> None:
+        """Send a message: at once, into the turn that runs, or when the session is free.
+
+        later: not into the turn that runs.
+        """
         if self._controller.state is SessionState.FAILED:
             notify(self._app, NO_MODEL, "warning")
             self._prompt.replace_text(message)
             return
         if self._modes.asking:
             self._modes.end()
-        if self._controller.send(message):
+        if not later and self._controller.steer(message):
+            self._transcript.follow()
+        elif self._controller.send(message):
             self._sent_at = time.monotonic()
             self._writer.add_question(sanitize(message))
             self._transcript.follow()
@@ -186,7 +195,9 @@ class ChatController:
 
     def _restore_queued(self) -> None:
         """Move queued messages into the input."""
-        waiting = self._controller.unqueue()
+        self._restore(self._controller.unqueue())
+
+    def _restore(self, waiting: str) -> None:
         if waiting:
             self._prompt.replace_text("\n".join(part for part in (self._prompt.text, waiting) if part))
 
@@ -221,6 +232,7 @@ class ChatController:
         if not self._controller.free:
             self._typing.busy()
         self._hint_bar.queued = tuple(sanitize_line(message) for message in self._controller.queued)
+        self._writer.show_waiting([sanitize(message) for message in self._controller.steered])
         self._speed.show(busy=self._controller.busy)
         self._transcript.update_rows()
         if self._poller is not None and not self._controller.busy:
@@ -237,11 +249,11 @@ class ChatController:
         elif isinstance(item, ReplayProgress | ReplayCheck):
             item = safe_replay(item) if isinstance(item, ReplayCheck) else item
             self._writer.show_replay(item)
-        elif isinstance(item, EditUndone):
-            self._writer.add_notice(item.sentence)
         self._status_bar.status = self._status_bar.status.updated(item)
         self._typing.handle(item)
         self._react(item)
+        self._history.handle(item)
+        self._commits.handle(item)
 
     def _react(self, item: object) -> None:
         """Handle a change of the session's state."""
@@ -280,6 +292,7 @@ class ChatController:
 
     def _idle(self) -> None:
         """The session is free again."""
+        self._restore(self._controller.take_returned())
         self._writer.settle()
         if self._answered:
             self._modes.answered()

@@ -16,6 +16,7 @@ class Command:
         action: name of the app's action.
         slash: the slash command, if any.
         takes: syntax of its argument, if any; the action is called with it.
+        lines: whether the argument may have several lines.
     """
 
     title: str
@@ -23,6 +24,7 @@ class Command:
     action: str
     slash: str = ""
     takes: str = ""
+    lines: bool = False
 
 
 COMMANDS = (
@@ -35,6 +37,10 @@ COMMANDS = (
     Command("Tint", "Tint the answer by who proposed it", "tint", "/tint"),
     Command("Drafts", "What was drafted, and what was rejected", "drafts", "/drafts"),
     Command("Prove", "Check that speculation changed nothing", "prove", "/prove"),
+    Command("Commit", "Commit, with a message that the model drafts", "commit", "/commit"),
+    Command("Queue", "Send a message when the answer is done", "queue", "/queue", "TEXT", lines=True),
+    Command("Shell", "Leave the screen to your shell, or to vim, less, git add -p …", "shell", "/shell", "COMMAND"),
+    Command("Init", "Have the model write an AGENTS.md for this folder", "init", "/init"),
     Command("Model", "Choose the model that answers", "model", "/model", "NAME|FILE"),
     Command("Set up", "Download the model that suits this machine", "setup", "/setup"),
     Command("Fit", "Which contexts and caches of a model fit here", "fit", "/fit", "NAME|FILE"),
@@ -42,7 +48,10 @@ COMMANDS = (
     Command("Trust", "Let this folder's AGENTS.md instruct the model", "trust", "/trust"),
     Command("Index", "Index this folder's code, even if it is your home folder", "index", "/index"),
     Command("Plan", "How the model was opened, and why", "plan", "/plan"),
-    Command("Undo", "Undo the newest edit", "undo", "/undo"),
+    Command("Undo", "Undo the last message: its files and its answer", "undo", "/undo"),
+    Command("Redo", "Redo what was undone last", "redo", "/redo"),
+    Command("Rewind", "Go back to before a message", "rewind", "/rewind"),
+    Command("Diff", "What this session changed, or its last turn", "diff", "/diff", "turn"),
     Command("Mode", "What is done without asking", "mode", "/mode", "ask|accept-edits|plan|auto"),
     Command("Jobs", "Commands in the background: read and stop them", "jobs", "/jobs"),
     Command("Compact", "Make room in the context now; say what to keep", "compact", "/compact", "GUIDANCE"),
@@ -63,7 +72,9 @@ def argument(text: str) -> tuple[Command, str] | None:
     """The command and its argument, if the input is a command with one."""
     name, _, rest = text.strip().partition(" ")
     found = next((command for command in COMMANDS if command.takes and command.slash == name), None)
-    return (found, rest.strip()) if found is not None and rest.strip() and "\n" not in rest else None
+    if found is None or not rest.strip() or ("\n" in rest and not found.lines):
+        return None
+    return found, rest.strip()
 
 
 def matching(text: str) -> list[Command]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeGuard, get_args
+from typing import TYPE_CHECKING, TypeGuard, get_args
 
 from laguna_engine.events import DrafterFailed, LoadProgress
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -32,6 +32,9 @@ from laguna_tui.base.events import (
 from laguna_tui.base.hunks import Hunk, HunkLine
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
 from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
+
+if TYPE_CHECKING:
+    from laguna_tui.journal.file_diff import FileDiff
 
 _KINDS = get_args(AgentEvent)
 
@@ -181,6 +184,12 @@ def safe_change(change: ChangeProposal) -> ChangeProposal:
 def safe_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
     """The hunks of a diff with their lines sanitised; each stays one line."""
     return tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in hunks)
+
+
+def safe_file_diff(file: "FileDiff") -> "FileDiff":
+    """A file's diff, sanitised; its whole texts are left out."""
+    path, target, note = map(sanitize_line, (file.path, file.target, file.note))
+    return replace(file, path=path, target=target, note=note, before="", after="", hunks=safe_hunks(file.hunks))
 
 
 def _safe_line(line: HunkLine) -> HunkLine:

@@ -12,15 +12,13 @@ from queue import SimpleQueue
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
-from laguna_tui.base.events import ReasoningDelta, ReplayProgress, TextDelta, ToolProgress
-from laguna_tui.base.text import sanitize
+from laguna_tui.base.events import ReasoningDelta, ReplayProgress, Steered, TextDelta, ToolProgress
 from laguna_tui.context.blocks import Place
 from laguna_tui.session.api import Chat, ChatSession
 from laguna_tui.tui.event_queue import EventQueue
 from laguna_tui.tui.session_messages import (
     ChatCleared,
     ContextChanged,
-    EditUndone,
     ModeChanged,
     ModeChanging,
     ModelChanged,
@@ -31,6 +29,9 @@ from laguna_tui.tui.session_messages import (
     SessionState,
     error_sentence,
 )
+
+Put = Callable[[object], None]
+"""Puts an event into the queue to the screen."""
 
 
 class SessionThread:
@@ -98,11 +99,15 @@ class SessionController:
     Attributes:
         state: the state of the session.
         queued: messages that wait for the session.
+        steered: messages that wait to go into the turn that runs.
+        returned: messages of a turn that was stopped before they went in.
     """
 
     def __init__(self, session: ChatSession) -> None:
         self.state = SessionState.LOADING
         self.queued: list[str] = []
+        self.steered: list[str] = []
+        self.returned: list[str] = []
         self._session = session
         self._events = EventQueue()
         self._thread = SessionThread()
@@ -154,6 +159,13 @@ class SessionController:
         self._submit(lambda: self._iterate(lambda: self._session.chat.compact(guidance)))
         return True
 
+    def steer(self, message: str) -> bool:
+        """Have a message go into the turn that runs. Returns whether it is accepted."""
+        if self.state is not SessionState.BUSY or self._clearing or not self._session.chat.steer(message):
+            return False
+        self.steered.append(message)
+        return True
+
     def prefetch(self, message: str) -> bool:
         """Prefetch a message being typed. Returns whether it was started, which needs a free session."""
         if not self.free or self._prefetch is not None or not self._may_prefetch:
@@ -169,18 +181,18 @@ class SessionController:
 
     def check_replay(self) -> bool:
         """Generate the last answer again and compare. Returns whether it was started, which needs a free session."""
-        if self.state is not SessionState.READY or self._clearing:
-            return False
-        self.state = SessionState.BUSY
-        self._submit(lambda: self._guard(self._check_replay, SessionIdle()))
-        return True
+        return self.start(self._check_replay)
 
-    def undo(self) -> bool:
-        """Undo the newest edit. Returns whether it was started, which needs a free session."""
+    def start(self, job: Callable[[Put], None]) -> bool:
+        """Run a job on the session's thread; it is given what puts events into the queue.
+
+        Returns:
+            Whether it was started, which needs a free session.
+        """
         if self.state is not SessionState.READY or self._clearing:
             return False
         self.state = SessionState.BUSY
-        self._submit(lambda: self._guard(self._undo, SessionIdle()))
+        self._submit(lambda: self._guard(lambda: job(self._events.put), SessionIdle()))
         return True
 
     def speculate(self, mode: Speculation) -> None:
@@ -211,6 +223,7 @@ class SessionController:
         """Stop the turn and clear the conversation."""
         self.stop()
         self.queued.clear()
+        self.steered.clear()
         self._places.clear()
         if self.state is not SessionState.FAILED:
             self._clearing = True
@@ -223,6 +236,11 @@ class SessionController:
     def unqueue(self) -> str:
         """Take all queued messages, as one text."""
         text, self.queued = "\n".join(self.queued), []
+        return text
+
+    def take_returned(self) -> str:
+        """Take the messages that a stopped turn left, as one text."""
+        text, self.returned = "\n".join(self.returned), []
         return text
 
     def poll(self) -> list[object]:
@@ -270,12 +288,21 @@ class SessionController:
                 self._places.clear()
             case ChatCleared():
                 self._clearing = False
+            case Steered(message) if message in self.steered:
+                self.steered.remove(message)
             case SessionIdle():
+                self._end_steering()
                 self.state, self._may_prefetch = SessionState.READY, True
                 return not self._clearing
             case TextDelta() | ReasoningDelta() | ToolProgress():
                 return not self._clearing and self.state is not SessionState.STOPPING
         return not self._clearing or isinstance(item, SessionOpened | ModeChanged | ModelChanged | SessionFailed)
+
+    def _end_steering(self) -> None:
+        """What did not go into the turn is sent next, or returned if the turn was stopped."""
+        left = self.returned if self.state is SessionState.STOPPING else self.queued
+        left[:0] = self.steered
+        self.steered.clear()
 
     def _open(self) -> None:
         try:
@@ -316,12 +343,9 @@ class SessionController:
         prefetch.run()
         self._events.put(PrefetchEnded())
 
-    def _check_replay(self) -> None:
-        self._events.put(ReplayProgress(0, 0))
-        self._events.put(self._session.chat.check_replay(self._events.put))
-
-    def _undo(self) -> None:
-        self._events.put(EditUndone(sanitize(self._session.chat.undo())))
+    def _check_replay(self, put: Put) -> None:
+        put(ReplayProgress(0, 0))
+        put(self._session.chat.check_replay(put))
 
     def _guard(self, job: Callable[[], None], after: object) -> None:
         """Run a job on the session's thread; an error is reported and the thread continues."""

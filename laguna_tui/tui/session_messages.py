@@ -1,13 +1,20 @@
 """Messages from the session to the screen, besides the agent's events."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
 from laguna_tui.session.api import SessionInfo
+from laguna_tui.session.commits import CommitDraft
+
+if TYPE_CHECKING:
+    from laguna_tui.journal.file_diff import FileDiff
+    from laguna_tui.journal.undo_plan import UndoPlan, UndoResult
 
 NO_MODEL = "No model is loaded. Choose one with /model; the message above says why."
 
@@ -77,10 +84,48 @@ class ContextChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class EditUndone:
-    """An edit was undone, or could not be. `sentence`: what happened, sanitised."""
+class UndoPlanned:
+    """An undo has to be asked about. files: what it would change, raw."""
+
+    plan: "UndoPlan"
+    files: "Sequence[FileDiff]"
+
+
+@dataclass(frozen=True, slots=True)
+class UndoApplied:
+    """Files and conversation went back or forth.
+
+    Attributes:
+        result: what was done, raw.
+        used: tokens of the conversation now.
+        resumed: whether it was the rest of an undo of an earlier session.
+    """
+
+    result: "UndoResult"
+    used: int
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRefused:
+    """It could not be undone or redone. `sentence`: why, sanitised."""
 
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitDrafted:
+    """What would be committed, raw."""
+
+    draft: CommitDraft
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """It was committed, or not. `text`: what came of it, sanitised."""
+
+    text: str
+    ok: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.tui import formatting
 from laguna_tui.tui.formatting import BAD, BUSY, GOOD, MUTED, StyledText, width_of
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_messages import SessionState, UndoApplied
 from laguna_tui.tui.text_lines import cells, crop
 
 MAX_BAR = 20
@@ -93,8 +93,8 @@ class SessionStatus:
             case StepFinished():
                 rate = event.stats.decode_rate or self.rate
                 return replace(self, used=event.context_used, size=event.context_size, rate=rate, prefill=None)
-            case Compacted():
-                return replace(self, used=event.after, prefill=None)
+            case Compacted(after=used) | UndoApplied(used=used):
+                return replace(self, used=used, prefill=None)
             case TextDelta() | ReasoningDelta() | ToolStarted() | TurnFinished() | Compacting():
                 return replace(self, doing=_DOING[type(event)], prefill=None)
             case ReplayProgress():

@@ -50,6 +50,10 @@ COMMANDS = {
     "map": ("map", "--folder", "."),
     "compress": ("compress", ".", "--query", "who fetches orders?", "--scorer", "none"),
     "trust": ("trust",),
+    "permissions list": ("permissions", "list"),
+    "permissions allow": ("permissions", "allow", "edit(src/**)"),
+    "permissions deny": ("permissions", "deny", "delete"),
+    "permissions check": ("permissions", "check", "make test"),
     "setup gpu": ("setup", "gpu", "--yes", "--index-url", "http://127.0.0.1:9"),
 }
 

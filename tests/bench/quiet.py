@@ -20,9 +20,6 @@ class QuietSession:
 
     def use_approver(self, approver: Approver) -> None: ...
 
-    def undo(self) -> str:
-        return ""
-
     def cost(self, message: str) -> None:
         return None
 

@@ -105,6 +105,9 @@ async def message(folder: Path) -> list[str]:
             async with app.run_test(size=(80, 24)) as pilot:
                 while app.state is not SessionState.READY:
                     await pilot.pause(POLL_S)
+                # What runs in the background meanwhile is not on the message's way.
+                while any(thread.name == "laguna-undo" for thread in threading.enumerate()):
+                    await pilot.pause(POLL_S)
                 trace.on = True
                 await pilot.press(*MESSAGE, "enter")
                 if not await asyncio.to_thread(asked.wait, PATIENCE_S):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
-from typing import Self
+from typing import NoReturn, Self
 
 from laguna_engine.config import Speculation
 from laguna_engine.draft.dflash import DFlash
@@ -22,6 +22,7 @@ from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import (
     AgentEvent,
     DraftRound,
@@ -51,6 +52,9 @@ from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost,
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.sandbox.background import BackgroundCommand
 from laguna_tui.session.api import ModelChoice, SessionInfo
+from laguna_tui.session.commands import LocalCommands
+from laguna_tui.session.commits import LocalCommits
+from laguna_tui.session.history import LocalHistory
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
 
@@ -123,8 +127,7 @@ class ScriptedSession:
         self.prefetch_gate = prefetch_gate
         self.prefetched: list[str] = []
         self.prefetched_whole: list[str] = []
-        self.jobs: list[BackgroundCommand] = []
-        self.written: dict[int, str] = {}
+        self.commands = ScriptedCommands(folder)
         self.compaction: Sequence[Step] = ()
         self.guidance: list[str] = []
         self.info = SessionInfo(context_size, details, warnings, mode, drafter, plan)
@@ -133,7 +136,7 @@ class ScriptedSession:
     def chat(self) -> Self:
         return self
 
-    prompt = models = permissions = commands = folder = chat
+    prompt = models = permissions = folder = chat
 
     def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         for percent in (0, 50, 100):
@@ -209,18 +212,14 @@ class ScriptedSession:
         self.ended.set()
         yield ToolFinished(70, "edit", output, ok, 0.02)
 
+    def steer(self, message: str) -> bool:
+        return False
+
+    def left(self) -> tuple[()]:
+        return ()
+
     def cancel(self) -> None:
         self.cancelled.set()
-
-    def background(self) -> Sequence[BackgroundCommand]:
-        return tuple(self.jobs)
-
-    def recent(self, number: int) -> str:
-        return self.written.get(number, "")
-
-    def stop(self, number: int) -> str:
-        self.jobs = [replace(job, exit_code=130) if job.number == number else job for job in self.jobs]
-        return f"Background command {number} is stopped."
 
     def new_chat(self) -> None:
         self.chats += 1
@@ -300,11 +299,39 @@ class ScriptedSession:
     def use_approver(self, approver: Approver) -> None:
         self.gate.approver = approver
 
-    def undo(self) -> str:
-        return self.made.undo()
+    @property
+    def history(self) -> LocalHistory:
+        return LocalHistory(self.path, None, self._no_agent)
+
+    @property
+    def commits(self) -> LocalCommits:
+        return LocalCommits(self.path, self._no_agent, self.commands.runner)
+
+    def _no_agent(self) -> NoReturn:
+        raise UserError("There is no agent.")
 
     def close(self) -> None:
+        self.commands.close()
         self.closed = True
+
+
+class ScriptedCommands(LocalCommands):
+    """The user's commands really run; the model's background commands are those that a test gives."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, lambda piece: "")
+        self.jobs: list[BackgroundCommand] = []
+        self.written: dict[int, str] = {}
+
+    def background(self) -> Sequence[BackgroundCommand]:
+        return tuple(self.jobs)
+
+    def recent(self, number: int) -> str:
+        return self.written.get(number, "")
+
+    def stop(self, number: int) -> str:
+        self.jobs = [replace(job, exit_code=130) if job.number == number else job for job in self.jobs]
+        return f"Background command {number} is stopped."
 
 
 STATS = Stats(prompt_tokens=1200, cached_tokens=700, prefill_s=1.0, generated_tokens=81, decode_s=2.0)

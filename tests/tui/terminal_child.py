@@ -25,7 +25,9 @@ class Fragile(LagunaApp):
 
 if __name__ == "__main__":
     script = answer(f"The answer {HOSTILE}\n\n```py\n{HOSTILE}\n```\n" + "more words\n\n" * 200)
-    session = ScriptedSession(script, delay=float(sys.argv[1]), models=MODELS, blocks=BLOCKS, texts=TEXTS)
+    session = ScriptedSession(
+        script, folder=Path("/"), delay=float(sys.argv[1]), models=MODELS, blocks=BLOCKS, texts=TEXTS
+    )
     state = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     app = Fragile(session, TuiSettings(state), ScriptedModelSetup())
     os._exit(app.run_to_the_end())

@@ -18,8 +18,8 @@ TESTS = BackgroundCommand(2, "pytest \x1b[2J --watch", 1, 4.0, unread=False)
 
 def session() -> ScriptedSession:
     chat = ScriptedSession(answer("It runs.", before=call(1, "shell", "{}", cmd="npm run dev")))
-    chat.jobs = [SERVER, TESTS]
-    chat.written = {1: "\x1b[32mready\x1b[0m\n10 %\r100 %\rlistening on 3000\n", 2: "2 failed\x07\n"}
+    chat.commands.jobs = [SERVER, TESTS]
+    chat.commands.written = {1: "\x1b[32mready\x1b[0m\n10 %\r100 %\rlistening on 3000\n", 2: "2 failed\x07\n"}
     return chat
 
 
@@ -35,7 +35,7 @@ async def test_the_status_bar_counts_those_that_run_until_they_end() -> None:
     async with running(chat) as (app, pilot):
         await ask(app, pilot, "start it")
         await until(pilot, lambda: "1 job" in screen(app))
-        chat.jobs = [replace(SERVER, exit_code=0), TESTS]
+        chat.commands.jobs = [replace(SERVER, exit_code=0), TESTS]
         await until(pilot, lambda: "1 job" not in screen(app))
 
 

@@ -137,7 +137,7 @@ def test_a_failing_screen_saves_the_conversation_and_says_so_in_one_sentence(tmp
         (b"\x1b[20~", b"AGENTS.md"),
         (b"\x1b[20~\x1b[B ", b"1 change"),
         (b"\x1b[19~", b"Enter"),
-        (b"\x10", b"All keys"),
+        (b"\x10", b"the model drafts"),
         (b"/theme\r", b"dracula"),
     ],
     ids=["models", "history", "context", "changed context", "setup", "commands", "themes"],
@@ -234,3 +234,35 @@ def test_an_emoji_that_is_typed_stays_whole(terminal: Terminal) -> None:
     typed = "👩🏽\u200d💻 here".encode()
     terminal.child.send(typed)
     terminal.read_until(typed)
+
+
+def test_a_program_that_needs_a_terminal_has_it_until_it_ends(terminal: Terminal) -> None:
+    terminal.child.send(b"/shell test -t 0 && read answer && echo got=$answer; exit 3\r")
+    terminal.read_for(0.5)
+    terminal.child.send(b"forty-two\r")
+    terminal.read_until(b"got=forty-two")
+    terminal.read_until(b"[exit code 3; Enter goes back")
+    terminal.written = b""
+    terminal.child.send(b"\r")
+    terminal.read_until(b"\x1b[?1049h")
+    terminal.child.send(b"typed again")
+    terminal.read_until(b"again")
+
+
+def test_ctrl_c_ends_the_program_and_not_the_app(terminal: Terminal) -> None:
+    terminal.child.send(b"/shell echo begun; sleep 60\r")
+    terminal.read_until(b"begun\r\n")
+    terminal.child.send(b"\x03")
+    terminal.read_until(b"[exit code")
+    terminal.written = b""
+    terminal.child.send(b"\r")
+    terminal.read_until(b"\x1b[?1049h")
+    terminal.child.send(b"still here")
+    terminal.read_until(b"here")
+
+
+def test_ctrl_z_in_a_program_does_not_hang_it(terminal: Terminal) -> None:
+    terminal.child.send(b"/shell echo begun; sleep 1.5; echo over\r")
+    terminal.read_until(b"begun\r\n")
+    terminal.child.send(b"\x1a")
+    terminal.read_until(b"over\r\n")

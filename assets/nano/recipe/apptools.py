@@ -24,28 +24,33 @@ class Tools:
     """`search`, `find` and `edit` over one folder, as the bundled model is given them; every edit is made."""
 
     def __init__(self, repository: Path) -> None:
-        from laguna_tui.agent.changes import Changes
         from laguna_tui.agent.permission_gate import PermissionGate
         from laguna_tui.agent.permissions.modes import Mode
         from laguna_tui.agent.permissions.policy import Permissions
+        from laguna_tui.agent.tool_run import ToolRun
         from laguna_tui.agent.tools.nano.profile import NANO
         from laguna_tui.agent.tools.registry import Toolbox
+        from laguna_tui.base.permission_request import Decision, PermissionAnswer
         from laguna_tui.repo.workspace import Workspace
 
-        workspace, self._changes = Workspace(repository), Changes()
+        workspace, yes = Workspace(repository), PermissionAnswer(Decision.YES)
         allowed = PermissionGate(Permissions(workspace.root, mode=Mode.ACCEPT_EDITS))
-        self._toolbox = Toolbox(NANO, workspace, changes=self._changes, permissions=allowed)
+        self._toolbox = Toolbox(NANO, workspace, permissions=allowed)
+        self._events: list[object] = []
+        self._run = ToolRun(workspace, 0, self._events.append, lambda request: yes, lambda: False)
 
     def run(self, tool: str, arguments: Mapping[str, str]) -> str:
         """What the model is given back."""
-        return self._toolbox.run(tool, arguments).output
+        return self._toolbox.run(tool, arguments, self._run).output
 
     def restore(self) -> None:
         """Take back every edit."""
-        from laguna_tui.agent.changes import NOTHING
+        from laguna_tui.base.events import ChangeMade
 
-        while self._changes.undo() != NOTHING:
-            pass
+        while self._events:
+            event = self._events.pop()
+            if isinstance(event, ChangeMade):
+                (event.change.root / event.change.path).write_bytes(event.change.old)
 
 
 @contextmanager

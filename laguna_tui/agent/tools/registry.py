@@ -56,7 +56,6 @@ class Toolbox:
         codebase: Codebase | None = None,
         changes: Changes | None = None,
         commands: Callable[[], "CommandRunner"] = no_commands,
-        before_command: Callable[[], None] = lambda: None,
         permissions: PermissionGate | None = None,
         todo: TodoList | None = None,
         diagnostics: Diagnostics | None = None,
@@ -70,7 +69,6 @@ class Toolbox:
             codebase: the folder's index, for tools that search it; it is started when a search needs it.
             changes: what changes of files go through; None: the toolbox has its own.
             commands: gives what runs commands, once one is to be run.
-            before_command: called before each command that the model runs.
             permissions: what lets calls through; None lets none change anything.
             todo: the model's list of steps; None: the toolbox has its own.
             diagnostics: what says what a change broke; None: the toolbox has its own.
@@ -82,13 +80,13 @@ class Toolbox:
         self.profile = profile
         self.workspace = workspace
         self.permissions = permissions or PermissionGate(Permissions(workspace.root, mode=Mode.PLAN))
+        changes = changes or Changes()
         self._services = ToolServices(
-            changes or Changes(),
+            changes,
             codebase,
             commands,
-            before_command,
             todo or TodoList(),
-            diagnostics or Diagnostics(commands, before_command),
+            diagnostics or Diagnostics(commands, changes),
         )
         self._store = store or ResultStore()
         self._state = state
@@ -117,7 +115,6 @@ class Toolbox:
             codebase=services.codebase,
             changes=services.changes,
             commands=services.commands,
-            before_command=services.before_command,
             permissions=self.permissions,
             todo=services.todo,
             diagnostics=services.diagnostics,
@@ -172,6 +169,11 @@ class Toolbox:
         readable = self.permissions.permissions.readable
         return ToolRun(self.workspace, 0, lambda event: None, ask, lambda: False, readable)
 
+    @property
+    def runs_commands(self) -> bool:
+        """Whether one of the tools runs commands, which may change any file."""
+        return SHELL in self._tools
+
     def is_read_only(self, name: str) -> bool:
         """Whether calls of this tool may run side by side."""
         bound = self._tools.get(name)
@@ -182,15 +184,6 @@ class Toolbox:
         log = write_crash_log(error, self._state)
         told = failure(f"{name} failed ({type(error).__name__}); try other arguments, or go on without it")
         return replace(told, full_output=str(log)) if isinstance(log, Path) else told
-
-    @property
-    def news(self) -> tuple[str, ...]:
-        """What the model is to be told before the next message."""
-        return self._services.changes.news if self.profile.takes_news else ()
-
-    def forget_news(self) -> None:
-        """The model was told, or is never to be told."""
-        self._services.changes.forget_news()
 
     def keep(self, text: str) -> str | None:
         """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""

@@ -28,7 +28,8 @@ class PromptInput(TextArea):
 
     DEFAULT_CSS = Path(__file__).with_name("prompt_input.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send"),
+        Binding("enter", "send", "Send; while it works, for its next step"),
+        Binding("ctrl+enter", "send_later", "Send when the answer is done; also /queue"),
         Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
         Binding("up", "up", "Line above, or the previous message"),
         Binding("down", "down", "Line below, or the next message"),
@@ -38,11 +39,11 @@ class PromptInput(TextArea):
     ]
 
     class Sent(Message):
-        """Posted when the text is sent."""
+        """Posted when the text is sent. `later`: only when the answer is done."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, *, later: bool = False) -> None:
             super().__init__()
-            self.text = text
+            self.text, self.later = text, later
 
     class NextMode(Message):
         """Posted to change to the next mode."""
@@ -105,14 +106,18 @@ class PromptInput(TextArea):
         self.load_text(text)
         self.move_cursor(self.document.end)
 
-    def action_send(self) -> None:
+    def action_send_later(self) -> None:
+        """Post the text for when the answer is done, and clear the input."""
+        self.action_send(later=True)
+
+    def action_send(self, *, later: bool = False) -> None:
         """Post the text and clear the input."""
         text = self.text.strip()
         if not text:
             return
         self.past.add(text)
         self.load_text("")
-        self.post_message(self.Sent(text))
+        self.post_message(self.Sent(text, later=later))
 
     def action_newline(self) -> None:
         """Insert a line break at the cursor."""

@@ -25,6 +25,7 @@ class Entry:
 
     Attributes:
         stop: whether the block cursor stops here; an answer is one stop made of many entries.
+        of_turn: whether it goes when the turn is undone in which it was appended.
         gap: whether a blank row precedes it.
         serial: a unique number.
         version: raised with every change.
@@ -32,6 +33,7 @@ class Entry:
     """
 
     stop = True
+    of_turn = True
 
     def __init__(self, *, gap: bool = True) -> None:
         self.gap = gap
@@ -110,6 +112,26 @@ class QuestionEntry(FoldingEntry):
             return rows
         more = TextLine((TextRun(f"… {hidden} more rows", "user muted"),), fill="user", reach=width)
         return [*rows[:ASKED_ROWS], more]
+
+    def source(self) -> str:
+        return self.text
+
+
+class WaitingEntry(Entry):
+    """A message that waits to go into the turn that runs."""
+
+    stop = of_turn = False
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def mark(self) -> TextRun:
+        return TextRun("❯ ", "muted")
+
+    def lay(self, width: int) -> Sequence[TextLine]:
+        runs = (TextRun(self.text.expandtabs(TAB), "muted"), TextRun("  waits for the next step", "muted em"))
+        return wrap(runs, min(width, MAX_PROSE))[:ASKED_ROWS]
 
     def source(self) -> str:
         return self.text

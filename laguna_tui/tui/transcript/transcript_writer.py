@@ -4,7 +4,7 @@ Markdown is split as it streams, and each block is converted once, when it close
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from laguna_engine.events import DrafterFailed, Prefill, Source
 from laguna_tui.base.events import (
@@ -36,8 +36,8 @@ from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.transcript.answer_entries import AnswerStream
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
-from laguna_tui.tui.transcript.document import Document
-from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
+from laguna_tui.tui.transcript.document import Document, TurnEntries
+from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry, WaitingEntry
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
 from laguna_tui.tui.transcript.request_entries import RequestEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry
@@ -66,6 +66,7 @@ class TranscriptWriter:
     Attributes:
         document: the entries.
         tint: whether answers are tinted.
+        turns: which entries belong to which turn.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class TranscriptWriter:
     ) -> None:
         self.document = document
         self.tint = TintSwitch()
+        self.turns = TurnEntries(document)
         self._clock = clock
         self._convert = converter
         self._stream: AnswerStream | None = None
@@ -86,6 +88,7 @@ class TranscriptWriter:
         self._replay: ReplayEntry | None = None
         self._compaction: CompactionEntry | None = None
         self._failed: list[str] = []
+        self._waiting: list[WaitingEntry] = []
 
     @property
     def asked(self) -> RequestEntry | None:
@@ -94,8 +97,21 @@ class TranscriptWriter:
 
     def add_question(self, text: str) -> None:
         """Append the user's message."""
-        self.document.append(QuestionEntry(text))
+        question = QuestionEntry(text)
+        self.document.append(question)
+        self.turns.begin(question)
         self._work()
+
+    def show_waiting(self, messages: Sequence[str]) -> None:
+        """Show these messages at the end, as long as they wait to go into the turn."""
+        shown = [entry.text for entry in self._waiting]
+        if shown == messages and (not shown or self._waiting[-1] is self.document.last):
+            return
+        for entry in reversed(self._waiting):
+            self.document.remove(entry)
+        self._waiting = [WaitingEntry(text) for text in messages]
+        for entry in self._waiting:
+            self.document.append(entry)
 
     def add_notice(self, text: str, kind: str = "info") -> None:
         """Append a message of the app; `kind` is a key of `NOTICE_MARKS`."""
@@ -119,6 +135,8 @@ class TranscriptWriter:
     def clear(self) -> None:
         """Start a new chat."""
         self.document.clear()
+        self.turns.clear()
+        self._waiting.clear()
         self._stream = self._thought = self._working = self._replay = self._compaction = None
         self._steps.clear()
 
@@ -161,7 +179,8 @@ class TranscriptWriter:
         match event:
             case Attached() | Steered():
                 self._asked_about(event)
-            case TurnStarted(total, cached):
+            case TurnStarted(total, cached, number):
+                self.turns.number(number)
                 self._work(Prefill(cached, total, cached, 0.0))
             case Prefill():
                 self._work(event)
@@ -204,7 +223,8 @@ class TranscriptWriter:
         self._idle()
         if isinstance(event, Steered):
             self._end_text()
-            self.add_question(event.message)
+            self.document.append(QuestionEntry(event.message))
+            self._work()
             return
         if event.titles:
             self.document.append(NoticeEntry(f"with {', '.join(event.titles)}", gap=False))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.agent import diagnostics
+from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.diagnostics import Diagnostics
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.base.events import Notice
@@ -30,10 +31,16 @@ class Bench:
         self.root = root
         self.workspace = Workspace(root)
         self.runner = CommandRunner(root, results=results, probe=lambda: NO_SANDBOX)
-        self.diagnostics = Diagnostics(lambda: self.runner, lambda: self.commands.append("before"))
+        self.diagnostics = Diagnostics(lambda: self.runner, Changes(self))
         self.commands, self.emitted, self.asked = [], [], []
         self.allowed = True
         self.cancelled = False
+
+    def before_change(self, paths, should_stop):
+        self.commands.append(paths)
+
+    def after_change(self):
+        pass
 
     @property
     def notices(self):

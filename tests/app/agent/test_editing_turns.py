@@ -4,10 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.full.profile import FULL
@@ -36,9 +33,8 @@ class Chat:
     def __init__(self, vocabulary, root, codebase, approver, script, profile=FULL):
         self.vocabulary = vocabulary
         self.engine = ScriptedEngine(vocabulary, script, 16384)
-        self.edits = Changes(KeptFiles(root.parent / "cache"))
         gate = gate_for(root, approver)
-        toolbox = Toolbox(profile, Workspace(root), codebase=codebase, changes=self.edits, permissions=gate)
+        toolbox = Toolbox(profile, Workspace(root), codebase=codebase, permissions=gate)
         self.agent = Agent(self.engine, vocabulary, toolbox, opening=lambda: "")
 
     @property
@@ -159,51 +155,6 @@ def test_a_file_name_cannot_forge_a_turn_in_what_the_model_is_told(chat, cart):
     assert "\n" not in finished.output
     assert talk.after_header.count("\n</tool_response>\n") == 2
     assert talk.after_header.count("<tool_response>") == 1
-
-
-def test_the_model_is_told_once_that_its_edit_was_taken_back(chat, cart):
-    talk = chat(always, EDIT, answer("Done."), answer("I see."), answer("Yes."))
-    list(talk.agent.run("Rename it."))
-    talk.edits.undo()
-    for question in ("And now?", "Really?"):
-        assert list(talk.agent.run(question))[-1].end is TurnEnd.ANSWERED
-    assert talk.after_header.count("The user took back your newest edit of `cart.py`") == 1
-    assert talk.after_header.index("took back") < talk.after_header.index("And now?")
-
-
-def test_a_message_that_does_not_fit_leaves_no_reminder_and_the_next_one_brings_it(chat, cart):
-    talk = chat(always, EDIT, answer("Done."), answer("I see."))
-    list(talk.agent.run("Rename it."))
-    talk.edits.undo()
-    before = talk.text
-    for _ in range(2):
-        assert list(talk.agent.run("word " * 20000))[-1].end is TurnEnd.MESSAGE_TOO_LONG
-        assert talk.text == before
-    assert list(talk.agent.run("And now?"))[-1].end is TurnEnd.ANSWERED
-    assert talk.after_header.count("The user took back your newest edit of `cart.py`") == 1
-
-
-def test_a_reminder_counts_when_it_is_asked_whether_a_message_fits(chat, cart):
-    talk = chat(always, EDIT, answer("Done."))
-    list(talk.agent.run("Rename it."))
-    message = "And now?"
-    used = len(talk.agent.conversation.with_message(ChatMessage.asked(message)))
-    talk.edits.undo()
-    # The message alone would leave room for one token.
-    talk.engine.n_ctx = used + 1
-    before = talk.text
-    assert list(talk.agent.run(message))[-1].end is TurnEnd.CONTEXT_FULL
-    assert talk.text == before
-
-
-def test_a_new_chat_hears_nothing_of_edits_of_the_one_before(chat, cart):
-    talk = chat(always, EDIT, answer("Done."), answer("Yes."))
-    list(talk.agent.run("Rename it."))
-    talk.edits.undo()
-    talk.agent.new_chat()
-    talk.engine.forget()
-    list(talk.agent.run("And now?"))
-    assert "took back" not in talk.after_header
 
 
 @dataclass(frozen=True, slots=True)

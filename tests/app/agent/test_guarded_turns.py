@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.events import FinishReason
-from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.conversation import forgets
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools.base.results import ResultStore
@@ -58,7 +57,7 @@ class Chat:
         store = ResultStore(root.parent / "cache")
         profile = replace(NANO, turns=turns)
         gate = gate_for(root, self._approve)
-        toolbox = Toolbox(profile, Workspace(root), store, changes=Changes(store), permissions=gate)
+        toolbox = Toolbox(profile, Workspace(root), store, permissions=gate)
         self.agent = Agent(self.engine, vocabulary, toolbox, None, lambda: "[folder shop]\n\n")
 
     def _approve(self, request, cancelled):

@@ -30,6 +30,7 @@ def shop(tmp_path):
 LONG = (pytest.mark.long, pytest.mark.timeout(7200))
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("context", "turns"), [(8192, 500), pytest.param(65_536, 500, marks=LONG)])
 def test_five_hundred_turns_never_stop_and_a_fact_of_the_third_is_still_known(shop, context, turns, tmp_path):
     def lines(seen):

@@ -119,7 +119,7 @@ def test_drafters_are_compared_on_the_prompt_and_the_tools_of_the_model(tmp_path
     monkeypatch.setattr(acceptance, "QUESTIONS", ("who?",))
     model = tiny.laguna(tiny.Shape(n_ctx=8192)).write(tmp_path / file)
     variant = drafters.Variant(block=4, own_embedding=False, own_head=False)
-    settings = Settings(model=str(model), threads=1, thinking=False, max_tokens=1, context=4096)
+    settings = Settings(model=str(model), threads=1, thinking=False, max_tokens=1, context=8192)
     measure(model, drafters.make(variant).write(tmp_path / "drafter.gguf"), settings)
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from laguna_tui.cli.arguments import commands_of
-from laguna_tui.cli.main import command_parser
+from laguna_tui.cli.main import command_parser, main, without_question
 
 
 def refusal(capsys, *words: str) -> str:
@@ -79,3 +79,30 @@ def test_flags_before_the_name_reach_the_command():
     assert (reached["scorer"], reached["model"]) == ("none", "x")
     assert command_parser().parse(["--offline", "models", "download", "x"]).offline is True
     assert command_parser().parse(["--offline", "models", "download", "--no-offline", "x"]).offline is False
+
+
+@pytest.mark.parametrize(
+    ("words", "left", "message"),
+    [
+        (["how are you?"], [], "how are you?"),
+        (["--model", "a b", "how are you?", "--mode", "plan"], ["--model", "a b", "--mode", "plan"], "how are you?"),
+        (["--", "models"], [], "models"),
+        (["ask", "how are you?"], ["ask", "how are you?"], ""),
+        (["modles"], ["modles"], ""),
+        ([], [], ""),
+    ],
+)
+def test_a_first_message_is_told_from_a_command(words, left, message):
+    assert without_question(command_parser(), words) == (left, message)
+
+
+def test_an_unknown_word_may_have_been_a_message(capsys):
+    with pytest.raises(SystemExit):
+        main(["zzz"])
+    assert "as a message: laguna-tui -- zzz" in capsys.readouterr().err
+
+
+def test_a_message_and_a_command_do_not_go_together(capsys):
+    with pytest.raises(SystemExit):
+        main(["how are you?", "models", "list"])
+    assert 'for one answer: laguna-tui ask "QUESTION"' in capsys.readouterr().err

@@ -17,8 +17,8 @@ from laguna_tui.sandbox.runner import MAX_BACKGROUND, CommandRunner
 from laguna_tui.sandbox.running_command import CommandNotRun
 
 PATIENCE_S = 20.0
-STOP_S = 2.0
-"""A stop takes no longer, however the command resists."""
+STOP_S = 10.0
+"""A stop takes no longer on a busy machine, however the command resists; the commands would run for a minute."""
 
 NO_SANDBOX = SandboxStatus(SandboxKind.NONE, "There is none.")
 

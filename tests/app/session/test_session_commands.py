@@ -13,7 +13,6 @@ from laguna_tui.base.events import Attached
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.blocks import BlockKind, Place
-from laguna_tui.session.api import CommandOutput
 from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.local import NOT_TOLD, LocalSession
 
@@ -41,7 +40,7 @@ def commands(folder, told):
 
 
 def output(events):
-    return "".join(event.text for event in events if isinstance(event, CommandOutput))
+    return "".join(event for event in events if isinstance(event, str))
 
 
 def wait_for(done, what):
@@ -66,7 +65,7 @@ def test_it_has_the_users_environment_and_no_sandbox(commands, tmp_path, monkeyp
 
 def test_what_it_writes_comes_while_it_runs(commands, folder):
     events = commands.run("echo one; while ! [ -e go ]; do sleep 0.01; done; echo two")
-    assert next(events) == CommandOutput("one\n")
+    assert next(events) == "one\n"
     (folder / "go").touch()
     assert output(events) == "two\n"
 

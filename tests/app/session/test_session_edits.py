@@ -1,6 +1,4 @@
-"""A session's edits: the setting, who is asked, what can be taken back, and that a switch of models loses nothing."""
-
-import shutil
+"""A session's edits: the setting, who is asked, and that a switch of models loses nothing."""
 
 import pytest
 
@@ -61,28 +59,6 @@ def test_the_mode_is_the_settings_until_it_is_changed(session, cart):
     session.permissions.mode = Mode.ASK
     assert edit(session).startswith("Changed")
     assert session.permissions.mode is Mode.ASK
-
-
-def test_an_edit_can_be_taken_back_after_a_switch_of_models(session, cart, tiny_model_path, tmp_path):
-    other = shutil.copy(tiny_model_path, tmp_path / "Laguna-S-2.1-other.gguf")
-    assert session.chat.undo() == "There is no edit to take back."
-    session.permissions.mode = Mode.ACCEPT_EDITS
-    session.open(quiet)
-    edit(session)
-    session.models.switch(str(other), quiet)
-    assert session.permissions.mode is Mode.ACCEPT_EDITS
-    assert session.chat.undo() == "cart.py is as it was before the last edit."
-    assert cart.read_text() == "total = 1\n"
-
-
-def test_nothing_of_the_old_texts_is_left_when_the_session_is_closed(session, cart, tmp_path):
-    session.permissions.mode = Mode.ACCEPT_EDITS
-    session.open(quiet)
-    edit(session)
-    assert list(tmp_path.glob("cache/*/results/*"))
-    session.close()
-    assert not list(tmp_path.glob("cache/*/results/*"))
-    assert cart.read_text() == "amount = 1\n"
 
 
 def test_an_edited_file_that_is_mentioned_again_is_attached_as_it_is_now(session, cart):

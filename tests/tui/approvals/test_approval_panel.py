@@ -539,16 +539,6 @@ class TestLooking:
 
 
 class TestCommands:
-    async def test_undo_takes_an_edit_back(self, project: Project) -> None:
-        chat = session(project.rename())
-        chat.permissions.mode = Mode.ACCEPT_EDITS
-        async with running(chat) as (app, pilot):
-            await ask(app, pilot, "rename it")
-            assert project.cart.read_text() != CART
-            await ask(app, pilot, "/undo")
-            assert project.cart.read_text() == CART
-            assert "shop/cart.py is as it was before the last edit." in transcript(app)
-
     async def test_undo_waits_for_nobody(self, project: Project) -> None:
         gate = threading.Event()
         async with running(session(gate)) as (app, pilot):

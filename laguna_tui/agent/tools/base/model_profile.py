@@ -32,7 +32,6 @@ class ModelProfile:
         turns: how many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
         attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
         unattached_note: what the user is told once in a chat when something is mentioned that is not attached.
-        takes_news: whether it is reminded of what the user changed between two messages.
         recovers: whether it goes on from where it was stopped in a loop; one that does not is stopped for good.
         tells_environment: whether it is told what it needs for commands, beside the folder, the date and git's state.
     """
@@ -44,7 +43,6 @@ class ModelProfile:
     turns: int | None = None
     attaches: bool = True
     unattached_note: str = ""
-    takes_news: bool = True
     recovers: bool = True
     tells_environment: bool = True
 

@@ -29,10 +29,9 @@ class ToolServices:
     """What a session lends to its tools.
 
     Attributes:
-        changes: what changes of files go through.
+        changes: what changes of files and commands go through.
         codebase: the folder's index; None where a session has none.
         commands: gives what runs commands, once one is to be run; raises ToolError where none can be.
-        before_command: called before each command that the model runs, which may change any file.
         todo: the model's list of steps.
         diagnostics: what says what a change broke; None where nothing does.
     """
@@ -40,7 +39,6 @@ class ToolServices:
     changes: Changes
     codebase: Codebase | None = None
     commands: Callable[[], "CommandRunner"] = no_commands
-    before_command: Callable[[], None] = lambda: None
     todo: TodoList = field(default_factory=TodoList)
     diagnostics: Diagnostics | None = None
 

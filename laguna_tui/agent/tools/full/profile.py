@@ -9,32 +9,36 @@ whole session, and a test holds their length.
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
-from laguna_tui.agent.tools.full import edits, files, find, read, search, shell, todo
-from laguna_tui.agent.tools.full import list as list_
+from laguna_tui.agent.tools.full.edits import EDIT, REPLACE_SYMBOL
+from laguna_tui.agent.tools.full.files import DELETE, MOVE, WRITE
+from laguna_tui.agent.tools.full.find import FIND
+from laguna_tui.agent.tools.full.list import LIST
+from laguna_tui.agent.tools.full.read import READ
+from laguna_tui.agent.tools.full.search import SEARCH
+from laguna_tui.agent.tools.full.shell import SHELL
+from laguna_tui.agent.tools.full.todo import TODO
 
 FULL = ModelProfile(
     system_prompt=system_prompt("full"),
     tools=(
         # To look.
-        find.FIND,
-        search.SEARCH,
-        list_.LIST,
-        read.READ,
+        FIND,
+        SEARCH,
+        LIST,
+        READ,
         # To change files.
-        edits.EDIT,
-        edits.REPLACE_SYMBOL,
-        files.WRITE,
-        files.MOVE,
-        files.DELETE,
+        EDIT,
+        REPLACE_SYMBOL,
+        WRITE,
+        MOVE,
+        DELETE,
         # To run commands, and to keep in mind what is left.
-        shell.SHELL,
-        todo.TODO,
+        SHELL,
+        TODO,
     ),
     # What such a model says is taken as it is: it reads what tools answer, and corrects itself.
     guard=lambda asked, before: Guard(),
     # It reads files beside a question, which saves the calls to look them up.
     attaches=True,
-    # What it remembers of a file is no longer so once the user took a change back.
-    takes_news=True,
 )
 """Template and kept turns are those of a model's entry in the catalogue."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.permissions.policy import secrets_named
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.agent.tools.base.results import Answer
@@ -72,9 +73,9 @@ class ShellArguments:
 class Shell:
     """Runs the calls of one session."""
 
-    def __init__(self, commands: "Callable[[], CommandRunner]", before_command: Callable[[], None]) -> None:
+    def __init__(self, commands: "Callable[[], CommandRunner]", changes: Changes) -> None:
         self._commands = commands
-        self._before_command = before_command
+        self._changes = changes
 
     def run(self, run: ToolRun, wanted: ShellArguments) -> Answer:
         """Run the command, or read, stop or list background jobs.
@@ -100,27 +101,27 @@ class Shell:
         network = answer.decision is Decision.YES_WITH_NETWORK
         # Always asked about, so the user has seen that it names them.
         secrets = any(secrets_named(command))
-        self._before_command()
         folder = run.workspace.root
         try:
-            if wanted.background:
-                limit_s = None if wanted.timeout is None else timeout_s
-                job = commands.start_background(
-                    command, folder=folder, timeout_s=limit_s, network=network, secrets=secrets
-                )
-                result = commands.read(job, EARLY_S, run.cancelled)
-                assert result is not None, "it was started just now"
-            else:
-                job = None
-                result = commands.run(
-                    command,
-                    folder=folder,
-                    timeout_s=timeout_s,
-                    network=network,
-                    secrets=secrets,
-                    on_output=lambda text: run.emit(ToolProgress(run.call_id, text)),
-                    cancelled=run.cancelled,
-                )
+            with self._changes.around_command(run):
+                if wanted.background:
+                    limit_s = None if wanted.timeout is None else timeout_s
+                    job = commands.start_background(
+                        command, folder=folder, timeout_s=limit_s, network=network, secrets=secrets
+                    )
+                    result = commands.read(job, EARLY_S, run.cancelled)
+                    assert result is not None, "it was started just now"
+                else:
+                    job = None
+                    result = commands.run(
+                        command,
+                        folder=folder,
+                        timeout_s=timeout_s,
+                        network=network,
+                        secrets=secrets,
+                        on_output=lambda text: run.emit(ToolProgress(run.call_id, text)),
+                        cancelled=run.cancelled,
+                    )
         except CommandNotRun as error:
             raise ToolError(f"the command was not run: {error}") from error
         notes = [*_edited(answer), *_notes(result, timeout_s, job), *_blocked(result, commands.status, network)]
@@ -224,7 +225,7 @@ def _short(text: str, chars: int) -> str:
 
 
 def _bind(services: ToolServices) -> Callable[[ToolRun, ShellArguments], Answer]:
-    return Shell(services.commands, services.before_command).run
+    return Shell(services.commands, services.changes).run
 
 
 SHELL = Tool(

@@ -35,7 +35,6 @@ NANO = ModelProfile(
     attaches=False,
     unattached_note=LOOKS_UP,
     # It has never seen a reminder, and takes its words for the question.
-    takes_news=False,
     # After a loop it would only find another one.
     recovers=False,
     # It runs no commands, and was trained on one line of facts.

@@ -5,13 +5,13 @@ import shutil
 import pytest
 
 from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import ChangeMade, PermissionAnswered, PermissionAsked
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
+from laguna_tui.journal.undo import UndoHistory
 from laguna_tui.repo.workspace import Workspace
 from tests.app.approvers import NO, YES, always, gate_for, never, run_tool
 
@@ -32,15 +32,19 @@ def cart(root):
 
 
 class Bench:
-    """A toolbox whose changes go through `changes`, and what was told on the way."""
+    """A toolbox whose changes can be undone, and what was told on the way."""
 
-    def __init__(self, root, changes, permissions, codebase):
-        self.changes, self.permissions = changes, permissions
+    def __init__(self, root, history, permissions, codebase):
+        self.history, self.permissions = history, permissions
         self.told = []
+        changes = Changes(history)
         self.box = Toolbox(FULL, Workspace(root), codebase=codebase, changes=changes, permissions=permissions)
 
     def run(self, arguments, should_stop=lambda: False):
         return run_tool(self.box, "edit", arguments, should_stop, self.told.append)
+
+    def undo(self):
+        self.history.apply(self.history.plan_undo())
 
 
 @pytest.fixture
@@ -48,7 +52,7 @@ def bench(root, tmp_path):
     codebase = Codebase(root, tmp_path / "index")
 
     def made(approver=None, mode=Mode.ASK):
-        return Bench(root, Changes(KeptFiles(tmp_path / "kept")), gate_for(root, approver, mode), codebase)
+        return Bench(root, UndoHistory(root, tmp_path / "undo"), gate_for(root, approver, mode), codebase)
 
     yield made
     codebase.close()
@@ -297,79 +301,12 @@ def test_a_folder_that_was_swapped_while_the_user_is_asked_is_not_written_to(ben
     assert cart.read_text() == (tmp_path / "away/shop/cart.py").read_text() == CART
 
 
-def test_an_edit_is_not_taken_back_in_a_folder_that_took_the_place_of_the_edited_one(bench, root, cart, tmp_path):
-    with_user = bench(always)
-    with_user.run(RENAME)
-    shutil.copytree(root, tmp_path / "other")
-    root.rename(tmp_path / "away")
-    (tmp_path / "other").rename(root)
-    assert "the folder was replaced by another one" in with_user.changes.undo()
-    assert cart.read_text() == CART.replace("total", "amount")
-
-
-def test_edits_are_taken_back_newest_first(bench, cart):
-    with_user = bench(always)
-    with_user.run(RENAME)
-    after_one = cart.read_text()
-    with_user.run({**RENAME, "old": "sum(", "new": "max("})
-    assert with_user.changes.undo() == (
-        "shop/cart.py is as it was before its edit. 1 earlier edit can be taken back too."
-    )
-    assert cart.read_text() == after_one
-    assert with_user.changes.undo() == "shop/cart.py is as it was before the last edit."
-    assert cart.read_text() == CART
-    assert with_user.changes.undo() == "There is no edit to take back."
-
-
-def test_an_edit_whose_file_was_changed_since_is_not_taken_back(bench, cart, root):
-    (root / "notes.txt").write_text("total\n")
-    with_user = bench(always)
-    with_user.run({**RENAME, "path": "notes.txt"})
-    with_user.run(RENAME)
-    cart.write_text("mine\n")
-    assert "changed since it was edited" in with_user.changes.undo()
-    assert cart.read_text() == "mine\n"
-    with_user.changes.undo()
-    assert (root / "notes.txt").read_text() == "total\n"
-
-
 def test_taking_back_gives_the_very_bytes_again(bench, cart):
     cart.write_bytes(b"\xef\xbb\xbfx = '\xe9'\r\ntotal")
     with_user = bench(always)
     assert with_user.run(RENAME).ok
-    with_user.changes.undo()
+    with_user.undo()
     assert cart.read_bytes() == b"\xef\xbb\xbfx = '\xe9'\r\ntotal"
-
-
-def test_an_edit_that_cannot_be_taken_back_now_can_be_later(bench, cart):
-    with_user = bench(always)
-    with_user.run(RENAME)
-    cart.chmod(0o444)
-    assert with_user.changes.undo().startswith("The edit is not taken back: shop/cart.py is read-only")
-    cart.chmod(0o644)
-    with_user.changes.undo()
-    assert cart.read_text() == CART
-
-
-def test_old_texts_are_private_and_gone_when_the_session_ends(bench, cart, tmp_path):
-    with_user = bench(always)
-    with_user.run(RENAME)
-    (kept,) = (tmp_path / "kept").iterdir()
-    assert kept.read_text() == CART
-    assert kept.stat().st_mode & 0o777 == 0o600
-    with_user.changes.close()
-    assert not list((tmp_path / "kept").iterdir())
-    assert with_user.changes.undo() == "There is no edit to take back."
-
-
-def test_an_edit_whose_old_text_nobody_can_keep_on_disk_can_be_taken_back_all_the_same(root, tmp_path, cart):
-    (tmp_path / "file").touch()
-    changes, allowed = Changes(KeptFiles(tmp_path / "file/results")), gate_for(root, mode=Mode.ACCEPT_EDITS)
-    codebase = Codebase(root, tmp_path / "index")
-    box = Toolbox(FULL, Workspace(root), codebase=codebase, changes=changes, permissions=allowed)
-    assert box.run("edit", RENAME).ok
-    changes.undo()
-    assert cart.read_text() == CART
 
 
 def test_the_next_search_knows_the_edited_file(bench, cart):
@@ -378,7 +315,7 @@ def test_the_next_search_knows_the_edited_file(bench, cart):
     assert "no definition" in with_user.box.run("search", search).output
     with_user.run(RENAME)
     assert with_user.box.run("search", search).output == "amount shop/cart.py:1: def amount(items)"
-    with_user.changes.undo()
+    with_user.undo()
     assert "no definition" in with_user.box.run("search", search).output
 
 
@@ -399,7 +336,7 @@ def test_the_text_that_the_user_edited_is_the_one_that_is_written(bench, cart):
         "+def amount(items):",
         "+    return 0",
     )
-    with_user.changes.undo()
+    with_user.undo()
     assert cart.read_bytes() == b"\xef\xbb\xbfdef total(items):\r\n    return sum(items)\r\n"
 
 

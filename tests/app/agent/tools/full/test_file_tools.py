@@ -6,7 +6,6 @@ import stat
 import pytest
 
 from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.kept_files import KeptFiles
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.full.changing import SNIPPET_LINES
 from laguna_tui.agent.tools.full.list import MAX_ENTRIES
@@ -16,6 +15,7 @@ from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.events import ChangeMade, TodoChanged, TodoItem, TodoState
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
+from laguna_tui.journal.undo import UndoHistory
 from laguna_tui.repo.workspace import Workspace
 from tests.app.approvers import YES, always, gate_for, run_tool
 from tests.app.odd_files import listening, pipe
@@ -28,7 +28,8 @@ class Bench:
 
     def __init__(self, root, kept, codebase, approver):
         self.root = root
-        self.changes = Changes(KeptFiles(kept))
+        self.history = UndoHistory(root, kept)
+        self.changes = Changes(self.history)
         self.told = []
         permissions = gate_for(root, approver)
         self.box = Toolbox(FULL, Workspace(root), codebase=codebase, changes=self.changes, permissions=permissions)
@@ -182,8 +183,7 @@ def test_every_kind_of_change_can_be_taken_back(bench):
     bench.run("delete", path="tool.sh")
     bench.run("move", path="shop/cart.py", new_path="cart.py")
     bench.run("edit", path="cart.py", old="return 1", new="return 2")
-    for _ in range(4):
-        bench.changes.undo()
+    bench.history.apply(bench.history.plan_undo())
     assert not (bench.root / "new.py").exists()
     assert (bench.read("tool.sh"), bench.read("shop/cart.py")) == ("echo\n", CART)
 

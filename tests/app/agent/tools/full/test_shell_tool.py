@@ -17,6 +17,7 @@ from laguna_tui.agent.tools.full.shell import SHELL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import Notice, ToolProgress
 from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer
+from laguna_tui.journal.undo import CheckpointError
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.sandbox import command_output
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
@@ -32,11 +33,21 @@ class Bench:
     def __init__(self, root, results):
         self.root = root
         self.runner = CommandRunner(root, results=results, probe=lambda: NO_SANDBOX)
-        self.emitted, self.asked, self.before = [], [], []
+        self.emitted, self.asked, self.noted = [], [], []
         self.answer = YES
         self.cancelled = lambda: False
         self.emit = self.emitted.append
-        self.services = ToolServices(Changes(), None, lambda: self.runner, lambda: self.before.append(len(self.asked)))
+        self.services = ToolServices(Changes(self), None, lambda: self.runner)
+
+    def before_change(self, paths, should_stop):
+        self.noted.append((paths, len(self.asked), self.files))
+
+    def after_change(self):
+        self.noted.append(self.files)
+
+    @property
+    def files(self):
+        return sorted(path.name for path in self.root.iterdir())
 
     def ask(self, request):
         self.asked.append(request)
@@ -90,13 +101,23 @@ def test_a_declined_command_does_not_run(bench):
     with pytest.raises(PermissionDenied):
         bench.run(cmd="touch made")
     assert not (bench.root / "made").exists()
-    assert not bench.before
+    assert not bench.noted
 
 
-def test_before_a_command_runs_and_after_it_is_allowed_the_state_is_kept(bench):
-    bench.run(cmd="true")
-    bench.run(cmd="true", background=True)
-    assert bench.before == [1, 2]
+@pytest.mark.parametrize("background", [False, True])
+def test_what_is_there_is_noted_once_a_command_is_allowed_and_when_it_has_ended(bench, background):
+    bench.run(cmd="touch made", background=background)
+    assert bench.noted == [(None, 1, []), ["made"]]
+
+
+def test_a_command_whose_changes_could_not_be_undone_is_not_run(bench):
+    def full(paths, should_stop):
+        raise CheckpointError("nothing was changed, because it could not be undone: the disk is full")
+
+    bench.before_change = full
+    with pytest.raises(ToolError, match="could not be undone"):
+        bench.run(cmd="touch made")
+    assert bench.files == []
 
 
 def test_what_the_user_made_of_the_command_runs_and_is_told(bench):

@@ -1,0 +1,70 @@
+"""What a model answers to an instruction that does not stay in the conversation: a summary, a commit's message."""
+
+from collections.abc import Callable, Generator
+
+from laguna_engine.config import Request
+from laguna_engine.events import Prefill
+from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.generation import AgentOptions, Generation, TokenEngine
+from laguna_tui.agent.prompt import system_prompt
+from laguna_tui.base.events import AgentEvent, Rate
+
+
+def written_aside(
+    engine: TokenEngine,
+    conversation: Conversation,
+    options: AgentOptions,
+    instruction: str,
+    limit: int,
+    cancelled: Callable[[], bool],
+) -> Generator[AgentEvent, None, str]:
+    """Have the model write something behind all that was said; returns it, empty where there is no room for it.
+
+    Args:
+        instruction: what it is asked; it is not added to the conversation.
+        limit: tokens of the answer.
+        cancelled: ends the writing.
+
+    Raises:
+        EngineError: while iterating, when the engine fails.
+    """
+    tokens, parser = conversation.summary_prompt(instruction)
+    if len(tokens) + limit > engine.n_ctx:
+        return ""
+    request = Request(
+        tokens,
+        sampling=options.sampling,
+        stop_tokens=conversation.stop_tokens,
+        max_tokens=limit,
+        drafting=options.drafting,
+    )
+    step = Generation(engine, parser, conversation.piece)
+    for event in step.run(request, cancelled):
+        if isinstance(event, Prefill | Rate):
+            yield event
+    return step.record(request).answer.text.strip()
+
+
+def commit_message(
+    engine: TokenEngine,
+    conversation: Conversation,
+    options: AgentOptions,
+    material: str,
+    limit: int,
+    cancelled: Callable[[], bool],
+) -> str:
+    """Have the model write a commit's message; arguments as for `written_aside`.
+
+    material: what is committed, and how; its beginning where not all of it has room.
+    """
+    instruction = system_prompt("commit")
+    room = engine.n_ctx - len(conversation.tokens) - limit - 2 * conversation.count(instruction)
+    while material and conversation.count(material) > room:
+        material = material[: len(material) * 3 // 4]
+    writing = written_aside(engine, conversation, options, f"{instruction}\n\n{material}", limit, cancelled)
+    while True:
+        try:
+            next(writing)
+        except StopIteration as stop:
+            message: str = stop.value
+            return message

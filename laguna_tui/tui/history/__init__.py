@@ -1,0 +1,1 @@
+"""Undo, redo, rewind and diffs: their screens and their controller."""

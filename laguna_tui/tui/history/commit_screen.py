@@ -1,0 +1,61 @@
+"""The commit screen: the message to edit, and what is committed with it."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static, TextArea
+
+from laguna_tui.base.text import sanitize, sanitize_line
+from laguna_tui.base.units import plural
+from laguna_tui.session.commits import CommitDraft
+from laguna_tui.tui.modal import Modal, notify
+
+_SHOWN = 8
+
+
+class CommitScreen(Modal[str | None]):
+    """Returns the message, or None for no commit."""
+
+    DEFAULT_CSS = Path(__file__).with_name("commit_screen.tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "commit", "Commit with this message", priority=True),
+        Binding("escape", "cancel", "Do not commit", priority=True),
+    ]
+
+    def __init__(self, draft: CommitDraft) -> None:
+        super().__init__()
+        self._draft = draft
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="commit") as box:
+            box.border_title = "Commit"
+            box.border_subtitle = "Ctrl+S commits · Esc does not"
+            yield TextArea(sanitize(self._draft.message), id="commit-message", soft_wrap=True)
+            yield Static(Content(self._about), markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(TextArea).focus()
+
+    @property
+    def _about(self) -> str:
+        files = self._draft.files
+        what = "all changes" if self._draft.stages_all else "what is staged"
+        more = [f"… and {len(files) - _SHOWN} more"] if len(files) > _SHOWN else []
+        head = f"{len(files)} {plural(len(files), 'file')} ({what}):"
+        return "\n".join([head, *map(sanitize_line, files[:_SHOWN]), *more, f"Hooks run. {self._draft.sandbox}"])
+
+    def action_commit(self) -> None:
+        """Commit with this message."""
+        message = self.query_one(TextArea).text
+        if message.strip():
+            self.dismiss(message)
+        else:
+            notify(self.app, "Write a message first.", "warning")
+
+    def action_cancel(self) -> None:
+        """Do not commit."""
+        self.dismiss(None)

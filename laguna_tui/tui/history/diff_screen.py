@@ -1,0 +1,148 @@
+"""The diff screen: what the session, or its last turn, changed, file by file."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.content import Content
+from textual.widgets import Static
+
+from laguna_tui.base.change_proposal import ChangeKind
+from laguna_tui.base.hunks import unified
+from laguna_tui.base.units import plural
+from laguna_tui.journal.file_diff import FileDiff
+from laguna_tui.tui.event_sanitizer import safe_file_diff
+from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.session_messages import error_sentence
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front
+from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
+from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.entries import HeadlineEntry
+from laguna_tui.tui.transcript.step_entries import CLOSED, OPEN
+from laguna_tui.tui.transcript.transcript import Transcript
+
+_WORDS = {ChangeKind.CREATE: "new", ChangeKind.DELETE: "deleted", ChangeKind.MOVE: "moved", ChangeKind.EDIT: ""}
+NOTHING = "nothing was changed"
+
+
+class FileDiffEntry(HeadlineEntry):
+    """A file and what changed in it, from a sanitised diff."""
+
+    def __init__(self, file: FileDiff) -> None:
+        super().__init__()
+        self.file = file
+        self.is_open = True
+        self._diff: Diff | None = None
+
+    def mark(self) -> TextRun:
+        return TextRun(OPEN if self.is_open else CLOSED, "tool")
+
+    def headline(self, width: int) -> TextRuns:
+        file = self.file
+        said = ", ".join(filter(None, (_WORDS[file.kind], file.note)))
+        after = (
+            TextRun(f"  +{file.added}", "code-inserted"),
+            TextRun(f" −{file.removed}", "code-deleted"),
+            TextRun(f"  {said}" if said else "", "muted"),
+        )
+        path = f"{file.path} → {file.target}" if file.target else file.path
+        room = width - sum(cells(run.text) for run in after)
+        return (TextRun(crop_front(path, max(room, width // 3)), "tool strong"), *after)
+
+    def body(self, width: int) -> Sequence[TextLine]:
+        if self._diff is None:
+            self._diff = tinted_diff(self.file.hunks, self.file.path)
+        return self._diff.lay(width)
+
+    def source(self) -> str:
+        path = self.file.path
+        return "\n".join((f"--- {path}", f"+++ {self.file.target or path}", *unified(self.file.hunks)))
+
+
+class DiffView(Transcript):
+    """Files and their diffs. The block cursor begins at the first one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,right,left", "fold", "Open or close the file", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__(Document())
+        self.following = False
+
+    def show(self, entries: Sequence[FileDiffEntry]) -> None:
+        """Show these files, from the first one on."""
+        for entry in entries:
+            self.document.append(entry)
+        self._at = 0 if entries else None
+        self.update_rows()
+        self.scroll_home(animate=False)
+        self._show_cursor()
+
+    @property
+    def chosen(self) -> FileDiffEntry | None:
+        """The file under the cursor."""
+        found = self.document.entry(self._at) if self._at is not None and len(self.document) else None
+        return found if isinstance(found, FileDiffEntry) else None
+
+
+class FileDiffScreen(Modal[frozenset[str] | None]):
+    """A screen with files and their diffs, which are read in a worker: a command may have changed thousands."""
+
+    DEFAULT_CSS = Path(__file__).with_name("diff_screen.tcss").read_text(encoding="utf-8")
+    HINT = "Enter opens or closes a file · y copies · Esc closes"
+
+    def __init__(self, title: str, read: Callable[[], Sequence[FileDiff]]) -> None:
+        """read: the diffs, raw."""
+        super().__init__()
+        self._title, self._read = title, read
+        self.view = DiffView()
+
+    def compose(self) -> ComposeResult:
+        with Container(id="diff") as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = Content(self.HINT)
+            yield Static("reading …", id="diff-summary", markup=False)
+            yield self.view
+
+    def on_mount(self) -> None:
+        self.view.focus()
+        self._load()
+
+    @work(thread=True, exclusive=True)
+    def _load(self) -> None:
+        try:
+            files, problem = [safe_file_diff(file) for file in self._read()], ""
+        except Exception as error:
+            files, problem = [], error_sentence(error)
+        self.app.call_from_thread(self._show, files, problem)
+
+    def _show(self, files: Sequence[FileDiff], problem: str) -> None:
+        if self.is_mounted:
+            self.query_one("#diff-summary", Static).update(Content(problem or self.summary(files)))
+            self.view.show([self.entry(file) for file in files])
+
+    def summary(self, files: Sequence[FileDiff]) -> str:
+        """A line about all of them."""
+        if not files:
+            return NOTHING
+        added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+        return f"{len(files):,} {plural(len(files), 'file')}  +{added:,} −{removed:,}"
+
+    def entry(self, file: FileDiff) -> FileDiffEntry:
+        """How a file is shown."""
+        return FileDiffEntry(file)
+
+    @on(Transcript.Left)
+    @on(Transcript.FollowChanged)
+    def _stop(self, event: Transcript.Left | Transcript.FollowChanged) -> None:
+        """Keep what is meant for the app's own transcript from reaching it."""
+        event.stop()
+
+
+class DiffScreen(FileDiffScreen):
+    """Shows what was changed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q", "dismiss", "Close")]

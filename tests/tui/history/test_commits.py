@@ -1,0 +1,104 @@
+"""`/commit`: a drafted message that the user edits, and the commit with the repository's own hooks."""
+
+import subprocess
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.widgets import TextArea
+
+from laguna_tui.tui.history.commit_screen import CommitScreen
+from tests.scripted_model import Script, scripted_session
+from tests.tui.pilot import ask, ready, running, screen, transcript, until
+
+
+def git(folder, *words):
+    settings = ("-c", "user.name=Test", "-c", "user.email=test@example.org")
+    ran = subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return ran.stdout.strip()
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    git(folder, "config", "user.name", "Test")
+    git(folder, "config", "user.email", "test@example.org")
+    (folder / "a.txt").write_text("one\n")
+    git(folder, "add", "--all")
+    git(folder, "commit", "-qm", "Begin with one")
+    return folder
+
+
+@asynccontextmanager
+async def chatting(project):
+    script = Script(["Hello."], asides={"message of a git commit": lambda seen: f"Make it two {'+two' in seen.new}"})
+    session = scripted_session(project, script, mode="auto", context=8192, thinking=False)
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        try:
+            yield app, pilot
+        finally:
+            session.close()
+
+
+async def drafted(app, pilot):
+    await pilot.press(*"/commit", "enter")
+    await until(pilot, lambda: isinstance(app.screen, CommitScreen) and "all changes" in screen(app))
+
+
+async def test_a_message_is_drafted_edited_and_committed(project):
+    (project / "a.txt").write_text("two\n")
+    (project / "new.txt").write_text("new\n")
+    async with chatting(project) as (app, pilot):
+        before = list(app._session.parts.agent.conversation.tokens)
+        await drafted(app, pilot)
+        assert "Make it two True" in screen(app)
+        assert "new.txt" in screen(app)
+        app.screen.query_one(TextArea).text = "Make it two\n\nOne was not enough."
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "Committed: Make it two" in transcript(app))
+        assert list(app._session.parts.agent.conversation.tokens) == before
+    assert git(project, "log", "-1", "--format=%B") == "Make it two\n\nOne was not enough."
+    assert git(project, "status", "--porcelain") == ""
+
+
+async def test_what_is_staged_is_committed_alone(project):
+    (project / "a.txt").write_text("two\n")
+    (project / "new.txt").write_text("new\n")
+    git(project, "add", "a.txt")
+    async with chatting(project) as (app, pilot):
+        await pilot.press(*"/commit", "enter")
+        await until(pilot, lambda: "1 file (what is staged)" in screen(app))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "Committed:" in transcript(app))
+    assert git(project, "status", "--porcelain") == "?? new.txt"
+
+
+async def test_a_hook_that_refuses_says_why_and_the_message_is_not_lost(project):
+    hook = project / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho the hook says no\nexit 1\n")
+    hook.chmod(0o755)
+    (project / "a.txt").write_text("two\n")
+    async with chatting(project) as (app, pilot):
+        await drafted(app, pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "the hook says no" in transcript(app))
+        assert "Make it two True" in transcript(app)
+    assert git(project, "log", "-1", "--format=%s") == "Begin with one"
+
+
+async def test_escape_commits_nothing(project):
+    (project / "a.txt").write_text("two\n")
+    async with chatting(project) as (app, pilot):
+        await drafted(app, pilot)
+        await pilot.press("escape")
+        await ready(app, pilot)
+    assert git(project, "log", "-1", "--format=%s") == "Begin with one"
+
+
+async def test_there_is_a_sentence_where_nothing_can_be_committed(project, tmp_path):
+    async with chatting(project) as (app, pilot):
+        await ask(app, pilot, "/commit")
+        await until(pilot, lambda: "There is nothing to commit." in transcript(app))

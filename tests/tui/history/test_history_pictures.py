@@ -1,0 +1,54 @@
+"""Pictures of the screens of undo: diffs, conflicts and the list of turns."""
+
+import pytest
+
+from laguna_tui.base.change_proposal import ChangeKind
+from laguna_tui.journal.file_diff import FileDiff
+from laguna_tui.journal.undo_log import UndoKind
+from laguna_tui.journal.undo_plan import PlannedFile, UndoPlan, UndoPoint
+from laguna_tui.repo.text_diff import whole_diff
+from laguna_tui.session.commits import CommitDraft
+from laguna_tui.tui.history.commit_screen import CommitScreen
+from laguna_tui.tui.history.conflict_screen import ConflictScreen
+from laguna_tui.tui.history.diff_screen import DiffScreen
+from laguna_tui.tui.history.rewind_screen import RewindScreen
+from tests.tui.pilot import ready, screen, until
+from tests.tui.test_snapshots import still, story
+
+BEFORE = "def total(items):\n    return sum(items)\n"
+AFTER = BEFORE.replace("total", "amount")
+FILES = (
+    FileDiff("shop/cart.py", ChangeKind.EDIT, BEFORE, AFTER, whole_diff(BEFORE, AFTER)),
+    FileDiff("shop/new.py", ChangeKind.CREATE, "", "X = 1\n", whole_diff("", "X = 1\n")),
+    FileDiff("logo.png", ChangeKind.EDIT, "", "", (), "it is binary"),
+    FileDiff("old.py", ChangeKind.MOVE, "", "", (), "", "lib/old.py"),
+)
+POINTS = (
+    UndoPoint(1, "rename total to amount everywhere, and say which callers there are", 0.0, (), False, False),
+    UndoPoint(2, "now add a test", 0.0, ("shop/cart.py", "tests/test_cart.py"), True, False),
+)
+PLAN = UndoPlan(
+    UndoKind.UNDO, (), (), (PlannedFile("shop/cart.py", None, None, "it was changed since"),), {}, (), 0, 0, {}
+)
+SCREENS = {
+    "diff": lambda: DiffScreen("Changes of this session", lambda: FILES),
+    "conflict": lambda: ConflictScreen("Undo", PLAN, FILES),
+    "rewind": lambda: RewindScreen(lambda: POINTS),
+    "commit": lambda: CommitScreen(
+        CommitDraft("Rename total to amount", ("shop/cart.py", "shop/new.py"), True, "Commands run in bubblewrap.")
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 24), (200, 50)])
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_screen(snap_compare, name: str, size: tuple[int, int]) -> None:
+    async def opened(pilot) -> None:
+        await ready(pilot.app, pilot)
+        shown = SCREENS[name]()
+        pilot.app.push_screen(shown)
+        await until(pilot, lambda: pilot.app.screen is shown and "reading …" not in screen(pilot.app))
+        if name == "commit":
+            shown.query_one("#commit-message").show_cursor = False
+
+    assert snap_compare(still(story()), terminal_size=size, run_before=opened)
