@@ -124,6 +124,7 @@ class Agent:
             thinking=self._options.thinking,
             # The toolbox of the model that is asked first, which may be another one by then.
             opening=opening or (lambda: opening_of(self._toolbox)),
+            remind=toolbox.permissions.plan_reminder,
         )
 
     def new_chat(self) -> None:

@@ -117,6 +117,7 @@ class Turn:
                 return end
             if reminder and not steered:
                 self._conversation.add_reminder(reminder)
+            self._conversation.remind()
         return TurnEnd.TOO_MANY_STEPS
 
     def _steered(self, end: TurnEnd | None) -> Generator[AgentEvent, None, bool]:
