@@ -178,16 +178,6 @@ def test_what_it_costs_is_counted_before_it_is_sent(opened):
     assert cost.new + cost.cached == stats.prompt_tokens > before
 
 
-def test_the_check_is_reminded_of_in_the_same_tags(opened, tmp_path):
-    (tmp_path / "shop/Makefile").write_text("test:\n\ttrue\n")
-    edit = call("edit", path="add.py", old="a - b", new="a + b")
-    session = opened(READ, edit, "Done.", "Still done.", mode="auto")
-    ask(session, "fix add")
-    told = messages(session)[1]
-    assert told.startswith("<system-reminder>\nYou changed files")
-    assert told.endswith("</system-reminder>")
-
-
 def test_a_model_that_was_never_trained_on_reminders_reads_none_of_plan_mode(tiny_model):
     plain, planning = (
         Conversation(tiny_model.vocab, NANO, thinking=False, remind=lambda told, said=said: said)
