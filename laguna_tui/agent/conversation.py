@@ -82,7 +82,8 @@ class Conversation:
         self.computed = 0
         self.last: GenerationRecord | None = None
         self._thinking = thinking
-        self._opening, self._remind = opening, remind
+        self._opening, self._reminds = opening, remind
+        self._remind = remind if profile.reads_reminders else lambda told: ""
         self._opened: str | None = None
         self._shown: frozenset[str] = frozenset()
         self._calls = 0
@@ -103,7 +104,7 @@ class Conversation:
     def emptied(self) -> "Conversation":
         """A new chat with the same model. The ids of calls go on, so that each is given once in a session."""
         parts = self._vocabulary, self.profile
-        new = Conversation(*parts, thinking=self._thinking, opening=self._opening, remind=self._remind)
+        new = Conversation(*parts, thinking=self._thinking, opening=self._opening, remind=self._reminds)
         new._calls = self._calls
         return new
 
@@ -113,7 +114,7 @@ class Conversation:
         Raises:
             EngineError: the other model cannot chat.
         """
-        new = Conversation(vocabulary, profile, thinking=thinking, opening=self._opening, remind=self._remind)
+        new = Conversation(vocabulary, profile, thinking=thinking, opening=self._opening, remind=self._reminds)
         new._opened, new._shown, new._calls = self._opened, self._shown, self._calls
         new.retell(self.said())
         for text in self.files.texts:
@@ -192,7 +193,7 @@ class Conversation:
     def remind(self) -> None:
         """Add what the model does not know yet of plan mode, if there is any; where the model works on."""
         told = told_of_plan(self._heard)
-        if self.profile.reads_reminders and (text := self._remind(told)) not in ("", told):
+        if (text := self._remind(told)) not in ("", told):
             self.add_reminder(text)
 
     def take_new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
