@@ -39,8 +39,8 @@ class Checkpoints(Protocol):
         """
         ...
 
-    def after_change(self) -> None:
-        """Take the state after it.
+    def after_change(self) -> bool:
+        """Take the state after it; whether files were changed.
 
         Raises:
             CheckpointError: it cannot be stored.
@@ -122,7 +122,8 @@ class Changes:
             yield
         finally:
             try:
-                self._checkpoints.after_change()
+                if self._checkpoints.after_change():
+                    run.note_change()
             except CheckpointError as error:
                 run.emit(Notice(f"{str(error)[:1].upper()}{str(error)[1:]}."))
 

@@ -27,6 +27,7 @@ from laguna_tui.agent.messages import (
     is_answer,
     is_question,
     retold,
+    told_of_plan,
     with_opening,
 )
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
@@ -60,7 +61,13 @@ class Conversation:
     """
 
     def __init__(
-        self, vocabulary: Tokenizer, profile: ModelProfile, *, thinking: bool, opening: Callable[[], str] = str
+        self,
+        vocabulary: Tokenizer,
+        profile: ModelProfile,
+        *,
+        thinking: bool,
+        opening: Callable[[], str] = str,
+        remind: Callable[[str], str] = lambda told: "",
     ) -> None:
         """Begin with the system prompt and the tools.
 
@@ -68,13 +75,15 @@ class Conversation:
             vocabulary: that of the model.
             thinking: whether the model thinks before it answers.
             opening: what stands before the user's first words; asked for once, when it is needed.
+            remind: what the app says of plan mode behind the user's words, given what it said of it last.
         """
         self.profile = profile
         self.files = FilesRead()
         self.computed = 0
         self.last: GenerationRecord | None = None
         self._thinking = thinking
-        self._opening = opening
+        self._opening, self._reminds = opening, remind
+        self._remind = remind if profile.reads_reminders else lambda told: ""
         self._opened: str | None = None
         self._shown: frozenset[str] = frozenset()
         self._calls = 0
@@ -94,7 +103,8 @@ class Conversation:
 
     def emptied(self) -> "Conversation":
         """A new chat with the same model. The ids of calls go on, so that each is given once in a session."""
-        new = Conversation(self._vocabulary, self.profile, thinking=self._thinking, opening=self._opening)
+        parts = self._vocabulary, self.profile
+        new = Conversation(*parts, thinking=self._thinking, opening=self._opening, remind=self._reminds)
         new._calls = self._calls
         return new
 
@@ -104,7 +114,7 @@ class Conversation:
         Raises:
             EngineError: the other model cannot chat.
         """
-        new = Conversation(vocabulary, profile, thinking=thinking, opening=self._opening)
+        new = Conversation(vocabulary, profile, thinking=thinking, opening=self._opening, remind=self._reminds)
         new._opened, new._shown, new._calls = self._opened, self._shown, self._calls
         new.retell(self.said())
         for text in self.files.texts:
@@ -147,9 +157,8 @@ class Conversation:
     def message(self, text: str, attachments: tuple[Attachment, ...] = ()) -> ChatMessage:
         """The user's message as it is added now."""
         words = text if self.profile.attaches else unmarked(text)
-        return ChatMessage(
-            Role.USER, MESSAGE, words, opening="" if self._heard else self._first(), attachments=attachments
-        )
+        opening, reminder = "" if self._heard else self._first(), self._remind(told_of_plan(self._heard))
+        return ChatMessage(Role.USER, MESSAGE, words, opening=opening, attachments=attachments, reminder=reminder)
 
     def message_parts(self, said: ChatMessage) -> list[list[int]]:
         """The tokens that a user's message would add, piece by piece; it is not added."""
@@ -180,6 +189,12 @@ class Conversation:
     def add_reminder(self, text: str) -> None:
         """Add what the app tells the model in the user's place."""
         self.add_message(ChatMessage(Role.USER, REMINDER, text))
+
+    def remind(self) -> None:
+        """Add what the model does not know yet of plan mode, if there is any; where the model works on."""
+        told = told_of_plan(self._heard)
+        if (text := self._remind(told)) not in ("", told):
+            self.add_reminder(text)
 
     def take_new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
         """The notes to show: those that are given and what there is to say about forgotten turns.
@@ -313,7 +328,7 @@ class Conversation:
         The model does not think first: the parser begins behind it.
         """
         writer = MessageWriter(self._vocabulary, self.profile, thinking=False)
-        asked = ChatMessage(Role.USER, REMINDER, instruction)
+        asked = ChatMessage.asked(instruction)
         parts = [token for part in writer.user_parts(asked) for token in part]
         return [*self.tokens, *parts, *writer.opening()], writer.parser
 

@@ -124,6 +124,7 @@ class Agent:
             thinking=self._options.thinking,
             # The toolbox of the model that is asked first, which may be another one by then.
             opening=opening or (lambda: opening_of(self._toolbox)),
+            remind=toolbox.permissions.plan_reminder,
         )
 
     def new_chat(self) -> None:
@@ -388,7 +389,7 @@ def opening_of(toolbox: Toolbox) -> str:
     # Imported late: a model that runs no commands needs none of it.
     from laguna_tui.agent.project_check import find_check
 
-    check = find_check(workspace)
+    check = find_check(workspace, toolbox.permissions.permissions.check)
     command = check.command if check else ""
     return Environment.now(workspace.root, shell=runner.shell, sandbox=runner.status.sentence, check=command).text
 

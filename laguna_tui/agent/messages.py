@@ -21,6 +21,7 @@ from laguna_engine.chat.parser import StreamParser
 from laguna_engine.chat.template import Renderer
 from laguna_engine.chat.transcript import Block, Role, Transcript
 from laguna_engine.config import Sampling
+from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.base.results import dropped, places_of
 from laguna_tui.context.blocks import Attachment, Place
@@ -32,6 +33,8 @@ REMINDER = "reminder"
 SUMMARY = "summary"
 """The label of what stands in the place of the oldest messages."""
 _TITLE_CHARS = 60
+# As other coding agents write it, which models have read a lot of.
+_TAGGED = "<system-reminder>\n{}\n</system-reminder>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class ChatMessage:
         text: the user's or a tool's.
         answer: the model's, None for others.
         opening, attachments: what stands before a user's text, in this order.
+        reminder: what the app says behind a user's text.
         places: how much of the attachments or of a tool's text is given, one for each; empty for all as they came.
         shorter: a tool's text where its place is SHORTENED; empty until it was shortened.
     """
@@ -54,6 +58,7 @@ class ChatMessage:
     attachments: tuple[Attachment, ...] = ()
     places: tuple[Place, ...] = ()
     shorter: str = ""
+    reminder: str = ""
 
     @classmethod
     def asked(cls, text: str) -> "ChatMessage":
@@ -194,6 +199,13 @@ def is_question(each: ChatMessage | GeneratedMessage) -> bool:
     return isinstance(each, ChatMessage) and each.role is Role.USER and each.label == MESSAGE
 
 
+def told_of_plan(heard: Sequence[ChatMessage | GeneratedMessage]) -> str:
+    """What these say of plan mode last, `PLAN_ON` or `PLAN_OFF`; empty for nothing."""
+    users = (each for each in reversed(heard) if isinstance(each, ChatMessage) and each.role is Role.USER)
+    said = (text for each in users for text in (each.reminder, each.text) if text in (PLAN_ON, PLAN_OFF))
+    return next(said, "")
+
+
 def with_opening(
     heard: Sequence[ChatMessage | GeneratedMessage], opening: str | None
 ) -> list[ChatMessage | GeneratedMessage]:
@@ -253,7 +265,12 @@ class MessageWriter:
 
     def user_parts(self, said: ChatMessage) -> list[list[int]]:
         """A user's message, piece by piece."""
-        return self._renderer.user_parts(said.parts)
+        *before, words = said.parts
+        if self._profile.reads_reminders and said.label == REMINDER:
+            words = _TAGGED.format(said.text)
+        elif self._profile.reads_reminders and said.reminder:
+            words = f"{words}\n\n{_TAGGED.format(said.reminder)}"
+        return self._renderer.user_parts((*before, words))
 
     def opening(self) -> list[int]:
         """What opens the model's turn."""

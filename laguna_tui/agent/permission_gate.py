@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from laguna_tui.agent.permissions.modes import PLANNING, Effect, Mode, Verdict
+from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON, PLANNING, Effect, Mode, Verdict
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import PermissionDenied
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -42,6 +42,15 @@ class PermissionGate:
     def approver(self, approver: Approver | None) -> None:
         self._approver = approver
         self.permissions.headless = approver is None
+
+    def plan_reminder(self, told: str) -> str:
+        """What the model is reminded of behind the user's words; empty for nothing.
+
+        told: the reminder of plan mode that it read last, `PLAN_ON` or `PLAN_OFF`; empty for none.
+        """
+        if self.permissions.mode is Mode.PLAN:
+            return PLAN_ON
+        return PLAN_OFF if told == PLAN_ON else ""
 
     def check(self) -> None:
         """Do nothing where a tool that is not read-only may be begun.

@@ -1,7 +1,7 @@
 """The project's own check: how it is found, and when the model is reminded of it.
 
 A repository's files are hostile. They decide only which of the commands below is proposed; no text of theirs gets into
-a command or into a sentence.
+a command or into a sentence. What the user chose for the folder (`/check`, `permissions.toml`) comes first.
 """
 
 import json
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from laguna_engine.chat.messages import ToolCall
+from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tools.base.model_profile import SHELL
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
@@ -46,13 +47,20 @@ _COMMAND = "cmd"
 # What `npm init` writes where there are no tests.
 _NO_TEST = "no test specified"
 
+NO_CHECK = "none"
+"""What the user types for a project without a check."""
+_CHOSEN = "{command} checks this project from now on. After its changes the model is reminded to run it."
+_SHOWN = "{command} checks this project, because {why}. /check COMMAND changes it."
+_NONE = "Nothing checks this project, and the model is reminded of no check. /check COMMAND changes it."
+_UNKNOWN = "No command is known that checks this project. Name one with /check COMMAND, such as /check make test."
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectCheck:
     """A command that says whether the project is in order.
 
     Attributes:
-        command: for a shell in the project's folder; one of a fixed set.
+        command: for a shell in the project's folder; one of a fixed set, or the user's own. Empty for none.
         because: what it was found by, to follow "because".
         core: the part of it that any command which runs the check contains.
     """
@@ -62,10 +70,35 @@ class ProjectCheck:
     core: str
 
 
-def find_check(workspace: Workspace) -> ProjectCheck | None:
-    """The check of the project in a workspace, None if none is found. Starts nothing, and reads small files only."""
+def find_check(workspace: Workspace, chosen: str | None = None) -> ProjectCheck | None:
+    """The check of the project in a workspace, None if none is found. Starts nothing, and reads small files only.
+
+    chosen: the user's own for this folder, empty for none; None finds it.
+    """
+    if chosen is not None:
+        return ProjectCheck(chosen, "it was chosen for this folder", chosen)
     files = _Files(workspace)
     return next((check for find in _FINDERS if (check := find(files)) is not None), None)
+
+
+def choose_check(permissions: Permissions, workspace: Workspace, typed: str) -> str:
+    """Have what the user typed check the project; a sentence about it.
+
+    Args:
+        permissions: keeps the choice for the folder.
+        typed: a command, `none` for no check; empty shows which it is.
+
+    Raises:
+        UserError: it is no command on one line; or it cannot be kept, and holds for this session only.
+    """
+    if typed:
+        permissions.choose_check("" if typed == NO_CHECK else typed)
+    check = find_check(workspace, permissions.check)
+    if check is None:
+        return _UNKNOWN
+    if not check.command:
+        return _NONE
+    return _CHOSEN.format(command=check.command) if typed else _SHOWN.format(command=check.command, why=check.because)
 
 
 class _Files:
@@ -221,7 +254,11 @@ and a check that cannot pass must not keep a turn from ending."""
 
 
 class CheckReminder:
-    """Reminds the model, before it is done, of a check that it has not run since its last change, or that failed."""
+    """Reminds the model, before it is done, of a check that it has not run since its last change, or that failed.
+
+    Attributes:
+        unknown: whether the model changed files and there is no check to remind it of, nor a choice that there is none.
+    """
 
     def __init__(self, find: Callable[[], ProjectCheck | None]) -> None:
         """Begin a turn. find: finds the check; asked only after a change."""
@@ -230,6 +267,7 @@ class CheckReminder:
         self._runs: list[tuple[int, str, bool]] = []
         self._reminders = 0
         self._check: ProjectCheck | None = None
+        self.unknown = False
 
     def note(self, call: ToolCall, output: str, *, changed: bool) -> None:
         """A call ran. output: its answer, of a command `{"stdout": …, "exit_code": …}`; changed: a file."""
@@ -244,7 +282,8 @@ class CheckReminder:
         if not self._changes or self._reminders >= MAX_REMINDERS:
             return ""
         self._check = self._check or self._find()
-        if self._check is None:
+        self.unknown = self._check is None
+        if self._check is None or not self._check.command:
             return ""
         text = self._text(self._check)
         self._reminders += bool(text)

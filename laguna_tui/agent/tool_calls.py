@@ -47,7 +47,7 @@ class CallRun:
         objection: why it is not run, a sentence for the model; empty where it is.
         result: what the tool answered; done once the call has ended.
         seconds: how long it took, without the time in which the user was asked.
-        changed: whether it changed a file.
+        changed: whether it changed a file, as a tool or by a command.
         ended: whether all that it emitted was passed on.
     """
 
@@ -58,6 +58,10 @@ class CallRun:
     seconds: float = 0.0
     changed: bool = False
     ended: bool = False
+
+    def note_change(self) -> None:
+        """It changed a file. Any thread."""
+        self.changed = True
 
     @property
     def answered(self) -> bool:
@@ -154,6 +158,7 @@ class ToolCalls:
             ask=lambda request: self._ask(run, request),
             cancelled=self._stopped,
             readable=self._toolbox.permissions.permissions.readable,
+            note_change=run.note_change,
         )
         return self._toolbox.run(run.call.name, run.call.arguments, lent)
 

@@ -29,6 +29,7 @@ class ToolRun:
             is not given.
         cancelled: whether the turn is being stopped; asked often enough that a tool ends within 0.1 s.
         readable: why a located path may not be shown to the model, a sentence for it; empty where it may be.
+        note_change: notes that files were changed by the call, however it did that.
     """
 
     workspace: Workspace
@@ -37,6 +38,7 @@ class ToolRun:
     ask: Callable[[PermissionRequest], PermissionAnswer]
     cancelled: Callable[[], bool]
     readable: Callable[[str], str] = unreadable_because
+    note_change: Callable[[], None] = lambda: None
 
     def check_readable(self, inside: str) -> None:
         """Do nothing where a located path may be shown to the model.

@@ -24,6 +24,7 @@ from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
     CallRejected,
+    CheckUnknown,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -98,6 +99,8 @@ class Turn:
             end = yield from self._steps()
         finally:
             self._answer_the_rest()
+        if self._check and self._check.unknown:
+            yield CheckUnknown()
         yield TurnFinished(end)
 
     def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:
@@ -117,6 +120,7 @@ class Turn:
                 return end
             if reminder and not steered:
                 self._conversation.add_reminder(reminder)
+            self._conversation.remind()
         return TurnEnd.TOO_MANY_STEPS
 
     def _steered(self, end: TurnEnd | None) -> Generator[AgentEvent, None, bool]:
@@ -312,7 +316,7 @@ def _check_reminder(toolbox: Toolbox) -> "CheckReminder | None":
     # Imported late: a model without commands needs none of it.
     from laguna_tui.agent.project_check import CheckReminder, find_check
 
-    return CheckReminder(lambda: find_check(toolbox.workspace))
+    return CheckReminder(lambda: find_check(toolbox.workspace, toolbox.permissions.permissions.check))
 
 
 def _end_of(step: Generation) -> TurnEnd | None:

@@ -111,14 +111,13 @@ class TurnHistory:
         self._wanted = True
         self._synced().before_change(paths, should_stop)
 
-    def after_change(self) -> None:
-        """Take the state after a change.
+    def after_change(self) -> bool:
+        """Take the state after a change; whether files were changed.
 
         Raises:
             CheckpointError: it cannot be stored; undo will ask about each file.
         """
-        if self._journal is not None:
-            self._journal.after_change()
+        return self._journal is not None and self._journal.after_change()
 
     # -- the way back
 

@@ -203,6 +203,11 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckUnknown:
+    """The model changed files in this turn, and no command is known that checks the project."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallRejected:
     """The model wrote a tool call that cannot be run; it is told why and may try again."""
 
@@ -335,6 +340,7 @@ AgentEvent = (
     | Compacting
     | Compacted
     | StepFinished
+    | CheckUnknown
     | TurnFinished
 )
 

@@ -170,6 +170,9 @@ def _file(host: Host, check: str, path: Path, parse: Callable[[str, Path], objec
     return ok(check, str(path))
 
 
+_NAME_CHECK = 'name it in {path}, with check = "make test" or the like under the [[folder]] with this path'
+
+
 def check_project(host: Host) -> Iterator[Finding]:
     """What holds in the current folder: its rules, and its own check."""
     folder = host.folder
@@ -177,9 +180,11 @@ def check_project(host: Host) -> Iterator[Finding]:
         yield skip("project", "the current folder was deleted")
         return
     yield _rules(folder)
-    check = find_check(Workspace(folder))
+    check = find_check(Workspace(folder), read_user_rules(rules_path(), folder.resolve()).check)
     if check is None:
-        yield skip("project check", f"none was found in {folder}; name it in your question")
+        yield skip("project check", f"none was found in {folder}; {_NAME_CHECK.format(path=rules_path())}")
+    elif not check.command:
+        yield skip("project check", f"none, as {rules_path()} says for {folder}")
     else:
         yield ok("project check", f"{check.command}, because {check.because}")
 

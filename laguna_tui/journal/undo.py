@@ -30,6 +30,7 @@ from laguna_tui.journal.undo_plan import (
     sorted_out,
 )
 from laguna_tui.repo.source_writer import TemporaryFiles
+from laguna_tui.repo.walk import is_generated
 from laguna_tui.repo.workspace import Workspace
 
 _TITLE_CHARS = 200
@@ -124,14 +125,14 @@ class UndoHistory:
         with self._lock:
             self._recorded(lambda: self._before(paths, should_stop))
 
-    def after_change(self) -> None:
-        """Take the state after a change; what is changed from now on is not the turn's. Idempotent.
+    def after_change(self) -> bool:
+        """Take the state after a change, which ends it; whether it changed a file that is no cache. Idempotent.
 
         Raises:
             CheckpointError: It cannot be stored; it is tried again when the turn ends.
         """
         with self._lock:
-            self._recorded(self._after, _NOT_NOTED)
+            return self._recorded(self._after, _NOT_NOTED)
 
     def end_turn(self) -> None:
         """End the turn: `after_change`, if a change has begun. Idempotent."""
@@ -309,10 +310,10 @@ class UndoHistory:
             found = self._reader.at(sorted(wanted), should_stop)
             self._log.record({"event": "before", "tree": "", "paths": found}, durable=True)
 
-    def _after(self) -> None:
+    def _after(self) -> bool:
         turn = self._turn
         if turn is None or turn.open is None:
-            return
+            return False
         unsure = AUTHOR_UNKNOWN if self._crashed else ""
         listed = turn.open.paths
         if turn.open.tree:
@@ -328,6 +329,7 @@ class UndoHistory:
             found = listed_difference(listed, self._reader.at(sorted(listed)), unsure)
         self._log.record({"event": "after", "changes": self._log.stored_difference(found)})
         self._crashed, self._tree = False, None
+        return not all(map(is_generated, paths_of_files(found.changes)))
 
     def _prime(self) -> None:
         """Know what the files were when an earlier process looked last, so that only changed ones are read again."""

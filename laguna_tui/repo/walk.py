@@ -11,6 +11,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -256,8 +257,14 @@ class _TreeWalker(_Walker):
         return None
 
 
+@cache
 def _default_ignores() -> _Specs:
     return [("", pathspec.GitIgnoreSpec.from_lines(_DEFAULT_IGNORES))]
+
+
+def is_generated(path: str) -> bool:
+    """Whether a path is never source, whatever git says: a cache, an environment, what a compiler left behind."""
+    return _ignored(path, _default_ignores())
 
 
 def _harmless(lines: Iterable[str]) -> list[str]:

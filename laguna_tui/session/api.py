@@ -318,7 +318,7 @@ class Commands(Protocol):
 
 
 class Folder(Protocol):
-    """The folder that is asked about."""
+    """The folder that is asked about. Any thread; UserError where something cannot be done."""
 
     @property
     def path(self) -> Path:
@@ -326,15 +326,15 @@ class Folder(Protocol):
         ...
 
     def trust(self) -> str:
-        """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it. Any thread.
+        """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it."""
+        ...
 
-        Raises:
-            UserError: the folder cannot be trusted.
-        """
+    def use_check(self, command: str) -> str:
+        """Have a command check the project, `none` for no check, empty to show which does; a sentence about it."""
         ...
 
     def index(self) -> str:
-        """Read the folder's code, also where it waited to be asked for; a sentence about it. Any thread."""
+        """Read the folder's code, also where it waited to be asked for; a sentence about it."""
         ...
 
 

@@ -377,6 +377,13 @@ class LocalFolder:
 
         return trust_folder(self.path, Trust(self._session.state))
 
+    def use_check(self, command: str) -> str:
+        """Have a command check the project, `none` for no check; empty shows which it is. A sentence about it."""
+        from laguna_tui.agent.project_check import choose_check
+        from laguna_tui.repo.workspace import Workspace
+
+        return choose_check(self._session.permissions.opened().permissions, Workspace(self.path), command)
+
     def index(self) -> str:
         """Read the folder's code, also where it is more than a project; a sentence about it."""
         self.withheld = ""

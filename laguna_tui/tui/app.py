@@ -104,6 +104,7 @@ class LagunaApp(BaseApp):
             writer,
             title=session.title,
             folder=session.folder.path,
+            settings=settings,
             transcript=transcript,
             prompt=prompt,
             hint_bar=hint_bar,
@@ -320,6 +321,10 @@ class LagunaApp(BaseApp):
     def action_trust(self) -> None:
         """Let the folder's AGENTS.md instruct the model, from the next chat on."""
         self.chat_controller.say(self._session.folder.trust)
+
+    def action_check(self, command: str = "") -> None:
+        """Choose the command that checks the project, or show it."""
+        self.chat_controller.say(lambda: self._session.folder.use_check(command))
 
     def action_index(self) -> None:
         """Index the folder's code, even if it is the home folder."""

@@ -7,13 +7,22 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from textual.app import App
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
-from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress, ToolFinished, TurnEnd, TurnFinished
+from laguna_tui.base.events import (
+    AgentEvent,
+    CheckUnknown,
+    ReplayCheck,
+    ReplayProgress,
+    ToolFinished,
+    TurnEnd,
+    TurnFinished,
+)
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.session.api import PermissionSettings, SessionInfo
 from laguna_tui.tui.approvals.approval_controller import ApprovalController
@@ -48,9 +57,14 @@ from laguna_tui.tui.status_bar import SessionStatus, StatusBar
 from laguna_tui.tui.transcript.entries import WelcomeEntry
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
+from laguna_tui.tui.tui_settings import TuiSettings
 
 # Fast enough to look continuous, slow enough to leave the processor to the model.
 DRAWS_PER_SECOND = 20
+NO_CHECK = (
+    "The model changed files, and no command is known that checks this project. Name one with /check COMMAND, or use"
+    " /check none if there is none."
+)
 
 
 class ChatController:
@@ -68,6 +82,7 @@ class ChatController:
         *,
         title: str,
         folder: Path,
+        settings: TuiSettings,
         transcript: Transcript,
         prompt: PromptInput,
         hint_bar: HintBar,
@@ -89,6 +104,7 @@ class ChatController:
         self._jobs, self._notifier = jobs, notifier
         self._history, self._commits = history, commits
         self._model, self._folder = sanitize_line(title), safe_path(folder)
+        self._is_first_notice = partial(settings.is_first_notice, "check", folder)
         self._sanitizer = EventSanitizer()
         self._gc = GcTuner()
         self._welcome = WelcomeEntry(self._model, self._folder)
@@ -166,14 +182,18 @@ class ChatController:
             self.resume()
 
     def say(self, done: Callable[[], str]) -> None:
-        """Run `done` on its own thread, since it may wait for a file or a process, and show the sentence it returns."""
+        """Run `done` on its own thread, since it may wait for a file or a process, and show the sentence it returns.
+
+        An empty one is not shown.
+        """
 
         def do() -> None:
             try:
                 text, kind = sanitize(done()), "info"
             except Exception as error:
                 text, kind = error_sentence(error), "error"
-            self._app.call_later(self._show_sentence, text, kind)
+            if text:
+                self._app.call_later(self._show_sentence, text, kind)
 
         threading.Thread(target=do, name="laguna-command", daemon=True).start()
 
@@ -286,6 +306,9 @@ class ChatController:
         if isinstance(event, ToolFinished):
             # It may have started a command in the background.
             self._jobs.watch()
+        elif isinstance(event, CheckUnknown) and NO_CHECK not in self._warned:
+            self._warned.add(NO_CHECK)
+            self.say(lambda: NO_CHECK if self._is_first_notice() else "")
         elif isinstance(event, TurnFinished):
             self._answered = event.end is TurnEnd.ANSWERED
             self._notifier.turn_ended(time.monotonic() - self._sent_at)

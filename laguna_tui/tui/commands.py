@@ -46,6 +46,7 @@ COMMANDS = (
     Command("Fit", "Which contexts and caches of a model fit here", "fit", "/fit", "NAME|FILE"),
     Command("Context", "The context: its blocks and their costs", "context", "/context"),
     Command("Trust", "Let this folder's AGENTS.md instruct the model", "trust", "/trust"),
+    Command("Check", "What the model checks its changes with, or none", "check", "/check", "COMMAND"),
     Command("Index", "Index this folder's code, even if it is your home folder", "index", "/index"),
     Command("Plan", "How the model was opened, and why", "plan", "/plan"),
     Command("Undo", "Undo the last message: its files and its answer", "undo", "/undo"),

@@ -1,9 +1,12 @@
 """Settings of the TUI. Imports no Textual."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 AUTO_THEME = "auto"
+NOTICES = "notices"
+"""The folder in the state folder with an empty file for each notice that is shown once in a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +14,7 @@ class TuiSettings:
     """Settings of the TUI.
 
     Attributes:
-        state_dir: folder of the input history and crash files.
+        state_dir: folder of the input history, crash files and which notices were shown; None remembers nothing.
         theme: name of a Textual theme, or "auto".
         marker: file that exists once the setup screen was shown; None never shows it unasked.
         notify: whether the terminal notifies the user of an answer or a question while it is not looked at.
@@ -21,3 +24,22 @@ class TuiSettings:
     theme: str = AUTO_THEME
     marker: Path | None = None
     notify: bool = True
+
+    def is_first_notice(self, name: str, folder: Path) -> bool:
+        """Note that a notice is shown in a folder; whether it is the first of its name there. May wait for a disk."""
+        if self.state_dir is None:
+            return True
+        # Imported late: most sessions show none.
+        from hashlib import sha256
+
+        digest = sha256(os.fsencode(folder.resolve())).hexdigest()[:32]
+        shown = self.state_dir / NOTICES / f"{name}-{digest}"
+        try:
+            shown.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            shown.touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        except OSError:
+            # It is shown again in the next session then.
+            return True
+        return True

@@ -16,7 +16,7 @@ class QuietSession:
     def chat(self) -> Self:
         return self
 
-    prompt = models = permissions = commands = folder = chat
+    prompt = models = permissions = commands = folder = history = commits = chat
 
     def use_approver(self, approver: Approver) -> None: ...
 

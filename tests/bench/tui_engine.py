@@ -36,11 +36,11 @@ class EngineSession(QuietSession):
     """A chat session whose answers are the engine's own words: no agent, no tools, only the drawing to measure."""
 
     def __init__(self, engine: Engine, prompt: list[int]) -> None:
-        self.engine, self.prompt = engine, prompt
+        self._engine, self._tokens = engine, prompt
         self.stats: Stats | None = None
 
     def open(self, progress: object) -> SessionInfo:
-        return SessionInfo(self.engine.n_ctx)
+        return SessionInfo(self._engine.n_ctx)
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         for event in self.generate():
@@ -51,15 +51,15 @@ class EngineSession(QuietSession):
                     yield event
                 case Finished(_, stats):
                     self.stats = stats
-                    yield StepFinished(stats, stats.prompt_tokens + stats.generated_tokens, self.engine.n_ctx)
+                    yield StepFinished(stats, stats.prompt_tokens + stats.generated_tokens, self._engine.n_ctx)
         yield TurnFinished(TurnEnd.ANSWERED)
 
     def generate(self) -> Iterator[Event]:
-        self.engine.clear()
-        return self.engine.generate(Request(self.prompt, max_tokens=NEW_TOKENS))
+        self._engine.clear()
+        return self._engine.generate(Request(self._tokens, max_tokens=NEW_TOKENS))
 
     def cancel(self) -> None:
-        self.engine.cancel()
+        self._engine.cancel()
 
 
 async def measure(session: EngineSession) -> list[tuple[Stats, Stats]]:

@@ -160,6 +160,8 @@ class Job:
         self.written = b""
 
     def type(self, keys: bytes) -> None:
+        """Type once the app reads keys: before that, the terminal itself would take Ctrl-Q, which resumes output."""
+        self.until(lambda: not termios.tcgetattr(self._terminal)[3] & termios.ICANON, "an app that reads keys")
         os.write(self._terminal, keys)
 
     def go_on(self) -> None:

@@ -229,6 +229,9 @@ class ScriptedSession:
             raise self.trusted
         return self.trusted
 
+    def use_check(self, command: str) -> str:
+        return f"{command or 'make test'} checks this project."
+
     def index(self) -> str:
         return f"{self.path} is read."
 

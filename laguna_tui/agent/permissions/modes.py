@@ -62,6 +62,11 @@ PLANNING = (
     "laguna-tui is in plan mode, in which nothing is changed and nothing is run; look with the reading tools, and end"
     " with a plan that the user can approve"
 )
+PLAN_ON = (
+    "Plan mode is on: only look, with the reading tools. Nothing is changed and no command is run, and calls that would"
+    " are refused. End with a plan that the user can approve. A reminder says when plan mode is off."
+)
+PLAN_OFF = "Plan mode is off: files may be changed and commands run again, as far as the user allows it."
 NO_SANDBOX = "no sandbox holds on this machine, so every command is asked about"
 _GRANTED_BY_MODE = "the mode {mode} allows it"
 _ASKED = {

@@ -15,7 +15,14 @@ from threading import RLock
 
 from laguna_tui.agent.permissions.commands import Match, suggestion, words_in
 from laguna_tui.agent.permissions.modes import NO_SANDBOX, PLANNING, Effect, Kind, Mode, Verdict, by_mode
-from laguna_tui.agent.permissions.rule_file import RuleFile, append_rule, read_repository_rules, read_user_rules
+from laguna_tui.agent.permissions.rule_file import (
+    RuleFile,
+    append_rule,
+    read_repository_rules,
+    read_user_rules,
+    write_check,
+    wrong_check,
+)
 from laguna_tui.agent.permissions.rules import (
     PATH_TOOLS,
     READ,
@@ -119,6 +126,7 @@ class Permissions:
         # Read once: what the model makes of it later loosens nothing.
         self._repository = read_repository_rules(root, identity)
         self._user, self._stamp = RuleFile(), _NEVER
+        self._check: str | None = None
         self._mode = Mode.ASK
         self.mode = mode
 
@@ -142,6 +150,29 @@ class Permissions:
         with self._lock:
             self._refresh()
             return (*self._user.notes, *self._repository.notes)
+
+    @property
+    def check(self) -> str | None:
+        """The command that the user chose to check the project with, empty for none; None where they chose nothing."""
+        with self._lock:
+            self._refresh()
+            return self._user.check if self._check is None else self._check
+
+    def choose_check(self, command: str) -> None:
+        """Choose it, and write it to the user's file for this folder.
+
+        Raises:
+            UserError: it is no such command; or it cannot be written, and holds for this session only.
+        """
+        if wrong := wrong_check(command):
+            raise UserError(wrong)
+        with self._lock:
+            self._check = command
+        if self._rules_path is not None:
+            write_check(self._rules_path, self._root, command)
+            with self._lock:
+                # What the user writes there by hand counts from now on.
+                self._check = None
 
     def decide(self, request: PermissionRequest) -> Verdict:
         """What is done about a request."""

@@ -7,6 +7,7 @@ deny = ["shell(git push …)"]
 [[folder]]                       # in one folder; written by "always" too, always at the end of the file
 path = "~/code/shop"
 allow = ["shell(pytest …)", "edit(src/**)"]
+check = "make test"              # what checks the project; "" for nothing. Written by /check
 ```
 
 A file that cannot be read as a whole counts as broken: what it would deny is not known then.
@@ -14,7 +15,7 @@ A file that cannot be read as a whole counts as broken: what it would deny is no
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,14 +35,17 @@ _LIMIT_RULES = 500
 _LOCK_S = 10.0
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LISTS = ("allow", "ask", "deny")
+_CHECK = "check"
+# It is part of the prompt.
+_CHECK_CHARS = 300
 
-_BROKEN = "{path}: {reason}; until it is corrected, everything is asked about"
+_BROKEN = "{path}: {reason}; laguna-tui asks about everything until you correct it"
 _IGNORED = "{path}: a repository cannot allow anything, so its list allow is ignored; it may deny and ask"
 _REACHABLE = (
-    "{path} lies in this folder, where commands could change it, so what it allows does not count here; it still denies"
-    " and asks"
+    "{path} lies in this folder, where commands could change it, so what it allows does not count here, nor does its"
+    " check; it still denies and asks"
 )
-_NOT_KEPT = "the rule {rule} cannot be written to {path} ({reason}), so it holds for this session only"
+_NOT_KEPT = "{what} cannot be written to {path} ({reason}), so it holds for this session only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,13 @@ class RuleFile:
 
     Attributes:
         rules: its rules; none if it is broken.
+        check: the command that checks the project in the workspace's folder, empty for none; None where it names none.
         broken: why it cannot be read as a whole, a sentence; empty if it can, or is not there.
         notes: what the user should know about it, sentences.
     """
 
     rules: RuleSet = NO_RULES
+    check: str | None = None
     broken: str = ""
     notes: tuple[str, ...] = ()
 
@@ -68,15 +74,16 @@ def read_user_rules(path: Path, root: Path) -> RuleFile:
             rules that does only tightens.
     """
     try:
-        rules = _user_rules(_table(read_small_file(path, _LIMIT_BYTES, check=_check_owner)))
+        table = _table(read_small_file(path, _LIMIT_BYTES, check=_check_owner))
+        rules, check = _user_rules(table), _checks(table).get(str(root))
     except FileNotFoundError:
         return RuleFile()
     except (OSError, ValueError) as error:
         return _broken(str(path), error)
-    if rules.allow and _lies_in(path, root):
+    if (rules.allow or check) and _lies_in(path, root):
         note = sanitize_line(_REACHABLE.format(path=path))
         return RuleFile(RuleSet(ask=rules.ask, deny=rules.deny), notes=(note,))
-    return RuleFile(rules)
+    return RuleFile(rules, check)
 
 
 def _lies_in(path: Path, root: Path) -> bool:
@@ -128,27 +135,53 @@ def append_rule(path: Path, folder: Path, rule: str, effect: str = "allow") -> N
     Raises:
         UserError: it cannot be written; the file is unchanged.
     """
+
+    def holds(table: dict[str, Any]) -> bool:
+        return parse_rule(rule, str(folder)) in getattr(_user_rules(table), effect)
+
+    _append(path, folder, f"the rule {rule}", f"{effect} = [{_quoted(rule)}]", holds)
+
+
+def write_check(path: Path, folder: Path, command: str) -> None:
+    """Choose the command that checks the project in a folder, in the same way; empty for none.
+
+    Raises:
+        UserError: it cannot be written; the file is unchanged.
+    """
+
+    def holds(table: dict[str, Any]) -> bool:
+        _user_rules(table)
+        return _checks(table).get(str(folder)) == command
+
+    what = f"the check {command}" if command else "that there is no check"
+    _append(path, folder, what, f"{_CHECK} = {_quoted(command)}", holds)
+
+
+def _append(path: Path, folder: Path, what: str, line: str, holds: Callable[[dict[str, Any]], bool]) -> None:
+    """Write a line about a folder at the end of the user's file, unless what it says holds.
+
+    what: in the words of the sentence that says it cannot be written. holds: of the file as a table.
+    """
     from filelock import FileLock, Timeout
 
     if _lies_in(path, folder):
-        raise UserError(_NOT_KEPT.format(rule=rule, path=path, reason="commands could change it there"))
+        raise UserError(_NOT_KEPT.format(what=what, path=path, reason="commands could change it there"))
     # Files of settings are often links to a folder that is kept elsewhere.
     real = Path(os.path.realpath(path))
     try:
         real.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(f"{real}.lock", timeout=_LOCK_S):
             text = _text_of(real)
-            wanted = parse_rule(rule, str(folder))
-            if wanted in getattr(_user_rules(_table(text.encode())), effect):
+            if holds(_table(text.encode())):
                 return
-            text += _block(folder, rule, text, effect)
-            if wanted not in getattr(_user_rules(_table(text.encode())), effect):
+            text += _block(folder, line, text)
+            if not holds(_table(text.encode())):
                 raise ValueError("the folder's path cannot stand in it")
             write_atomically(real, text, durable=True)
     except Timeout as error:
-        raise UserError(_NOT_KEPT.format(rule=rule, path=path, reason="another laguna-tui is writing it")) from error
+        raise UserError(_NOT_KEPT.format(what=what, path=path, reason="another laguna-tui is writing it")) from error
     except (OSError, ValueError) as error:
-        raise UserError(sanitize_line(_NOT_KEPT.format(rule=rule, path=path, reason=_reason(error)))) from error
+        raise UserError(sanitize_line(_NOT_KEPT.format(what=what, path=path, reason=_reason(error)))) from error
 
 
 def _text_of(path: Path) -> str:
@@ -158,9 +191,9 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-def _block(folder: Path, rule: str, before: str, effect: str) -> str:
+def _block(folder: Path, line: str, before: str) -> str:
     gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
-    return f"{gap}[[folder]]\npath = {_quoted(str(folder))}\n{effect} = [{_quoted(rule)}]\n"
+    return f"{gap}[[folder]]\npath = {_quoted(str(folder))}\n{line}\n"
 
 
 def _quoted(text: str) -> str:
@@ -187,9 +220,23 @@ def _user_rules(table: dict[str, Any]) -> RuleSet:
     if not isinstance(folders, list):
         raise ValueError('a folder begins with [[folder]] and a line like path = "~/code/shop"')
     for folder in folders:
+        if wrong := wrong_check(folder.get(_CHECK, "") if isinstance(folder, dict) else ""):
+            raise ValueError(wrong)
         more = _rule_set(folder, _base(folder))
         rules = rules.with_rules(more.allow, more.ask, more.deny)
     return rules
+
+
+def _checks(table: dict[str, Any]) -> dict[str, str]:
+    """The check of each folder that a parsed file without mistakes names one for; the last one counts."""
+    return {_base(folder): folder[_CHECK] for folder in table.get("folder", []) if _CHECK in folder}
+
+
+def wrong_check(check: object) -> str:
+    """Why this is no command that checks a project, a sentence; empty if it is one, or the empty one."""
+    if isinstance(check, str) and check == sanitize_line(check).strip() and len(check) <= _CHECK_CHARS:
+        return ""
+    return f'check is a command on one line of at most {_CHECK_CHARS} characters, like check = "make test"'
 
 
 def _base(folder: object) -> str:
@@ -203,7 +250,7 @@ def _base(folder: object) -> str:
 def _rule_set(table: object, base: str) -> RuleSet:
     if not isinstance(table, dict):
         raise ValueError("[rules] is a table with lists allow, ask and deny")
-    _check_keys(table, (*_LISTS, "path") if base else _LISTS)
+    _check_keys(table, (*_LISTS, "path", _CHECK) if base else _LISTS)
     lists = {name: _parsed(name, table.get(name, []), base) for name in _LISTS}
     return RuleSet(**lists)
 

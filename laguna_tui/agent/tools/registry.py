@@ -13,7 +13,6 @@ from laguna_engine.errors import EngineError
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.diagnostics import Diagnostics
 from laguna_tui.agent.permission_gate import PermissionGate
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
@@ -69,7 +68,7 @@ class Toolbox:
             codebase: the folder's index, for tools that search it; it is started when a search needs it.
             changes: what changes of files go through; None: the toolbox has its own.
             commands: gives what runs commands, once one is to be run.
-            permissions: what lets calls through; None lets none change anything.
+            permissions: what lets calls through; None: nobody can be asked, so none changes anything.
             todo: the model's list of steps; None: the toolbox has its own.
             diagnostics: what says what a change broke; None: the toolbox has its own.
             state: the user's state folder, which gets the traceback of a tool that fails; None: the system's own.
@@ -79,7 +78,7 @@ class Toolbox:
         """
         self.profile = profile
         self.workspace = workspace
-        self.permissions = permissions or PermissionGate(Permissions(workspace.root, mode=Mode.PLAN))
+        self.permissions = permissions or PermissionGate(Permissions(workspace.root))
         changes = changes or Changes()
         self._services = ToolServices(
             changes,

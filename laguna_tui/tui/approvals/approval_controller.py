@@ -82,7 +82,7 @@ class Approvals:
 
 # Seconds after a key in the input in which the user is still typing, so that the next key belongs to the input.
 TYPING_S = 1.0
-ALWAYS_SENTENCE = "{rule} is not asked about in this folder any longer."
+ALWAYS_SENTENCE = "From now on {rule} is allowed in this folder."
 _DECISIONS = {"y": Decision.YES, "a": Decision.ALWAYS, "n": Decision.NO, "w": Decision.YES_WITH_NETWORK}
 _UNUSABLE = "This cannot be applied: {why}."
 _UNCHANGED = "The file would stay as it is. Press Esc twice, then n, to decline the change."

@@ -26,7 +26,7 @@ MODE_SENTENCES = {
 }
 APPROVED = "The plan is approved. Carry it out."
 APPROVED_EDITED = "The plan is approved with these changes. Carry it out:\n\n{plan}"
-_DECLINED = "Plan mode goes on: tell the model what to plan otherwise."
+_DECLINED = "Plan mode stays on: tell the model what to change in the plan."
 _PLAN = Question(
     "Carry out this plan?",
     "",
@@ -34,7 +34,7 @@ _PLAN = Question(
     (
         Choice("y", "yes, carry it out", "yes"),
         Choice("e", "edit it first", "edit"),
-        Choice("n", "no, plan on", "no"),
+        Choice("n", "no, keep planning", "no"),
     ),
     (Choice("tab", "to answer", "to answer"),),
 )
@@ -132,7 +132,7 @@ class ModeController:
         self._app.screen_stack[0].remove_class("-asking")
 
     def choose(self, key: str) -> None:
-        """Carry out the plan, edit it, or plan on."""
+        """Carry out the plan, edit it, or keep planning."""
         if key == "e":
             self._edit()
         elif key == "n":

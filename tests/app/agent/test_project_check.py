@@ -233,3 +233,28 @@ def test_a_project_without_a_check_reminds_of_nothing():
 
 def test_the_check_is_looked_for_only_after_a_change():
     assert CheckReminder(lambda: pytest.fail("looked for")).due() == ""
+
+
+def test_what_the_user_chose_comes_before_what_is_found(tmp_path):
+    (tmp_path / "Makefile").write_text("test:\n")
+    assert find_check(Workspace(tmp_path), "tox -e py").command == "tox -e py"
+    assert find_check(Workspace(tmp_path), "").command == ""
+    assert find_check(Workspace(tmp_path), None).command == "make test"
+
+
+def test_a_chosen_check_counts_as_run_however_it_stands_in_a_command():
+    chosen = ProjectCheck("tox -e py", "it was chosen for this folder", "tox -e py")
+    assert "Run `tox -e py`, because it was chosen" in reminder(CHANGE, check=chosen).due()
+    assert reminder(CHANGE, (shell("cd . && tox -e py 2>&1 | tail"), 0, False), check=chosen).due() == ""
+
+
+def test_that_there_is_no_check_is_another_answer_than_that_none_is_known():
+    unknown, none = reminder(CHANGE, check=None), reminder(CHANGE, check=ProjectCheck("", "", ""))
+    assert unknown.due() == none.due() == ""
+    assert unknown.unknown and not none.unknown
+
+
+def test_a_check_is_not_missed_by_a_turn_that_changed_nothing():
+    made = reminder((shell("ls"), 0, False), check=None)
+    assert made.due() == ""
+    assert not made.unknown

@@ -2,6 +2,7 @@
 
 import pytest
 
+from laguna_tui.agent.permissions.rule_file import write_check
 from laguna_tui.base.paths import config_path, rules_path, state_dir, store_folder, user_catalogue
 from laguna_tui.doctor.checks import examine, hub_cache
 from laguna_tui.doctor.findings import FindingStatus
@@ -194,6 +195,24 @@ def test_the_project_check_and_the_rules_of_the_folder_are_named(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     assert one(Simulated(), "project check").found == "cargo test, because there is a Cargo.toml"
     assert one(Simulated(), "rules here").found.startswith("0 allow, 0 ask, 1 deny;")
+
+
+def test_the_check_that_the_user_chose_is_named(tmp_path, monkeypatch):
+    (tmp_path / "Cargo.toml").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path.parent / f"{tmp_path.name}-config"))
+    monkeypatch.chdir(tmp_path)
+    write_check(rules_path(), tmp_path, "just test")
+    assert one(Simulated(), "project check").found == "just test, because it was chosen for this folder"
+    write_check(rules_path(), tmp_path, "")
+    found = one(Simulated(), "project check")
+    assert found.status is FindingStatus.SKIP
+    assert found.found.startswith("none, as ")
+
+
+def test_where_no_check_is_found_the_file_that_names_one_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    assert f'{rules_path()}, with check = "make test"' in one(Simulated(), "project check").found
 
 
 def test_a_broken_file_of_rules_in_the_folder_is_a_failure(tmp_path, monkeypatch):

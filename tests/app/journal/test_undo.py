@@ -827,3 +827,19 @@ def test_a_change_outside_a_turn_is_a_turn_of_its_own(root, history):
     assert (root / "README.md").read_text() == "Read me\n"
     history.before_change()
     assert [point.number for point in history.points()] == [2]
+
+
+def test_a_change_is_told_from_a_command_that_changed_nothing_and_from_one_that_left_caches(root, history):
+    def changed(command):
+        history.before_change()
+        command()
+        return history.after_change()
+
+    (root / "src/__pycache__").mkdir()
+    history.begin_turn("do it")
+    assert not changed(lambda: None)
+    assert not changed(lambda: (root / "src/__pycache__/main.pyc").write_text("0"))
+    assert not changed((root / "empty").mkdir)
+    assert changed(lambda: (root / "src/main.py").write_text("other\n"))
+    assert changed(lambda: (root / "new.py").write_text("new\n"))
+    assert not history.after_change()

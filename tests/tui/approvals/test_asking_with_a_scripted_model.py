@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON, Mode
 from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.approvals import approval_controller, approval_panel
@@ -106,6 +106,13 @@ async def test_always_writes_the_rule_that_was_shown_and_the_next_one_is_not_ask
         await asked(app, pilot)
         assert "a writes the rule edit(prices.py) for this folder" in screen(app)
         await pilot.press("a")
+        await until(
+            pilot,
+            lambda: (
+                "From now on edit(prices.py) is allowed in this folder."
+                in [note.message for note in app._notifications]
+            ),
+        )
         await until(pilot, lambda: "Three." in transcript(app))
         assert (tmp_path / "shop" / "prices.py").read_text() == "price = 3\n"
         assert transcript(app).count("allowed by the rule edit(prices.py)") == 1
@@ -119,7 +126,9 @@ async def test_a_plan_is_approved_and_carried_out(tmp_path: Path) -> None:
         assert "plan · fast" in screen(app)
         await pilot.press("y")
         await until(pilot, lambda: "Raised." in transcript(app))
+        assert PLAN_ON in script.asked[0].user
         assert APPROVED in script.asked[1].user
+        assert PLAN_OFF in script.asked[1].user
         assert session.permissions.mode is Mode.ACCEPT_EDITS
         assert (tmp_path / "shop" / "prices.py").read_text() == "price = 2\n"
 

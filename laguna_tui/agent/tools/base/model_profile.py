@@ -33,6 +33,8 @@ class ModelProfile:
         attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
         unattached_note: what the user is told once in a chat when something is mentioned that is not attached.
         recovers: whether it goes on from where it was stopped in a loop; one that does not is stopped for good.
+        reads_reminders: whether it tells the app's words, in `<system-reminder>`, from the user's; one that does not is
+            not told of plan mode.
         tells_environment: whether it is told what it needs for commands, beside the folder, the date and git's state.
     """
 
@@ -44,6 +46,7 @@ class ModelProfile:
     attaches: bool = True
     unattached_note: str = ""
     recovers: bool = True
+    reads_reminders: bool = True
     tells_environment: bool = True
 
     @property

@@ -35,6 +35,7 @@ NANO = ModelProfile(
     attaches=False,
     unattached_note=LOOKS_UP,
     # It has never seen a reminder, and takes its words for the question.
+    reads_reminders=False,
     # After a loop it would only find another one.
     recovers=False,
     # It runs no commands, and was trained on one line of facts.

@@ -16,6 +16,7 @@ from laguna_tui.agent.permissions.rule_file import (
     append_rule,
     read_repository_rules,
     read_user_rules,
+    write_check,
 )
 from laguna_tui.agent.permissions.rules import NO_RULES
 from laguna_tui.base.errors import UserError
@@ -162,7 +163,82 @@ def test_a_link_to_a_file_that_commands_could_change_only_tightens_too(shop: Pat
     assert Permissions(shop, rules_path=rules).decide(change("a.py")).effect is ASK
 
 
+def test_the_check_of_a_folder_is_its_own_and_the_last_one_counts(rules: Path, shop: Path):
+    written(
+        rules,
+        f'[[folder]]\npath = "{shop}"\ncheck = "make"\n[[folder]]\npath = "{shop.parent / "other"}"\ncheck = "tox"\n'
+        f'[[folder]]\npath = "{shop}"\ncheck = "make test"\n[[folder]]\npath = "{shop}"\ndeny = ["delete"]\n',
+    )
+    assert read_user_rules(rules, shop).check == "make test"
+    assert read_user_rules(rules, shop.parent / "other").check == "tox"
+    assert read_user_rules(rules, shop / "sub").check is None
+    assert len(read_user_rules(rules, shop).rules.deny) == 1
+
+
+def test_a_check_is_written_behind_what_stands_in_the_file(rules: Path, shop: Path):
+    written(rules, "# mine\n")
+    append_rule(rules, shop, "edit(a.py)")
+    before = rules.read_text()
+    for check in ("make test", "", 'sh -c "x\\ty" && echo ü'):
+        write_check(rules, shop, check)
+        assert read_user_rules(rules, shop).check == check
+    assert rules.read_text().startswith(before)
+    written_once = rules.read_text()
+    write_check(rules, shop, 'sh -c "x\\ty" && echo ü')
+    assert rules.read_text() == written_once
+    assert len(read_user_rules(rules, shop).rules.allow) == 1
+
+
+def test_a_check_in_a_file_that_commands_could_change_does_not_count(shop: Path):
+    rules = written(shop / "config" / "permissions.toml", f'[[folder]]\npath = "{shop}"\ncheck = "./evil"\n')
+    read = read_user_rules(rules, shop)
+    assert read.check is None
+    assert "lies in this folder" in read.notes[0]
+    with pytest.raises(UserError, match="the check make test cannot be written"):
+        write_check(rules, shop, "make test")
+
+
+@pytest.mark.parametrize(
+    "text", ['check = "./evil"\n', '[rules]\ncheck = "./evil"\n', '[[folder]]\ncheck = "./evil"\n']
+)
+def test_a_repository_cannot_name_the_check(shop: Path, text: str):
+    (shop / REPOSITORY_FILE).write_text(text)
+    assert read_repository_rules(shop).check is None
+    assert Permissions(shop).check is None
+    assert "unknown key" in read_repository_rules(shop).broken
+
+
+def test_a_chosen_check_is_in_force_at_once_and_in_later_sessions(rules: Path, shop: Path, tmp_path: Path):
+    here, there = (Permissions(root, rules_path=rules) for root in (shop, tmp_path))
+    assert here.check is None
+    here.choose_check("make test")
+    assert here.check == Permissions(shop, rules_path=rules).check == "make test"
+    assert there.check is None
+    written(rules, f'[[folder]]\npath = "{shop}"\ncheck = "by hand"\n')
+    assert here.check == "by hand"
+
+
+def test_a_check_that_cannot_be_written_holds_for_the_session_and_that_is_said(rules: Path, shop: Path):
+    (rules.parent / "permissions.toml.lock").mkdir(parents=True)
+    here = Permissions(shop, rules_path=rules)
+    with pytest.raises(UserError, match="holds for this session only"):
+        here.choose_check("make test")
+    assert here.check == "make test"
+
+
+@pytest.mark.parametrize("check", ["a\nb", "\x1b[2Jmake", "x" * 301, " make"])
+def test_a_check_is_one_line_that_can_be_shown(rules: Path, shop: Path, check: str):
+    here = Permissions(shop, rules_path=rules)
+    with pytest.raises(UserError, match="a command on one line"):
+        here.choose_check(check)
+    assert here.check is None
+    assert not rules.exists()
+
+
 BROKEN = {
+    '[[folder]]\npath = "/x"\ncheck = 3': "check is a command on one line",
+    '[[folder]]\npath = "/x"\ncheck = "a\\nb"': "check is a command on one line",
+    '[[folder]]\npath = "/x"\nchek = "a"': "did you mean check?",
     "allow = [": "",
     "[rules]\nalow = []": "did you mean allow?",
     "[rule]\ndeny = []": "did you mean rules?",

@@ -151,7 +151,8 @@ def test_where_nobody_agrees_nothing_is_proposed(bench, cart, mode, sentence):
 def test_a_toolbox_that_was_told_of_no_edits_makes_none(root, tmp_path, cart):
     codebase = Codebase(root, tmp_path / "index")
     result = Toolbox(FULL, Workspace(root), codebase=codebase).run("edit", RENAME)
-    assert result.output.startswith("error: laguna-tui is in plan mode")
+    assert result.output.startswith("error: each change is asked about")
+    assert "nobody can be asked" in result.output
     assert cart.read_text() == CART
 
 
