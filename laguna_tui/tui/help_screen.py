@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from laguna_tui.tui.commands import COMMANDS
 from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.text_lines import MIN_WIDTH, break_words, cells
 
 _NAMES = {
     "escape": "Esc",
@@ -52,8 +53,13 @@ def command_rows() -> list[KeyRow]:
     return [(f"{command.slash} {command.takes}".strip(), command.summary) for command in named]
 
 
-KEY_COLUMN = 34
-NARROW = 72
+# Cells of the first column. Longer keys have a row of their own.
+KEY_COLUMN, NARROW_KEY_COLUMN = 18, 12
+# From this width on, the first column has its full width.
+WIDE = 72
+_MAX_WIDTH = 84
+# Cells of the border, the padding and the scrollbar.
+_FRAME = 7
 
 
 class HelpScreen(Modal[None]):
@@ -70,14 +76,22 @@ class HelpScreen(Modal[None]):
         with VerticalScroll(id="help") as box:
             box.border_title = "Keys and commands"
             box.border_subtitle = "Esc closes"
-            yield Static(self._content(), markup=False)
+            yield Static(self._content(), id="keys", markup=False)
+
+    def on_resize(self) -> None:
+        """Wrap again for the new width."""
+        self.query_one("#keys", Static).update(self._content())
 
     def _content(self) -> Content:
         parts: list[tuple[str, str]] = []
-        narrow = self.app.size.width < NARROW
+        width = self.app.size.width
+        column = KEY_COLUMN if width >= WIDE else NARROW_KEY_COLUMN
+        room = max(MIN_WIDTH, min(width, _MAX_WIDTH) - _FRAME - column)
         for title, rows in self._sections.items():
             parts.append((f"{title}\n" if not parts else f"\n{title}\n", "bold $primary"))
             for key, what in rows:
-                parts.append((f"{key}\n  " if narrow else f"{key:<{KEY_COLUMN}}", "$accent"))
-                parts.append((f"{what}\n", "$foreground"))
+                lines = [what[start:end] for start, end in break_words(what, room)]
+                own_row = "" if cells(key) <= column - 2 else f"\n{'':{column}}"
+                parts.append((f"{key:<{column}}" if not own_row else f"{key}{own_row}", "$accent"))
+                parts.append((f"\n{'':{column}}".join(lines) + "\n", "$foreground"))
         return Content.assemble(*parts)

@@ -17,7 +17,7 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.session.api import Commands
 from laguna_tui.tui.event_sanitizer import OutputSanitizer
 from laguna_tui.tui.formatting import BAD, GOOD, MUTED, StyledText
-from laguna_tui.tui.modal import Modal, notify
+from laguna_tui.tui.modal import Modal, RowList, notify
 from laguna_tui.tui.text_lines import crop
 from laguna_tui.tui.transcript.live_output import LiveOutput
 from laguna_tui.tui.transcript.step_entries import spent
@@ -80,7 +80,7 @@ class JobsScreen(Modal[None]):
             wide = self.app.size.width >= WIDE
             box.border_subtitle = f"{'↑ ↓ choose · PgUp PgDn scroll · ' if wide else ''}s stops · Esc closes"
             yield Static(NONE, id="none", markup=False)
-            yield OptionList(compact=True)
+            yield RowList(compact=True)
             with VerticalScroll(id="output", can_focus=False):
                 yield Static("", id="text", markup=False)
 

@@ -6,6 +6,8 @@ Textual handles the keys of one read before the messages they cause: two Enters 
 
 from typing import TypeVar
 
+from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual import on
 from textual.app import App
 from textual.await_complete import AwaitComplete
@@ -13,6 +15,7 @@ from textual.command import CommandPalette
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
 from textual.widgets import Input, OptionList
 
 from laguna_tui.base.text import sanitize_line
@@ -20,8 +23,13 @@ from laguna_tui.base.text import sanitize_line
 T = TypeVar("T")
 
 
-def notify(app: App[None], text: str, severity: SeverityLevel = "information") -> None:
-    """Show a notification. The text is sanitised here and never parsed as markup."""
+def notify(app: App[None], text: str, severity: SeverityLevel = "information", *, alone: bool = False) -> None:
+    """Show a notification. The text is sanitised here and never parsed as markup.
+
+    alone: remove what is shown, as it no longer holds.
+    """
+    if alone:
+        app.clear_notifications()
     app.notify(sanitize_line(text), severity=severity, markup=False, timeout=4)
 
 
@@ -37,6 +45,24 @@ class ClosesOnce(Screen[T]):
 
 class Modal(ModalScreen[T], ClosesOnce[T]):
     """The base of the app's modal screens."""
+
+
+class RowList(OptionList):
+    """A list whose rows may have colours; on the highlighted one they give way to the cursor's, which can be read."""
+
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        cursor = self.get_component_rich_style("option-list--option-highlighted")
+        if cursor.bgcolor == self.rich_style.bgcolor:
+            return strip
+        legible = RichStyle(color=cursor.color)
+        return Strip(
+            [
+                Segment(text, style + legible if style and style.bgcolor == cursor.bgcolor else style, control)
+                for text, style, control in strip
+            ],
+            strip.cell_length,
+        )
 
 
 class Palette(CommandPalette, ClosesOnce[None]):

@@ -190,6 +190,11 @@ def crop(text: str, width: int) -> str:
     return text[: _fitting(text, max(0, width - 1))] + "…" if width > 0 else ""
 
 
+def fitting(width: int, *texts: str) -> str:
+    """The first of these texts that fits into `width` cells; if none does, the start of the last one."""
+    return next((text for text in texts if cells(text) <= width), crop(texts[-1], width))
+
+
 def crop_front(text: str, width: int) -> str:
     """The end of the text in at most `width` cells, with an ellipsis if it was cut."""
     if cells(text) <= width:

@@ -4,6 +4,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+from textual.widgets import Static
+
 from laguna_engine.errors import ModelFileError
 from laguna_tui.base.events import AgentEvent, Attached, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.tui.help_screen import HelpScreen
@@ -340,6 +343,32 @@ async def test_help_lists_every_key() -> None:
             assert words in shown
         await pilot.press("escape")
         assert not isinstance(app.screen, HelpScreen)
+
+
+@pytest.mark.parametrize(("width", "column"), [(200, 18), (80, 18), (40, 12)])
+async def test_what_a_key_does_stays_in_its_column_where_it_wraps(width: int, column: int) -> None:
+    async with running(ScriptedSession(), size=(width, 60)) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        keys = app.screen.query_one("#keys", Static)
+        rows = keys.content.plain.split("\n")
+        assert max(map(len, rows)) <= keys.content_region.width, "the screen wraps no row again"
+        at = next(at for at, row in enumerate(rows) if row.startswith("@ "))
+        assert rows[at][column:].startswith("Mention a file")
+        assert rows[at + 1].startswith(" " * column + rows[at + 1].strip()[0])
+        at = rows.index("Shift+Enter  Alt+Enter  Ctrl+J")
+        assert rows[at + 1] == " " * column + "New line", "a key too long for its column has a row of its own"
+
+
+async def test_the_help_is_wrapped_again_when_the_terminal_changes() -> None:
+    async with running(ScriptedSession(), size=(100, 30)) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await pilot.resize_terminal(40, 30)
+        keys = app.screen.query_one("#keys", Static)
+        await until(pilot, lambda: max(map(len, keys.content.plain.split("\n"))) <= 33)
 
 
 async def test_the_palette_knows_our_commands() -> None:

@@ -51,3 +51,19 @@ async def test_escape_stops_it() -> None:
         await pilot.press("escape")
         await ready(app, pilot)
         assert "stopped" in transcript(app)
+
+
+async def test_shortening_that_took_no_time_is_shown_too() -> None:
+    chat = ScriptedSession()
+    chat.compaction = (Compacted(7000, 2500, 4, 0, 2400),)
+    async with running(chat) as (app, pilot):
+        await ask(app, pilot, "/compact")
+        await until(pilot, lambda: "4 old blocks shortened" in " ".join(transcript(app).split()))
+
+
+async def test_the_user_hears_that_nothing_can_be_left_out() -> None:
+    chat = ScriptedSession()
+    chat.compaction = (Compacted(700, 700, 0, 0, 0),)
+    async with running(chat) as (app, pilot):
+        await ask(app, pilot, "/compact the shop")
+        await until(pilot, lambda: "nothing in the context that can be left out" in " ".join(transcript(app).split()))

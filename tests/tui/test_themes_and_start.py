@@ -5,15 +5,20 @@ import sys
 
 import pytest
 from textual.color import Color
+from textual.widgets import OptionList
 
 from laguna_tui.tui import themes
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.drafter_colours import COLOURS
+from laguna_tui.tui.history.rewind_screen import RewindScreen
+from laguna_tui.tui.jobs_screen import JobsScreen
 from laguna_tui.tui.transcript.transcript_view import TONES
 from laguna_tui.tui.tui_settings import TuiSettings
-from tests.tui.pilot import ask, running, screen
+from tests.tui.history.test_history_pictures import POINTS
+from tests.tui.pilot import ask, running, screen, until
 from tests.tui.scripted import ScriptedSession
 from tests.tui.story import STORY
+from tests.tui.test_jobs import session as jobs_session
 
 # WCAG AA for text; what only decorates (rules, bars) may be fainter.
 READABLE = 4.5
@@ -56,6 +61,25 @@ async def test_tinted_text_can_be_read(theme: str) -> None:
                 style = app.transcript.palette(f"text {tone} {tint}")
                 seen = contrast(Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))
                 assert seen >= TINTED, f"{tone} {tint} in {theme}: {seen:.1f}"
+
+
+LISTS = {"rewind": lambda: RewindScreen(lambda: POINTS), "jobs": lambda: JobsScreen(jobs_session().commands)}
+
+
+@pytest.mark.parametrize("theme", [themes.DARK.name, themes.LIGHT.name])
+@pytest.mark.parametrize("name", LISTS)
+async def test_every_row_of_a_list_can_be_read_the_chosen_one_too(theme: str, name: str) -> None:
+    async with running(ScriptedSession(), theme=theme) as (app, pilot):
+        shown = LISTS[name]()
+        app.push_screen(shown)
+        await until(pilot, lambda: shown.is_mounted and shown.query_one(OptionList).highlighted is not None)
+        options = shown.query_one(OptionList)
+        texts = [part for row in range(options.size.height) for part in options.render_line(row) if part.text.strip()]
+        grounds = {part.style.bgcolor for part in texts}
+        assert len(grounds) == 2, "the chosen row differs from the others"
+        for part in texts:
+            seen = contrast(Color.from_rich_color(part.style.color), Color.from_rich_color(part.style.bgcolor))
+            assert seen >= READABLE, f"{part.text} in {theme}: {seen:.1f}"
 
 
 def test_the_theme_follows_the_terminal_and_the_settings() -> None:

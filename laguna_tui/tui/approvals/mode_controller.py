@@ -96,7 +96,7 @@ class ModeController:
         except UserError as error:
             notify(self._app, str(error), "warning")
             return False
-        notify(self._app, MODE_SENTENCES[mode])
+        notify(self._app, MODE_SENTENCES[mode], alone=True)
         self.show()
         return True
 

@@ -15,7 +15,7 @@ from textual.widgets import TextArea
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
 from laguna_tui.tui.modal import Modal, notify
-from laguna_tui.tui.text_lines import crop_front
+from laguna_tui.tui.text_lines import crop_front, fitting
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.request_entries import DiffEntry
 from laguna_tui.tui.transcript.transcript_view import TranscriptView
@@ -78,6 +78,8 @@ class TextEditor(Modal[str | None]):
 
     def on_mount(self) -> None:
         self._area.focus()
+        if "\n" not in self._before:
+            self._area.move_cursor(self._area.document.end)
         self._show_keys()
 
     def _show_keys(self) -> None:
@@ -159,8 +161,11 @@ class MessageInput(Modal[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="message") as box:
-            box.border_title = Content(self._title)
-            box.border_subtitle = Content("Enter says no and sends it · Esc back")
+            room = self.app.size.width - _CORNERS
+            box.border_title = Content(fitting(room, self._title, "No, because …"))
+            box.border_subtitle = Content(
+                fitting(room, "Enter says no and sends it · Esc back", "Enter sends · Esc back")
+            )
             yield _MessageArea(id="text")
 
     def on_mount(self) -> None:

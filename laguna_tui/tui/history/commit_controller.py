@@ -49,6 +49,9 @@ class CommitController:
 
     def handle(self, item: object) -> None:
         """Apply an event of the session."""
+        if isinstance(item, CommitDrafted | Committed):
+            # What was being done is done; the notification would hide the keys of the screen.
+            self._app.clear_notifications()
         match item:
             case CommitDrafted(draft):
 

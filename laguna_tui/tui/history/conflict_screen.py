@@ -47,7 +47,10 @@ class ConflictEntry(FileDiffEntry):
 class ConflictScreen(FileDiffScreen):
     """Returns the paths to overwrite, or None for doing nothing at all."""
 
-    HINT = "Space: keep or overwrite · a: all · Enter: go on · Esc: change nothing"
+    HINTS = (
+        "Space: keep or overwrite · a: all · Enter: go on · Esc: change nothing",
+        "Space: choose · Enter: go on · Esc",
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "choose", "Keep the file, or overwrite it", priority=True),
         Binding("a", "choose_all", "Overwrite all files, or keep them", priority=True),

@@ -18,7 +18,7 @@ from laguna_tui.journal.file_diff import FileDiff
 from laguna_tui.tui.event_sanitizer import safe_file_diff
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.session_messages import error_sentence
-from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front, fitting
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.entries import HeadlineEntry
@@ -27,6 +27,8 @@ from laguna_tui.tui.transcript.transcript import Transcript
 
 _WORDS = {ChangeKind.CREATE: "new", ChangeKind.DELETE: "deleted", ChangeKind.MOVE: "moved", ChangeKind.EDIT: ""}
 NOTHING = "nothing was changed"
+# Cells of the border, corners and blanks beside a title.
+_CORNERS = 6
 
 
 class FileDiffEntry(HeadlineEntry):
@@ -44,11 +46,9 @@ class FileDiffEntry(HeadlineEntry):
     def headline(self, width: int) -> TextRuns:
         file = self.file
         said = ", ".join(filter(None, (_WORDS[file.kind], file.note)))
-        after = (
-            TextRun(f"  +{file.added}", "code-inserted"),
-            TextRun(f" −{file.removed}", "code-deleted"),
-            TextRun(f"  {said}" if said else "", "muted"),
-        )
+        counts = (TextRun(f"  +{file.added}", "code-inserted"), TextRun(f" −{file.removed}", "code-deleted"))
+        # A file that is only moved, or that cannot be shown, has no lines to count.
+        after = (*(counts if file.hunks or not said else ()), TextRun(f"  {said}" if said else "", "muted"))
         path = f"{file.path} → {file.target}" if file.target else file.path
         room = width - sum(cells(run.text) for run in after)
         return (TextRun(crop_front(path, max(room, width // 3)), "tool strong"), *after)
@@ -92,7 +92,10 @@ class FileDiffScreen(Modal[frozenset[str] | None]):
     """A screen with files and their diffs, which are read in a worker: a command may have changed thousands."""
 
     DEFAULT_CSS = Path(__file__).with_name("diff_screen.tcss").read_text(encoding="utf-8")
-    HINT = "Enter opens or closes a file · y copies · Esc closes"
+    HINTS: ClassVar[tuple[str, ...]] = (
+        "Enter opens or closes a file · y copies · Esc closes",
+        "Enter opens · Esc closes",
+    )
 
     def __init__(self, title: str, read: Callable[[], Sequence[FileDiff]]) -> None:
         """read: the diffs, raw."""
@@ -103,7 +106,7 @@ class FileDiffScreen(Modal[frozenset[str] | None]):
     def compose(self) -> ComposeResult:
         with Container(id="diff") as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content(self.HINT)
+            box.border_subtitle = Content(fitting(self.app.size.width - _CORNERS, *self.HINTS))
             yield Static("reading …", id="diff-summary", markup=False)
             yield self.view
 

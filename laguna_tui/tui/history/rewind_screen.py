@@ -16,13 +16,14 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import plural
 from laguna_tui.journal.undo_plan import UndoPoint
 from laguna_tui.tui.formatting import MUTED
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, RowList
 from laguna_tui.tui.session_messages import error_sentence
 from laguna_tui.tui.text_lines import crop
 
 EMPTY = "There is nothing to go back to: no message was sent in this session."
 # Cells of border, padding and scrollbar.
 _FRAME = 8
+_MARK, _NO_MARK = "❯ ", "  "
 
 
 class RewindScreen(Modal[int | None]):
@@ -35,13 +36,14 @@ class RewindScreen(Modal[int | None]):
         super().__init__()
         self._find = find
         self._points: Sequence[UndoPoint] = ()
+        self._marked: int | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(id="rewind") as box:
             box.border_title = "Go back to before a message"
             box.border_subtitle = "Enter goes back · Esc closes"
             yield Static("reading …", id="rewind-text", markup=False)
-            yield OptionList(compact=True)
+            yield RowList(compact=True)
 
     def on_mount(self) -> None:
         self._load()
@@ -62,21 +64,31 @@ class RewindScreen(Modal[int | None]):
         text.display = not found
         text.update(Content(problem or EMPTY))
         options = self.query_one(OptionList)
-        room = max(20, min(self.app.size.width, 100) - _FRAME)
-        options.add_options([Option(_shown(point, room)) for point in found])
+        options.add_options([Option(self._row(at)) for at in range(len(found))])
         options.highlighted = len(found) - 1 if found else None
         options.focus()
+
+    def _row(self, at: int, *, chosen: bool = False) -> Content:
+        return _shown(self._points[at], max(20, min(self.app.size.width, 100) - _FRAME), chosen=chosen)
+
+    @on(OptionList.OptionHighlighted)
+    def _mark(self, event: OptionList.OptionHighlighted) -> None:
+        """Mark the turn that Enter would go back to, and no other."""
+        if self._marked is not None:
+            event.option_list.replace_option_prompt_at_index(self._marked, self._row(self._marked))
+        self._marked = event.option_index
+        event.option_list.replace_option_prompt_at_index(self._marked, self._row(self._marked, chosen=True))
 
     @on(OptionList.OptionSelected)
     def _select(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._points[event.option_index].number)
 
 
-def _shown(point: UndoPoint, room: int) -> Content:
+def _shown(point: UndoPoint, room: int, *, chosen: bool) -> Content:
     """A turn in two lines: its message, and what it changed."""
     return Content.assemble(
-        ("❯ ", "$primary"),
-        (crop(sanitize_line(point.title), room - 2), ""),
+        (_MARK if chosen else _NO_MARK, "$primary"),
+        (crop(sanitize_line(point.title), room - 2), "bold" if chosen else ""),
         ("\n  ", ""),
         (changed(point, room - 2), MUTED),
     )

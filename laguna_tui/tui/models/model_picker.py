@@ -16,8 +16,9 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
 from laguna_tui.session.api import Here, ModelChoice
 from laguna_tui.tui.formatting import BAD, GOOD, MUTED, StyledText
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, RowList
 from laguna_tui.tui.session_messages import error_sentence
+from laguna_tui.tui.text_lines import MIN_WIDTH, break_words
 
 LOOKING = "looking at what is here and what fits …"
 _MARKS = {
@@ -26,6 +27,8 @@ _MARKS = {
     Here.MISSING: ("○ ", MUTED),
     Here.NOWHERE: ("  ", MUTED),
 }
+# As in the stylesheet; then cells of border, padding, scrollbar and indent.
+_MAX_WIDTH, _FRAME = 76, 7
 
 
 class ModelPicker(Modal[ModelChoice | None]):
@@ -44,7 +47,7 @@ class ModelPicker(Modal[ModelChoice | None]):
             box.border_title = "Models"
             box.border_subtitle = "Enter chooses · Esc closes"
             yield Static(LOOKING, id="looking", markup=False)
-            yield OptionList(compact=True)
+            yield RowList(compact=True)
 
     def on_mount(self) -> None:
         self._load()
@@ -65,7 +68,8 @@ class ModelPicker(Modal[ModelChoice | None]):
         looking.display = bool(problem)
         looking.update(Content(problem))
         options = self.query_one(OptionList)
-        options.add_options([Option(Content.assemble(*_parts(choice))) for choice in found])
+        room = max(MIN_WIDTH, min(self.app.size.width, _MAX_WIDTH) - _FRAME)
+        options.add_options([Option(Content.assemble(*_parts(choice, room))) for choice in found])
         options.highlighted = next(
             (index for index, choice in enumerate(found) if choice.current), 0 if found else None
         )
@@ -76,14 +80,16 @@ class ModelPicker(Modal[ModelChoice | None]):
         self.dismiss(self._choices[event.option_index])
 
 
-def _parts(choice: ModelChoice) -> list[StyledText]:
-    """A model in two lines: its title and state, then its name and whether it runs."""
+def _parts(choice: ModelChoice, room: int) -> list[StyledText]:
+    """A model: its title and state, below its name and whether it runs, in lines of `room` cells."""
     title = [
         (sanitize_line(choice.title), "bold"),
         ("  answers now" if choice.current else f"  {state(choice)}", MUTED),
     ]
     tone = BAD if choice.runs is False else MUTED
-    return [_MARKS[choice.here], *title, (f"\n  {sanitize_line(choice.name)}  {sanitize_line(choice.fits)}", tone)]
+    text = f"{sanitize_line(choice.name)}  {sanitize_line(choice.fits)}"
+    below = "".join(f"\n  {text[start:end]}" for start, end in break_words(text, room))
+    return [_MARKS[choice.here], *title, (below, tone)]
 
 
 def state(choice: ModelChoice) -> str:

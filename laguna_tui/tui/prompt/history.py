@@ -20,7 +20,7 @@ from textual.widgets.option_list import Option
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.modal import Modal, RowList
 
 # Enough to find last month's question; small enough to read at every start.
 MAX_ENTRIES = 1000
@@ -124,7 +124,7 @@ class HistorySearch(Modal[str | None]):
         with Vertical(id="search") as box:
             box.border_title = "Search the input history"
             yield Input(placeholder="a few letters …", compact=True)
-            yield OptionList(compact=True)
+            yield RowList(compact=True)
 
     def on_mount(self) -> None:
         self._show("")

@@ -14,6 +14,7 @@ from laguna_tui.tui.transcript.live_output import LiveOutput
 OPEN, CLOSED, RUNNING = "▾ ", "▸ ", "◌ "
 REPORT = "Full report: {path}"
 WHOLE_OUTPUT = "The whole output: {path}"
+NO_OUTPUT = "no output"
 # Rows of thinking that show while the model thinks.
 PEEK = 4
 # Lines of a running tool's output that show while it is closed.
@@ -139,7 +140,8 @@ class ToolCallEntry(HeadlineEntry):
         return f"{count} {plural(count, 'line')}" if self.ok else "failed"
 
     def body(self, width: int) -> Sequence[TextLine]:
-        return bar(self._text(), width, "tool-text")
+        text = self._text()
+        return bar(text, width, "tool-text") if text or self.output is None else bar(NO_OUTPUT, width, "muted")
 
     def peek(self, width: int) -> Sequence[TextLine]:
         if self._live is None:

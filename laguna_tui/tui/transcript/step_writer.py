@@ -24,6 +24,7 @@ from laguna_tui.tui.transcript.todo_entry import TodoEntry
 
 SHELL, COMMAND = "shell", "cmd"
 """The tool whose calls are shown as in a terminal, and its argument that is the command."""
+_TODO = "todo"
 _USER = "user"
 _BY_RULE = {True: "allowed by the rule {rule}", False: "denied by the rule {rule}"}
 
@@ -154,6 +155,9 @@ class StepWriter:
 
 def call_text(event: ToolStarted) -> str:
     """The call as a line of code: `search("name", path="src")`. The first argument goes without its name."""
+    if event.name == _TODO:
+        # Its list is an entry of its own.
+        return event.name
     values = [(key, sanitize_line(str(value))) for key, value in event.arguments.items()]
     first = [value for _, value in values[:1]]
     return f"{event.name}({', '.join([*first, *(f'{key}={value}' for key, value in values[1:])])})"

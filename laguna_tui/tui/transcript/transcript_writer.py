@@ -167,6 +167,12 @@ class TranscriptWriter:
             self.document.append(self._compaction)
             self._work()
         else:
+            if self._compaction is None:
+                # Nothing had to be generated, so that it took no time.
+                self._idle()
+                self._end_text()
+                self._compaction = CompactionEntry(Compacting(event.before, 0))
+                self.document.append(self._compaction)
             self._end_compaction(event)
 
     def _end_compaction(self, result: Compacted | None) -> None:

@@ -282,6 +282,23 @@ class TestEditing:
             assert seen == [Mode.ACCEPT_EDITS, Mode.PLAN, Mode.AUTO, Mode.ASK]
             assert app.prompt.has_focus
 
+    async def test_only_what_the_present_mode_means_is_said(self) -> None:
+        chat = session()
+        async with running(chat) as (app, pilot):
+            await ready(app, pilot)
+            for mode in (Mode.ACCEPT_EDITS, Mode.PLAN):
+                await pilot.press("shift+tab")
+                await until(pilot, lambda mode=mode: chat.permissions.mode is mode)
+            await until(pilot, lambda: "Nothing is changed and nothing is run" in " ".join(screen(app).split()))
+            assert "Files are changed without asking" not in " ".join(screen(app).split())
+
+    async def test_a_command_is_edited_from_its_end_on(self, project: Project) -> None:
+        async with running(session(a_command(project, "pytest"))) as (app, pilot):
+            await editing(app, pilot)
+            await pilot.press("space", "minus", "q")
+            assert app.screen.query_one(EditorArea).text == "pytest -q"
+            await pilot.press("escape", "n")
+
     async def test_every_edit_is_asked_about(self, project: Project) -> None:
         chat = session(project.rename(), project.edit("PRICE_1 =", "COST_1 =", "shop/prices.py"))
         async with running(chat) as (app, pilot):

@@ -126,7 +126,8 @@ def test_the_edited_change_before_it_is_applied(snap_compare, project: Project, 
     assert snap_compare(still(session(project.rename())), terminal_size=size, run_before=edited)
 
 
-def test_a_message_with_the_no(snap_compare, project: Project) -> None:
+@pytest.mark.parametrize("size", [USUAL, NARROW])
+def test_a_message_with_the_no(snap_compare, project: Project, size: tuple[int, int]) -> None:
     async def written(pilot) -> None:
         await asked(pilot)
         await pilot.press("m")
@@ -136,7 +137,7 @@ def test_a_message_with_the_no(snap_compare, project: Project) -> None:
         area.load_text("keep the name, and add a docstring instead")
         await pilot.pause(0.2)
 
-    assert snap_compare(still(session(project.rename())), terminal_size=USUAL, run_before=written)
+    assert snap_compare(still(session(project.rename())), terminal_size=size, run_before=written)
 
 
 @pytest.mark.parametrize("size", [USUAL, NARROW])

@@ -54,6 +54,7 @@ async def test_a_message_is_drafted_edited_and_committed(project):
         before = list(app._session.parts.agent.conversation.tokens)
         await drafted(app, pilot)
         assert "Make it two True" in screen(app)
+        assert "The model drafts a message" not in screen(app)
         assert "new.txt" in screen(app)
         app.screen.query_one(TextArea).text = "Make it two\n\nOne was not enough."
         await pilot.press("ctrl+s")

@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager
 
 import pytest
+from textual.widgets import OptionList
 
 from laguna_tui.tui.history.conflict_screen import ConflictScreen
 from laguna_tui.tui.history.diff_screen import DiffScreen
@@ -70,6 +71,12 @@ async def test_undo_waits_for_nobody(project):
         await ready(app, pilot)
 
 
+def marked(app):
+    """The messages that the list of turns marks."""
+    rows = [str(option.prompt).split("\n")[0] for option in app.screen.query_one(OptionList).options]
+    return [row for row in rows if row.startswith("❯")]
+
+
 async def test_rewind_shows_the_turns_and_gives_the_message_back(project):
     async with chatting(project, *TO_TWO, *TO_THREE) as (app, pilot):
         await ask(app, pilot, "make it two")
@@ -77,7 +84,10 @@ async def test_rewind_shows_the_turns_and_gives_the_message_back(project):
         await ask(app, pilot, "/rewind")
         await until(pilot, lambda: isinstance(app.screen, RewindScreen) and "make it three" in screen(app))
         assert "1 file: a.txt" in screen(app)
-        await pilot.press("up", "enter")
+        await until(pilot, lambda: marked(app) == ["❯ make it three"])
+        await pilot.press("up")
+        await until(pilot, lambda: marked(app) == ["❯ make it two"])
+        await pilot.press("enter")
         await until(pilot, lambda: app.prompt.text == "make it two")
         assert (project / "a.txt").read_text() == "one\n"
         assert "2 messages, from “make it two” on" in transcript(app)

@@ -323,6 +323,21 @@ def test_the_list_of_steps_is_one_entry_that_follows_the_work() -> None:
     assert chat.kinds()[-1] is TodoEntry
 
 
+def test_the_call_that_writes_the_list_does_not_show_it_again() -> None:
+    chat = Chat()
+    chat.hear(*call(1, "todo", "noted", items="[ ] look\n[ ] fix"))
+    assert chat.rows()[1] == "todo  1 line  0.01 s"
+
+
+def test_a_command_that_put_out_nothing_says_so_when_it_is_opened() -> None:
+    chat = Chat()
+    chat.hear(shell("make"), ran(""))
+    (entry,) = [entry for entry in chat.document.entries if isinstance(entry, CommandEntry)]
+    entry.toggle()
+    chat.document.flush()
+    assert "│ no output" in chat.rows()
+
+
 def test_a_compaction_says_what_went_and_how_to_see_it() -> None:
     chat = Chat()
     chat.hear(Compacting(7900, 8192))
