@@ -7,7 +7,8 @@ import pytest
 from tests.structure import trips
 from tests.structure.figures import Structure
 
-ENGINE_FILES, APP_FILES = 20, 40
+# One file of the app is only entered where typing is slow: it words the cost of a message that is being typed.
+ENGINE_FILES, APP_FILES = 20, 41
 
 
 @pytest.fixture(scope="module")
@@ -35,4 +36,5 @@ async def test_a_message_enters_few_files_of_the_app_before_its_first_token_is_a
         monkeypatch.setenv(name, str(tmp_path))
     folder = tmp_path / "shop"
     folder.mkdir()
-    assert len(await trips.message(folder)) <= APP_FILES
+    files = await trips.message(folder)
+    assert len(files) <= APP_FILES, " ".join(files)
