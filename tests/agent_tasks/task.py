@@ -2,14 +2,25 @@
 
 import re
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from laguna_tui.sandbox.probe import SandboxKind, always_asks, probe_sandbox
 from tests.scripted_model import Lines, Script, Seen
+
+
+@cache
+def _works(program: str) -> bool:
+    """Whether a program is there and starts: the one that rustup puts in the path needs a toolchain too."""
+    version = "version" if program == "go" else "--version"
+    if shutil.which(program) is None:
+        return False
+    return subprocess.run([program, version], capture_output=True, check=False).returncode == 0
 
 
 def _runs_unasked() -> bool:
@@ -110,7 +121,7 @@ class Task:
 
     def require(self) -> None:
         """Skip the test if the task cannot be tried on this machine."""
-        missing = [program for program in self.programs if shutil.which(program) is None]
+        missing = [program for program in self.programs if not _works(program)]
         if missing:
             pytest.skip(f"needs {', '.join(missing)}")
         if (self.programs or self.mode == "auto") and not _runs_unasked():

@@ -130,7 +130,8 @@ def test_a_session_that_began_plain_can_still_speculate(tiny_model_path, tmp_pat
     session.close()
 
 
-def test_strict_cannot_be_had_once_something_was_computed_and_the_command_that_has_it_is_named(session):
+def test_strict_cannot_be_had_once_something_was_computed_and_the_command_that_has_it_is_named(session, monkeypatch):
+    monkeypatch.setattr(cpu_determinism, "_chosen", "1")
     info = session.open(lambda progress: None)
     engine = session.slot.engine
     model, folder = session.slot.selection.settings.model, session.folder.path
